@@ -24,10 +24,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "PIECE", PIECE)
     for module in (points, gzip_text):
         monkeypatch.setattr(module, "SPACING", SPACING)
-    monkeypatch.setattr(gzip_text, "_NEAR", SPACING)
+    monkeypatch.setattr(gzip_text, "NEAR", SPACING)
     monkeypatch.setattr(zstd_text, "LONG", 1 << 13)
-    monkeypatch.setattr(points, "_AT_ONCE", 3)
-    monkeypatch.setattr(compressed_file, "_MANY", 1 << 13)
+    monkeypatch.setattr(points, "AT_ONCE", 3)
+    monkeypatch.setattr(compressed_file, "MANY", 1 << 13)
     monkeypatch.setattr(compressed_file, "LONGEST", 1 << 11)
     monkeypatch.setattr(pieces.PIECES, "most", 1 << 17)
 

@@ -9,6 +9,7 @@ from typing import Any
 from oracle import Oracle
 
 from jitdb import JITDB, Log
+from jitdb.engine.manager import IndexManager
 from jitdb.indexes.files import folder as folder_module
 from jitdb.indexes.files.index import Index
 from jitdb.log.blocks.layout import header_size
@@ -145,3 +146,8 @@ def calls_of(log: Log, method: str) -> list[tuple[Any, ...]]:
 
     setattr(log, method, watched)
     return calls
+
+
+def manager_of(db: JITDB) -> IndexManager:
+    """What keeps the indexes of a database: for tests of what it remembers and holds, which no answer tells."""
+    return db._manager

@@ -32,7 +32,7 @@ TextLeaf: TypeAlias = StartsWith | TextMatch
 
 _OPERATORS: Final = ("contains", "starts_with", "ends_with", "like", "matches")
 
-_LARGE: Final = 16 << 20  # bytes of a log, below which a dictionary is made in no time
+LARGE: Final = 16 << 20  # bytes of a log, below which a dictionary is made in no time
 _LOOKED_AT: Final = 500  # records of a large one
 _LONG: Final = 32  # bytes of a text, on average: shorter ones are numbered as fast as looked into
 _REPEATED: Final = 0.02  # of the texts, that others are too: then there are some ten thousand, which pay for themselves
@@ -89,7 +89,7 @@ class Serving:
         return own if isinstance(leaf, StartsWith) or self._holds_long(leaf.path) else values
 
     def _holds_long(self, path: Path) -> bool:
-        if self._log.durable_end < _LARGE or values_spec(path).is_owned:
+        if self._log.durable_end < LARGE or values_spec(path).is_owned:
             return False
         found = self._long.get(path)
         if found is None:

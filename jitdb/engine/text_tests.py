@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jitdb.operators.nodes.operations import TextMatch
 
-_PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
+PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
 _BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside what it looks for
 
 
@@ -44,10 +44,10 @@ class Texts(NamedTuple):
         return cls(np.frombuffer(b"".join(keys), np.uint8), ends.astype(np.uint32))
 
     def parts(self) -> Iterator[Texts]:
-        """The same in pieces of about _PART bytes, of whole keys each."""
+        """The same in pieces of about PART bytes, of whole keys each."""
         first, begin = 0, 0
         while first < len(self.ends):
-            stop = max(first + 1, int(np.searchsorted(self.ends, begin + _PART, side="right")))
+            stop = max(first + 1, int(np.searchsorted(self.ends, begin + PART, side="right")))
             end = int(self.ends[stop - 1])
             yield Texts(self.buffer[begin:end], self.ends[first:stop] - np.uint32(begin))
             first, begin = stop, end

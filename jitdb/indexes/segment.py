@@ -37,7 +37,7 @@ HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
-_FEW: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
+FEW_NUMBERS: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
 
 _FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
 
@@ -114,19 +114,19 @@ class Table:
     def end(self, number: int) -> int:
         """Where a blob ends in the body; there are no more bytes than fit 63 bits."""
         if self._ends is None:
-            few = len(self) <= _FEW
+            few = len(self) <= FEW_NUMBERS
             self._ends = list(accumulate(self.lengths)) if few else self._column().cumsum(dtype="i8")
         return int(self._ends[number])
 
     def total(self) -> int:
         """The sum of all lengths, however large they are."""
-        if len(self) <= _FEW:
+        if len(self) <= FEW_NUMBERS:
             return sum(self.lengths)
         high, low = divmod(self._column(), 1 << 32)
         return (int(high.sum()) << 32) + int(low.sum())
 
     def longest(self) -> int:
-        if len(self) <= _FEW:
+        if len(self) <= FEW_NUMBERS:
             return max(self.lengths, default=0)
         return int(self._column().max())
 
@@ -139,7 +139,7 @@ class Table:
 
 def small_numbers(data: bytes, count: int, start: int) -> tuple[int, ...] | NDArray[np.uint32]:
     """So many u32 from this byte on: few in a tuple, many in an array."""
-    if count <= _FEW:
+    if count <= FEW_NUMBERS:
         return struct.unpack_from(f"<{count}I", data, start)
     import numpy as np
 

@@ -120,7 +120,7 @@ def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str
     path = tmp_path_factory.mktemp("rows") / "x.csv"
     path.write_bytes(stream.getvalue().encode())
     with pytest.MonkeyPatch.context() as patch, Source(str(path)) as source:
-        patch.setattr(lines, "_READ", read)
+        patch.setattr(lines, "READ", read)
         found = list(batches(source, "csv", RowOptions("csv", ",", all_text=True), 1, print, lambda _: None))
     assert [record for batch in found for record in batch.found.values] == plainly(stream.getvalue())
 
@@ -148,7 +148,7 @@ def test_any_json(
     path = tmp_path_factory.mktemp("array") / "x.json"
     path.write_text(f" {text}\n")
     with pytest.MonkeyPatch.context() as patch, Source(str(path)) as source:
-        patch.setattr(lines, "_READ", read)
+        patch.setattr(lines, "READ", read)
         found = list(batches(source, "json", RowOptions(), 1, print, lambda _: None))
     assert [record for batch in found for record in batch.found.values] == records
     assert found[-1].last == len(records)

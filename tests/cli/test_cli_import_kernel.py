@@ -45,7 +45,7 @@ class Ways:
             self._monkeypatch.setattr(target, "WORTH", worth)
             self._monkeypatch.setattr(target, "WORTH_COMPILING", 0)
             self._monkeypatch.setattr(target, "WORTH_AHEAD", worth)
-            self._monkeypatch.setattr(reading, "_READ", 20_000 if worth == 0 else 1 << 20)
+            self._monkeypatch.setattr(reading, "READ", 20_000 if worth == 0 else 1 << 20)
             code = main(list(command))
             said = self._capsys.readouterr()
             log = folder / "out.log"

@@ -90,7 +90,7 @@ def test_any_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_rows, "SAMPLE", data.draw(st.sampled_from([1, 3, 100])))
-        patch.setattr(lines, "_READ", data.draw(st.sampled_from([30, 200, 1 << 20])))
+        patch.setattr(lines, "READ", data.draw(st.sampled_from([30, 200, 1 << 20])))
         check(path, options, data.draw(st.sampled_from(["msgpack", "bipf"])), data.draw(st.sampled_from([1, 2, 5])))
 
 
@@ -121,7 +121,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.chdir(folder)
         monkeypatch.setattr(target, "WORTH", worth)
         monkeypatch.setattr(target, "WORTH_COMPILING", 0)
-        monkeypatch.setattr(lines, "_READ", 20_000)
+        monkeypatch.setattr(lines, "READ", 20_000)
         monkeypatch.setattr(csv_rows, "SAMPLE", 1_000)
         write(folder, data, "in.csv")
         code = main(["import", *arguments, "in.csv", "out.log"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_helpers import manager_of
 
 import jitdb
 from jitdb import JITDB, Log
@@ -163,10 +164,10 @@ def test_live_questions_are_silent(db: JITDB) -> None:
 
 def test_nothing_is_read_built_or_kept_for_it(db: JITDB, monkeypatch: pytest.MonkeyPatch) -> None:
     told(lambda: db.count(equal("land", "europe")))
-    names = set(db._manager.index_names())
-    monkeypatch.setattr(db._manager, "build", None)
+    names = set(manager_of(db).index_names())
+    monkeypatch.setattr(manager_of(db), "build", None)
     assert len(told(lambda: db.count(equal("land", "EUROPE")))) == 1
-    assert set(db._manager.index_names()) == names
+    assert set(manager_of(db).index_names()) == names
 
 
 def test_who_expects_nothing_pays_once(db: JITDB) -> None:

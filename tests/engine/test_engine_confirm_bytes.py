@@ -188,7 +188,7 @@ def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: p
             return read(offsets)
 
         log.get_many_raw = get_many_raw  # type: ignore[method-assign]
-        monkeypatch.setattr("jitdb.engine.answering.evaluate._CONFIRMED_AT_ONCE", 0)
+        monkeypatch.setattr("jitdb.engine.answering.evaluate.CONFIRMED_AT_ONCE", 0)
         with pytest.raises(QueryCancelled):
             db.count(question, cancel=cancel)
         assert calls == 2

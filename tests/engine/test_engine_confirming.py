@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from engine_helpers import manager_of
 from index_cases import opened
 
 from jitdb import JITDB, Log
@@ -85,13 +86,13 @@ def test_other_questions_are_answered_while_candidates_are_read(log: Log) -> Non
 
 @pytest.mark.parametrize("at_once", [0, 1, 1024, 1 << 20])
 def test_all_answers_however_many_are_read_at_once(log: Log, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "_CONFIRMED_AT_ONCE", at_once)
+    monkeypatch.setattr(evaluate, "CONFIRMED_AT_ONCE", at_once)
     db = JITDB(log)
     question = and_(not_(MANY), starts_with("k", "same"), equal("even", True), not_(equal("k", "same 5", use_map=True)))
     right = [n for n in range(COUNT) if n % 7 not in (3, 5) and n % 2 == 0]
     assert db.count(question) == len(right)
     assert [one["timestamp"] for one in db.all(question)] == right
-    assert not db._manager.evaluator._read
+    assert not manager_of(db).evaluator._read
 
 
 def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +168,7 @@ def test_an_index_that_is_asked_beyond_its_end_says_so(log: Log) -> None:
     db = JITDB(log)
     db.prepare()
     with pytest.raises(IndexDamaged, match="covers 4,000 records"):
-        db._manager.records.offsets_of(np.array([3, 4000], np.uint32))
+        manager_of(db).records.offsets_of(np.array([3, 4000], np.uint32))
 
 
 def test_a_log_that_is_compacted_while_it_is_scanned(log: Log) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import POSTS, VOTES, make_log
+from engine_helpers import POSTS, VOTES, make_log, manager_of
 from waiting import until
 
 import jitdb
@@ -88,7 +88,7 @@ def test_a_child_asks_while_another_thread_of_its_parent_builds(tmp_path: Path, 
 
 
 def _hold(db: JITDB, release: threading.Event) -> None:
-    with db._manager.lock:
+    with manager_of(db).lock:
         release.wait(30)
 
 

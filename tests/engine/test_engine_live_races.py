@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_helpers import manager_of
 
 import jitdb
 from jitdb.engine.building.targets import BuildTarget
@@ -68,7 +69,7 @@ def test_a_compaction_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: pytes
 
         def slow(self: Records, offset: int) -> int:
             found = rank(self, offset)
-            if self is reader._manager.records and not seen:  # just now it is compacted, and refreshed
+            if self is manager_of(reader).records and not seen:  # just now it is compacted, and refreshed
                 seen.append(offset)
                 writer.compact()
                 reader.log.refresh()

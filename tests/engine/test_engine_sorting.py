@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_helpers import manager_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, place_of
@@ -139,7 +140,7 @@ def test_first_pages_of_many_zones(tmp_path: Path) -> None:
 
 
 def forms_of(db: JITDB) -> set[str]:
-    return {spec.form for spec in db._manager.index_names().values() if spec and spec.paths == (("a",),)}
+    return {spec.form for spec in manager_of(db).index_names().values() if spec and spec.paths == (("a",),)}
 
 
 def test_the_index_that_holds_all_values_is_found(tmp_path: Path) -> None:
@@ -173,8 +174,8 @@ def test_a_field_that_turns_out_to_be_mixed(tmp_path: Path) -> None:
 def test_one_scan_answers_the_first_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     db = opened(tmp_path, [{"n": at, "a": -at, "b": "xyz"[at % 3]} for at in range(100)])
     scans = []
-    build = db._manager.build
-    monkeypatch.setattr(db._manager, "build", lambda *arguments: (scans.append(1), build(*arguments))[1])
+    build = manager_of(db).build
+    monkeypatch.setattr(manager_of(db), "build", lambda *arguments: (scans.append(1), build(*arguments))[1])
     page = db.paginate(field("b") == "x", limit=2, sort_by=["-b", "a"])
     assert ([record["n"] for record in page.data], page.total) == ([99, 96], 34)
     assert len(scans) == 1

@@ -28,7 +28,7 @@ SMALL = {
     "RECORDS_A_VALUE": 4,
     "_ANSWERS": 2,
     "_PLANS": 2,
-    "_REMEMBERED": 3,
+    "REMEMBERED": 3,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, messages, oracle_of
+from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, manager_of, messages, oracle_of
 
 import jitdb
 from jitdb import JITDB, Log
@@ -55,7 +55,7 @@ def test_the_time_is_indexed_with_the_first_page_and_not_by_a_count(log: Log) ->
     db = JITDB(log)
 
     def built() -> set[str]:
-        return {spec.form for spec in db._manager.index_names().values() if spec is not None}
+        return {spec.form for spec in manager_of(db).index_names().values() if spec is not None}
 
     for number in range(300, 700, 200):
         assert db.count(POSTS) == len(oracle_of(log).matches(POSTS))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, messages, oracle_of
+from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, manager_of, messages, oracle_of
 from index_cases import make_bitmaps, make_numbers, make_offsets, make_prefix_map, make_prefixes, make_set
 from pyroaring import BitMap
 from thoroughness import tries
@@ -67,7 +67,7 @@ def path(tmp_path: Path) -> Path:
     with Log(path) as log, JITDB(log, progress=False) as db:
         log.delete(offsets[5])
         db.prepare(*QUESTIONS)
-        db._manager.prepare([DICTIONARY_NEED], None)
+        manager_of(db).prepare([DICTIONARY_NEED], None)
         more = log.append_many(messages(500, COUNT))
         log.delete(offsets[6])
         log.flush()
@@ -248,7 +248,7 @@ def test_after_a_compaction(path: Path) -> None:
     assert "is carried over" in report.indexes[0].message
     with JITDB(Log(path, read_only=True), progress=False) as db:
         db.prepare(*QUESTIONS)
-        db._manager.prepare([DICTIONARY_NEED], None)
+        manager_of(db).prepare([DICTIONARY_NEED], None)
     report = verify(path)
     assert report.ok, str(report)
     assert {check.state for check in report.indexes} == {"sound"}

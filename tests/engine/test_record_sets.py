@@ -235,7 +235,7 @@ def test_a_flipped_bit_is_put_back_and_other_damage_is_told(db: JITDB) -> None:
         path.write_bytes(bad)
         with pytest.raises(LogCorrupt, match="make it again"):
             db.sets["red"]
-    path.write_bytes(sets._FRAME.pack(9, 1, b"x" * 16, b""))
+    path.write_bytes(sets.FRAME.pack(9, 1, b"x" * 16, b""))
     with pytest.raises(LogCorrupt, match="does not know"):
         db.sets["red"]
     db.compact()  # leaves it as it is

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_helpers import manager_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import EXAMPLES
@@ -38,7 +39,7 @@ def long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forms_of(db: JITDB) -> set[str]:
-    return {spec.form for spec in db._manager.index_names().values() if spec and spec.paths == (("text",),)}
+    return {spec.form for spec in manager_of(db).index_names().values() if spec and spec.paths == (("text",),)}
 
 
 @pytest.mark.usefixtures("long")
@@ -130,7 +131,7 @@ def test_it_is_kept_extended_compacted_and_verified(tmp_path: Path) -> None:
 
 
 def test_long_texts_of_a_large_log_are_told_by_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_LARGE", 1 << 10)
+    monkeypatch.setattr(serving, "LARGE", 1 << 10)
     with Log(tmp_path / "log", codec="json") as log:
         log.append_many(
             {"text": f"{number} {MUCH}", "short": f"x{number}", "level": "i" * (number % 9),
@@ -141,7 +142,7 @@ def test_long_texts_of_a_large_log_are_told_by_a_sample(tmp_path: Path, monkeypa
         db = JITDB(log)
         for path, form in (("text", "text"), ("short", "dictionary"), ("level", "dictionary"), ("none", "dictionary")):
             db.count(contains(path, "11"))
-            found = {spec.form for spec in db._manager.index_names().values() if spec and spec.paths == ((path,),)}
+            found = {spec.form for spec in manager_of(db).index_names().values() if spec and spec.paths == ((path,),)}
             assert found == {form}
         assert db.count(contains("text", "11 is")) == 6
         assert db.count(contains("tags[]", "11 is")) == 6  # what a record has several of is numbered

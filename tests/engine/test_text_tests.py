@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from engine_helpers import manager_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import EXAMPLES
@@ -92,7 +93,7 @@ def test_expressions_are_found_as_python_finds_them(pattern: str, values: list[o
 
 
 def test_parts_are_cut_between_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_tests, "_PART", 64)
+    monkeypatch.setattr(text_tests, "PART", 64)
     values: list[object] = [f"{'x' * (number % 90)} {number}" for number in range(500)] + ["needle" * 40]
     for operation in (
         contains("f", "4 4"),
@@ -166,7 +167,7 @@ def test_a_question_is_cancelled_while_values_are_looked_at(tmp_path, monkeypatc
 
 
 def test_what_was_found_is_kept_and_grows_with_the_log(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("jitdb.engine.answering.evaluate._LOOKED_AT_ONCE", 0)
+    monkeypatch.setattr("jitdb.engine.answering.evaluate.LOOKED_AT_ONCE", 0)
     with Log(tmp_path / "log", codec="json") as log:
         log.append_many({"message": f"Message {number}", "size": number} for number in range(300))
         log.flush()
@@ -197,7 +198,9 @@ def test_what_was_found_is_kept_and_grows_with_the_log(tmp_path, monkeypatch) ->
 
 def forms_of(db: JITDB, path: str) -> set[str]:
     """The indexes that there are of a field."""
-    return {spec.form for spec in db._manager.index_names().values() if spec is not None and spec.paths == ((path,),)}
+    return {
+        spec.form for spec in manager_of(db).index_names().values() if spec is not None and spec.paths == ((path,),)
+    }
 
 
 def test_bitmaps_that_are_there_serve_until_they_turn_into_hashes(tmp_path) -> None:

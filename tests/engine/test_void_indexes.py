@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from engine_helpers import manager_of
 
 import jitdb
 from jitdb import JITDB, Log
@@ -123,7 +124,7 @@ def test_full_spans_share_their_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
         log.flush()
         db = JITDB(log)
         assert db.count(gt(1, "x")) == 0
-        (index,) = (each for each in db._manager.opened() if each.spec.paths == (("x",),))
+        (index,) = (each for each in manager_of(db).opened() if each.spec.paths == (("x",),))
         assert len(index.segments) == 5
         assert len({id(segment.blobs) for segment in index.segments[:4]}) == 1
         log.append({"x": 2})

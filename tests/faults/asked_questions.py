@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
+from engine_helpers import manager_of
 from faults.campaign import Campaign
 from faults.histories import PATH, History
 from faults.histories import run as run_history
@@ -112,16 +113,16 @@ class Asking(History):
             db = JITDB(log, folder, threads=1)
             db.prepare(equal("kind", 1))
             try:
-                for index in list(db._manager.opened()):
+                for index in list(manager_of(db).opened()):
                     index.merge()
                 break
             except IndexDamaged as damage:  # torn, and nobody has asked of it yet
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", IndexWarning)
-                    db._manager.drop_damaged(damage, None)
+                    manager_of(db).drop_damaged(damage, None)
         return {
             index.path.name: comparable(index, bytes(self.disk.files()[str(index.path)].data))
-            for index in db._manager.opened()
+            for index in manager_of(db).opened()
             if index.path is not None
         }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_helpers import manager_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import MISSING, items, opened, spans_of, values_of
@@ -43,9 +44,9 @@ def record(number: int) -> dict[str, Any]:
 
 def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedColumns) -> None:
     """`records` by seq; None: a deleted one."""
-    db._manager.prepare(NEEDS, None)
+    manager_of(db).prepare(NEEDS, None)
     for need, path in zip(NEEDS, PATHS, strict=True):
-        index = db._manager.catalog.get(need.spec)
+        index = manager_of(db).catalog.get(need.spec)
         column = columns.get(index)
         live = BitMap(seq for seq, each in enumerate(records) if each is not None)
         some = BitMap(seq for seq in live if seq % 3)
@@ -64,7 +65,7 @@ def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedCol
 @pytest.mark.parametrize("table", [8, 1 << 18], ids=["small tables", "one table"])
 def test_a_log_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, table: int) -> None:
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 1024)
-    monkeypatch.setattr(dictionary_builder, "_VALUES", table)
+    monkeypatch.setattr(dictionary_builder, "VALUES", table)
     with spans_of(SPAN), Log(tmp_path / "log", codec=codec, block_size=1024, flush_interval=3600) as log:
         records: list[dict[str, Any] | None] = []
         db, columns = JITDB(log), CodedColumns()
@@ -136,4 +137,4 @@ def test_values_too_large_to_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(
             QueryError, match=r"asked of `k` needs .* take \S+ bytes in records 0 to 99.* 1,000 at most"
         ):
-            db._manager.prepare(NEEDS[:1], None)
+            manager_of(db).prepare(NEEDS[:1], None)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_helpers import manager_of
 from hypothesis import given
 from hypothesis import strategies as st
 from index_cases import opened, spans_of
@@ -116,7 +117,7 @@ def built_anew(log: Log, folder: Path) -> dict[str, bytes]:
 def remapped(log: Log) -> dict[str, bytes]:
     """The index files beside the log, brought over to its present generation."""
     db = JITDB(log, timestamp="timestamp", sequence="n")
-    db._manager.remap()
+    manager_of(db).remap()
     return files_of(log.sidecar / "indexes")
 
 
@@ -370,7 +371,7 @@ def test_lengths_come_from_blocks_and_neighbours(log: Log) -> None:
     log.flush()
     log.compact()
     again = JITDB(log, timestamp="timestamp", sequence="n")
-    again._manager.remap()
+    manager_of(again).remap()
     again.explain()
     (index,) = [index for index in opened(again) if index.spec == OFFSETS]
     assert index.end_seq == 19

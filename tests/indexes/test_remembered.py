@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from engine_helpers import manager_of
 
 from jitdb import JITDB, Log
 from jitdb.engine.answering import candidate_filter, evaluate
@@ -23,14 +24,14 @@ def ask_all(db: JITDB) -> None:
 def test_remembered_sets_stay_within_their_limits(
     count: int, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "_REMEMBERED", count)
-    monkeypatch.setattr(evaluate, "_REMEMBERED_BYTES", size)
+    monkeypatch.setattr(evaluate, "REMEMBERED", count)
+    monkeypatch.setattr(evaluate, "REMEMBERED_BYTES", size)
     with Log(tmp_path / "x.log", codec="msgpack") as log:
         log.append_many([{"n": number % 40} for number in range(1000)])
         log.flush()
         db = JITDB(log)
         ask_all(db)
-        evaluator = db._manager.evaluator
+        evaluator = manager_of(db).evaluator
         known = evaluator._known
         assert evaluator._bytes == sum(one.bytes for one in known.values())
         assert len(known) <= count

@@ -142,7 +142,7 @@ def test_packed_bytes_that_come_back_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[int], how: str
 ) -> None:
     """Whichever read it is: none of the records is in the log, and the log goes on."""
-    monkeypatch.setattr(groups, "_PIECE", 100)
+    monkeypatch.setattr(groups, "PIECE", 100)
     whole = records([20] * 30)
     for at in range(1, 100):
         path = tmp_path / f"{at}.log"

@@ -200,7 +200,7 @@ def test_a_compaction_while_a_read_is_planned(
 def test_a_log_that_never_holds_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.log"
     made(path)
-    monkeypatch.setattr(planning, "_TRIES", 3)
+    monkeypatch.setattr(planning, "TRIES", 3)
 
     def shorter(*args: Any) -> None:
         raise EOFError

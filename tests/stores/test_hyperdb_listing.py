@@ -146,7 +146,7 @@ def test_many_versions(db: HyperDB, is_indexed: bool, monkeypatch: pytest.Monkey
     for version in range(20):
         db.batch((f"a/{number}", b"%d" % version) for number in range(5))
     if is_indexed:
-        monkeypatch.setattr(feed, "_RECENT_UNDER", 0)
+        monkeypatch.setattr(feed, "RECENT_UNDER", 0)
     monkeypatch.setattr(Graph, "read", counting := Counting(Graph.read))
     expected = db.list("a", lookup="trie")
     assert [[node.value for node in nodes] for nodes in expected] == [[b"19"]] * 5

@@ -17,7 +17,7 @@ from jitdb.cli.input.uncompressed import DAMAGES, Opened, uncompressed
 from jitdb.errors import EncodeError
 from jitdb.log.codecs.fields.constants import SLACK
 
-_READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
+READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -124,7 +124,7 @@ class Source:
         What a pipe has is handed on at once. Raises Failure; Unreadable, of which failure() tells.
         """
         stream = self.stream()
-        data, other = bytearray(_READ + SLACK), bytearray(_READ + SLACK)
+        data, other = bytearray(READ + SLACK), bytearray(READ + SLACK)
         is_handed_on = False
         begin, end = 0, 0  # data[begin:end] is the beginning of a line
         failure: Unreadable | None = None
@@ -205,14 +205,14 @@ class Source:
     def peek(self) -> bytes:
         """Some bytes of the beginning, which are read again. Raises Failure."""
         try:
-            head: bytes = self.stream().peek(_READ)
+            head: bytes = self.stream().peek(READ)
         except DAMAGES as error:
             raise self.failure(_caused(error)) from error
         return head
 
     def blocks(self) -> Iterator[bytes]:
         """All bytes, some at a time, without the mark. Raises Failure, Unreadable."""
-        room, at_start = bytearray(_READ), True
+        room, at_start = bytearray(READ), True
         while read := self._fill(self.stream(), memoryview(room)):
             begin = self._mark(room[:read]) if at_start else 0
             at_start = False

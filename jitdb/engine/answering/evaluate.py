@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 _ABSENT_KEY: Final = bytes([ABSENT])
-_CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
+CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
 _LOOKED_AT_TO_SEE: Final = 64  # candidates that are read to see whether any match
-_LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
+LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
 _NOTHING_READ: Final = (BitMap(), BitMap())
-_REMEMBERED: Final = 4096  # leaves whose matches are kept
-_REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
+REMEMBERED: Final = 4096  # leaves whose matches are kept
+REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
 
 
 class Unconfirmed(Exception):
@@ -157,7 +157,7 @@ class Evaluator:
         before = self._known.get(key)
         self._bytes += matches.bytes - (0 if before is None else before.bytes)
         self._known[key] = matches
-        while len(self._known) > 1 and (len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES):
+        while len(self._known) > 1 and (len(self._known) > REMEMBERED or self._bytes > REMEMBERED_BYTES):
             self._bytes -= self._known.popitem(last=False)[1].bytes
         return matches
 
@@ -230,7 +230,7 @@ class Evaluator:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
         rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
-        at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, ops.StartsWith) or leaf.field.seek is None else 0
+        at_once = CONFIRMED_AT_ONCE if isinstance(leaf, ops.StartsWith) or leaf.field.seek is None else 0
         if len(rest) > at_once:
             segments = self._records.offset_segments()  # where they lie now, which needs no lock
 
@@ -248,7 +248,7 @@ class Evaluator:
 
         known = self._looked_at.pop(leaf.identity, {})
         rest = [segment for segment in segments if segment not in known]
-        if sum(map(size_of, rest)) > _LOOKED_AT_ONCE:
+        if sum(map(size_of, rest)) > LOOKED_AT_ONCE:
 
             def look(cancel: threading.Event | None) -> None:
                 self._looked_at[leaf.identity] = {seg: records_matching(leaf, seg, cancel) for seg in rest} | known

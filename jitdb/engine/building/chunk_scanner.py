@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
-_LONGEST: Final = 0.5  # seconds after which a worker hands over what it has of a chunk
+LONGEST: Final = 0.5  # seconds after which a worker hands over what it has of a chunk
 _FIRST_SLICE: Final = 16  # records located at first where functions of the user are called: nobody knows how slow
-_SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
+SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
 
 _NO_SUMS: Final = np.empty(0, np.int64)
 _NONE: Final = _NO_SUMS  # of the numbers of records
@@ -97,7 +97,7 @@ class ChunkScanner:
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk that begins there, or some of them: see `rest`."""
-        late = time.monotonic() + _LONGEST
+        late = time.monotonic() + LONGEST
         walker, room = self._walker, self._walker.room
         size = walker.read(begin, start)
         sums = self._checksums(begin // self._block_size)
@@ -190,6 +190,6 @@ class ChunkScanner:
             for target, worker in zip(self._targets, self._workers, strict=True)
         ]
         if self._is_slow:
-            is_short = time.monotonic() - began < _SHORT
+            is_short = time.monotonic() - began < SHORT
             self._slice = min(2 * self._slice, SLICE_RECORDS) if is_short else max(self._slice // 2, 1)
         return ScannedSlice(ends, pieces, malformed, left_out, last_crc)

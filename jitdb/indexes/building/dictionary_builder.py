@@ -15,7 +15,7 @@ from jitdb.indexes.segment import SPAN, Run, Segment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that it holds no more than its span needs
+VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that it holds no more than its span needs
 _BYTES: Final = 32 << 20
 
 
@@ -26,7 +26,7 @@ class _Worker:
         self._table = NumberingTable()
 
     def table(self) -> NumberingTable:
-        if self._table.filled > _VALUES or self._table.payload_bytes > _BYTES:
+        if self._table.filled > VALUES or self._table.payload_bytes > _BYTES:
             self._table = NumberingTable()
         return self._table
 

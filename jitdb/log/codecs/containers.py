@@ -15,7 +15,7 @@ from jitdb.log.codecs.fields.located import FieldValues
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FIRST_ROOM: Final = 1 << 16  # elements that there is room for before it grows
+FIRST_ROOM: Final = 1 << 16  # elements that there is room for before it grows
 
 
 def decode_container(encoding: int, kind: int, payload: bytes) -> Any:
@@ -80,7 +80,7 @@ def list_values(values: FieldValues, steps: Steps, *, absent: bool = False) -> t
 
     count = len(values.kind)
     stack = np.empty(3 * (len(steps.what) + 1), np.int64)
-    room = max(_FIRST_ROOM, count)
+    room = max(FIRST_ROOM, count)
     parts: list[list[Any]] = []
     first = 0
     while True:

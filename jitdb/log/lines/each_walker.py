@@ -20,7 +20,7 @@ from jitdb.log.lines.line_kernels import find_newline
 from jitdb.log.lines.line_walker import LineWalker
 
 _ESCAPE: Final = 6  # bytes of JSON that one byte of a key takes, at most
-_LOOK: Final = 1 << 16  # bytes read at first on the way back to where a line begins
+LOOK: Final = 1 << 16  # bytes read at first on the way back to where a line begins
 
 
 class EachWalker(LineWalker):
@@ -66,7 +66,7 @@ class EachWalker(LineWalker):
         if self.buffer[: min(start - begin, size)].tobytes().rfind(b"\n") >= 0:
             return  # it is one of the chunk's own
         filled = min(size, self._stop - begin)
-        look, before = _LOOK, b""
+        look, before = LOOK, b""
         while begin and (cut := (before := self._before(begin, look)).rfind(b"\n")) < 0:
             if len(before) == begin:
                 cut = self._framing.first_line(before[:3]) - 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jitdb.log.lines.form import LineRules
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
-_MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
+MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
 _SLACK: Final = 64  # bytes behind what was read, which kernels may look at
 
 
@@ -31,7 +31,7 @@ class LineWalker(ChunkWalker):
     def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules) -> None:
         self._log, self._most, self._stop, self._framing = log, most, stop, framing
         self._walk = walk_prefixed if framing.form.allow_prefix else walk_lines
-        self._usual = most + _MORE + _SLACK
+        self._usual = most + MORE + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
         nothing = np.empty(0, np.int64)
         starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
@@ -42,7 +42,7 @@ class LineWalker(ChunkWalker):
         if len(self.buffer) > self._usual:
             self.buffer = np.zeros(self._usual, np.uint8)  # a long line is no reason to keep so much
         size = min(self._most, self._stop - begin)
-        filled = self._fill(begin, 0, size + _MORE)
+        filled = self._fill(begin, 0, size + MORE)
         if begin == start:
             self._first = 0 if begin else self._framing.first_line(self.buffer[:3].tobytes())
         else:

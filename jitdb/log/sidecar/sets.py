@@ -18,7 +18,7 @@ from jitdb.log.sidecar.onebit import restored_with_crc
 MAGIC: Final = b"JITDBSET"
 VERSION: Final = 1
 SUFFIX: Final = ".set"
-_FRAME: Final = Frame(MAGIC, "II16s", open_ended=True)
+FRAME: Final = Frame(MAGIC, "II16s", open_ended=True)
 
 
 class NamedRecords(NamedTuple):
@@ -30,13 +30,13 @@ class NamedRecords(NamedTuple):
 
 
 def encode(records: NamedRecords) -> bytes:
-    return _FRAME.pack(VERSION, *records)
+    return FRAME.pack(VERSION, *records)
 
 
 def restored(data: bytes) -> bytes | None:
     """The bytes as they were written, one flipped bit put back; None where that is not known."""
     for found in (data, restored_with_crc(data) or b""):
-        if _FRAME.unpack(found) is not None:
+        if FRAME.unpack(found) is not None:
             return found
     return None
 
@@ -52,7 +52,7 @@ def decode(data: bytes, path: Path) -> NamedRecords:
             got=f"{len(data):,}: {data[:8]!r}…",
             remedy="make it again and keep it under the same name, or delete that",
         )
-    version, *parts = _FRAME.unpack(whole) or ()
+    version, *parts = FRAME.unpack(whole) or ()
     found = NamedRecords(*parts)
     try:
         if version != VERSION:

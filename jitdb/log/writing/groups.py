@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PIECE: Final = 4 << 20  # bytes copied at a time
+PIECE: Final = 4 << 20  # bytes copied at a time
 
 
 class PackedBlocks:
@@ -212,8 +212,8 @@ class ScratchBlocks(PackedBlocks):
         Raises LogWriteFailed, before the last of them are written, where they are not those that were packed.
         """
         begin, end = self.start, self.start + self.size
-        for at in range(start, stop, _PIECE):
-            size = min(_PIECE, stop - at)
+        for at in range(start, stop, PIECE):
+            size = min(PIECE, stop - at)
             data = self._fs.read(self._file.number, size, at - begin)
             self._copied = zlib.crc32(data, self._copied)
             if at + size == end and self._copied != self.crc:

@@ -33,7 +33,7 @@ EDGE: Final = 1 << 20  # bytes that are fetched of both ends of a log, or two bl
 _WORDS: Final = (filenames.META, filenames.COMMIT, filenames.DELETIONS)  # what a writer says of the bytes in the log
 _CHANGING: Final = (*filenames.NEXT_FILES, filenames.REDO)  # only while a writer changes more than the log's end
 _LOOKS: Final = 20  # at a log that is written at this very moment
-_PAUSE: Final = 0.1  # seconds between them
+PAUSE: Final = 0.1  # seconds between them
 _SIDECAR: Final = filenames.SIDECAR_SUFFIX
 _INDEXES: Final = f"{_SIDECAR}/{filenames.INDEXES}"
 
@@ -305,7 +305,7 @@ def _fetch_steady(remote: Remote, path: Path, block_size: int | None) -> meta.Me
                 if look() == words:
                     _set_time(path, sidecar, modified, known)
                     return known
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
     raise LogChanged(
         "it is written, compacted or repaired at this very moment, again and again",
         path=remote.uri,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
 SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one
 LARGEST: Final = 512 << 20  # what a lost worker, or a slow one, costs in time
-_TRIES: Final = 100  # looks at a log that is compacted, or written by another program, at this very moment
+TRIES: Final = 100  # looks at a log that is compacted, or written by another program, at this very moment
 _PAUSE: Final = 0.01  # seconds between them
 
 T = TypeVar("T")
@@ -145,7 +145,7 @@ def steady(log: AnyLog, work: Callable[[], T]) -> T:
 
     Raises LogChanged where that does not end, and what `work` does.
     """
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         name = log.identity, log.generation
         try:
             found = work()

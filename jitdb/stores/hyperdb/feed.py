@@ -34,7 +34,7 @@ BLOCK_SIZE: Final = 1 << 20  # of a new feed: an entry must fit a block
 _READ_AT_ONCE: Final = 8192  # entries
 _FETCH_ANEW: Final = "move the log and its sidecar to another folder, and replicate with a database that has the feed"
 _RECENT: Final = 1 << 16  # entries that a dictionary knows before the index takes them over
-_RECENT_UNDER: Final = 1 << 10  # the same where all of them are looked at, or as many as 1/32 of the feed
+RECENT_UNDER: Final = 1 << 10  # the same where all of them are looked at, or as many as 1/32 of the feed
 
 _NEVER: Final = 2**63 - 1
 
@@ -306,7 +306,7 @@ class Feed:
         """The seqs below this one, ascending, of the entries whose keys begin with these segments."""
         if not len(self):
             return np.empty(0, np.int64)
-        early = self._known_under(segments, self._known(max(_RECENT_UNDER, len(self) >> 5)).end_seq)
+        early = self._known_under(segments, self._known(max(RECENT_UNDER, len(self) >> 5)).end_seq)
         count = len(segments)
         recent = [newest for key, newest in self._recent.items() if segments_of(key)[:count] == segments]
         late = sorted(seq for newest in recent for seq in self._chain(newest, below))

@@ -133,7 +133,7 @@ def test_listing_paths_goes_on_where_there_was_no_room(codec: Codec, monkeypatch
     located = scan(codec, [codec.encode({"a": value}) for value in found], [("a",)])[0][0]
     whole = list_values(located, Steps.of((ANY, "b", ANY)), absent=True)
     for room in (1, 2, 5):
-        monkeypatch.setattr(containers, "_FIRST_ROOM", room)
+        monkeypatch.setattr(containers, "FIRST_ROOM", room)
         values, owners = list_values(located, Steps.of((ANY, "b", ANY)), absent=True)
         assert owners.tolist() == whole[1].tolist()
         assert values.kind.tolist() == whole[0].kind.tolist()
@@ -154,14 +154,14 @@ def test_undefined_is_no_element() -> None:
 def test_listing_goes_on_where_there_was_no_room(codec: Codec, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [codec.encode({"a": [number % 3] * (number % 11)}) for number in range(100)]
     records += [codec.encode({"a": number}) for number in range(9)]
-    monkeypatch.setattr(containers, "_FIRST_ROOM", room)
+    monkeypatch.setattr(containers, "FIRST_ROOM", room)
     assert listed(codec, records, ("a",), ()) == expected(codec, records, ("a",), ())
 
 
 @each
 def test_an_array_of_more_elements_than_there_is_room_for(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [codec.encode({"a": value}) for value in ([], list(range(500)), [1], {}, list(range(70)))]
-    monkeypatch.setattr(containers, "_FIRST_ROOM", 1)
+    monkeypatch.setattr(containers, "FIRST_ROOM", 1)
     for some in (records, records[1:2], records[::-1]):
         assert listed(codec, some, ("a",), ()) == expected(codec, some, ("a",), ())
 

@@ -131,7 +131,7 @@ def test_a_scan_decompresses_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_one_long_frame_is_said_to_be_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from jitdb.log.lines.compressed import zstd_text
 
-    monkeypatch.setattr(zstd_text, "_PATIENCE", 10 * SPACING)
+    monkeypatch.setattr(zstd_text, "PATIENCE", 10 * SPACING)
     path = tmp_path / "a.zst"
     path.write_bytes(one_frame(TEXT))
     with jitdb.open(path, progress=False) as db:

@@ -144,7 +144,7 @@ def test_chunks_of_any_size_from_any_place(found: list[bytes], prefixed: bool, c
 
 
 def test_a_scan_that_begins_in_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(each_walker, "_LOOK", 4)
+    monkeypatch.setattr(each_walker, "LOOK", 4)
     line = json.dumps({"a": [{"b": list(range(100))}], "z": "x" * 50}).encode()
     data = b'{"a": [{"b": [-1]}]}\n' + line + b"\n" + b'{"a": [{"b": [-2]}]}\n'
     framing = LineFraming(LineForm(each=STEPS))
@@ -205,7 +205,7 @@ def test_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, s
         monkeypatch.setattr(line_log, "BLOCK", 128)
         monkeypatch.setattr(scan, "CHUNK_BYTES", 256)
         monkeypatch.setattr(chunk_scanner, "SLICE_RECORDS", 3)
-        monkeypatch.setattr(chunk_scanner, "_LONGEST", 0)  # each slice is a task of its own
+        monkeypatch.setattr(chunk_scanner, "LONGEST", 0)  # each slice is a task of its own
     rng = random.Random(seed)
     path = tmp_path / "a.ndjson"
     path.touch()

@@ -115,7 +115,7 @@ def test_newlines_are_found_wherever_they_are() -> None:
 
 
 def test_a_long_line_costs_its_own_memory_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_walker, "_MORE", 16)
+    monkeypatch.setattr(line_walker, "MORE", 16)
     data = b"a\n" * 20 + b"x" * 10_000 + b"\n" + b"b\n" * 100
     log = Bytes(data)
     walker = LineWalker(log, 16, log.durable_end, LINES)

@@ -20,7 +20,7 @@ from jitdb.log.lines.compressed.runs import PIECE, Run, head_of
 from jitdb.log.lines.compressed.stored import Stored
 from jitdb.log.lines.compressed.text import Text
 
-_NEAR: Final = 4 * SPACING  # bytes of text that are decompressed for a record, rather than to look for checkpoints
+NEAR: Final = 4 * SPACING  # bytes of text that are decompressed for a record, rather than to look for checkpoints
 _LEAST: Final = 18  # bytes of a member
 _USUAL: Final = 64  # times that text is longer than it is compressed, at most
 _TRAILER: Final = 4  # bytes at the end of a member: how long its text is, modulo 2**32
@@ -112,9 +112,9 @@ class GzipText(Text):
     def _is_far(self, begin: int) -> bool:
         """Whether much must be decompressed before this byte of the text."""
         start = self._start_before(begin).text
-        return all(
-            run is None or not 0 <= begin - run.stream.position <= _NEAR for run in (self._run, self._last)
-        ) and (begin - start > _NEAR)
+        return all(run is None or not 0 <= begin - run.stream.position <= NEAR for run in (self._run, self._last)) and (
+            begin - start > NEAR
+        )
 
     def _start_before(self, begin: int) -> Members:
         return self._starts[bisect_right(self._starts, begin, key=_text_of) - 1]

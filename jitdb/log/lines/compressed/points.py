@@ -15,7 +15,7 @@ from jitdb.log.lines.compressed.stored import Stored, View, missing
 
 SPACING: Final = 1 << 20  # bytes of text between points, about
 
-_AT_ONCE: Final = 64  # points whose windows are in memory
+AT_ONCE: Final = 64  # points whose windows are in memory
 _WINDOW: Final = 1 << 15  # bytes of text that deflate looks back
 _READ: Final = 1 << 16  # bytes of the file that are read at a time
 _MAGIC: Final = b"GZIDX"
@@ -48,7 +48,7 @@ def find_points(stored: Stored, begin: Point, end: Point) -> Iterator[Point]:
         last = max((each for each, _ in file.seek_points()), default=0)
         is_last = last <= reached or last >= text
         reached = last
-        if not is_last and file.npoints < _AT_ONCE:
+        if not is_last and file.npoints < AT_ONCE:
             continue
         points = _exported(file)
         for point in points:

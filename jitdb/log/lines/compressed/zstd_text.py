@@ -26,7 +26,7 @@ LONG: Final = 8 << 20  # bytes of text; frames of more are not decompressed as a
 
 _WINDOW: Final = 1 << 27  # bytes that a frame may make us hold, as zstd's own tool has it
 _READ: Final = 1 << 17  # bytes of the file read at a time
-_PATIENCE: Final = 256 << 20  # bytes decompressed for records, after which it is told why they take so long
+PATIENCE: Final = 256 << 20  # bytes decompressed for records, after which it is told why they take so long
 
 
 class ZstdText(Text):
@@ -180,8 +180,8 @@ class _LongFrame:
 
     def _tell(self, more: int) -> None:
         """Tell, once, why single records take so long."""
-        is_told, self._for_records = self._for_records > _PATIENCE, self._for_records + more
-        if self._for_records > _PATIENCE and not is_told:
+        is_told, self._for_records = self._for_records > PATIENCE, self._for_records + more
+        if self._for_records > PATIENCE and not is_told:
             path = self._stored.path
             command = f"jitdb pack {shlex.quote(str(path))}"
             warnings.warn(

@@ -16,7 +16,7 @@ from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.kept_tail import LONGEST, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.stamp import Stamp
 
-_MANY: Final = 1 << 20  # bytes; who reads so many reads on behind them, as a rule
+MANY: Final = 1 << 20  # bytes; who reads so many reads on behind them, as a rule
 
 
 class CompressedFile(LineFile):
@@ -58,11 +58,11 @@ class CompressedFile(LineFile):
             return tail.text[offset - tail.begin : offset - tail.begin + size]
         buffer = bytearray(size)
         with memoryview(buffer) as view:
-            done = self._text.read_into(view, offset, is_random=size < _MANY)
+            done = self._text.read_into(view, offset, is_random=size < MANY)
         return bytes(buffer[:done])
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        done = self._text.read_into(buffer, offset, is_random=len(buffer) < _MANY)
+        done = self._text.read_into(buffer, offset, is_random=len(buffer) < MANY)
         if self._tail is None and self._folder is not None and self._text.certain_end is not None:
             self._keep_tail(self._folder, self._text.certain_end)
         return done
