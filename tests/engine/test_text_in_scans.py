@@ -162,3 +162,17 @@ def test_lines_in_place_and_sets_of_them(tmp_path: Path) -> None:
     with jitdb.open_many(tmp_path / "*.ndjson") as logs:
         assert logs.count(contains("text", "91")) == 22
         assert sum(record["text"].endswith("91") for record in logs.query(ends_with("text", "91"))) == 20
+
+
+@pytest.mark.usefixtures("long")
+def test_those_that_were_written_last_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jitdb.indexes.files.folder._TEXTS", 6)
+    path = tmp_path / "log"
+    with Log(path, codec="json") as log:
+        log.append_many({"text": f"a{number}"} for number in range(100))
+    for number in range(20):
+        with jitdb.open(path) as db:
+            assert db.count(contains("text", f"{number}")) == sum(f"{number}" in f"a{other}" for other in range(100))
+        names = [each.name for each in (path.parent / "log.jitdb" / "indexes").glob("*.text-*")]
+        assert len(names) == number + 1 if number < 6 else 3 <= len(names) <= 6
+        assert matches_spec(contains("text", f"{number}")).file_name() in names

@@ -37,16 +37,18 @@ class QuestionWarnings:
         self._evidence, self._where = evidence, where
         self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by what they have in common
         self._fields: set[Path] = set()  # that were looked for
-        self._last: Operation | None = None  # that was asked, so that who asks it again and again waits for nothing
+        # What was asked last, so that who asks it again and again waits for nothing.
+        self._last: tuple[Operation | None, bool, Sequence[Path]] = (None, False, ())
 
     def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """The question was answered: warn if it asks for what no record has.
 
         paths: fields that it was asked of, and that none of the records of its answer has
         """
-        if operation is self._last and not is_empty:
+        last, was_empty, before = self._last
+        if operation is last and is_empty == was_empty and paths == before:
             return
-        self._last = operation
+        self._last = (operation, is_empty, paths)
         new = [path for leaf in operation.leaves() for path in leaf.paths if path not in self._fields]
         if new and len(self._fields) < _FIELDS:
             self._fields.update(new)

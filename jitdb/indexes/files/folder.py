@@ -26,6 +26,7 @@ LOCK: Final = "lock"  # on disk: never change
 _DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
 SUFFIX: Final = ".index"
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
+_TEXTS: Final = 256  # indexes of the form `text` in a folder
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
 
 
@@ -83,16 +84,33 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
     another program. One that somebody writes to now stays, as do all that cannot be removed: they cost room, no answer.
     """
     spec = head.spec
+    if spec.form == "text":
+        _remove_oldest(fs, path)
     if spec.form != "deleted" and not spec.version:
         return
     for name in _names(fs, path.parent, f".{spec.form}-"):
         other = path.with_name(name)
         if name == path.name or not _supersedes(head, head_of(fs, other)):
             continue
-        held = take_locks(fs, path.parent, [name])
-        if held is not None:
-            with held, suppress(OSError):
-                remove_file(fs, other)
+        _remove_idle(fs, other)
+
+
+def _remove_oldest(fs: FileSystem, path: FilePath) -> None:
+    """Of the indexes of matches in text, which are as many as people have looked for, leave those written last."""
+    names = _names(fs, path.parent, ".text-")
+    if len(names) > _TEXTS:
+        found = [(fs.find(path.with_name(name)), name) for name in names if name != path.name]
+        there = sorted((stat.st_mtime_ns, name) for stat, name in found if stat is not None)
+        for _, name in there[: len(there) - _TEXTS // 2]:  # not one by one, each time
+            _remove_idle(fs, path.with_name(name))
+
+
+def _remove_idle(fs: FileSystem, path: FilePath) -> None:
+    """Remove the file, unless somebody writes to it now, or it cannot be removed."""
+    held = take_locks(fs, path.parent, [path.name])
+    if held is not None:
+        with held, suppress(OSError):
+            remove_file(fs, path)
 
 
 def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> None:
