@@ -49,15 +49,20 @@ class Texts(NamedTuple):
         while first < len(self.ends):
             stop = max(first + 1, int(np.searchsorted(self.ends, begin + PART, side="right")))
             end = int(self.ends[stop - 1])
-            yield Texts(self.buffer[begin:end], self.ends[first:stop] - np.uint32(begin))
+            yield Texts(self.buffer[begin:], self.ends[first:stop] - np.uint32(begin))
             first, begin = stop, end
+
+    @property
+    def size(self) -> int:
+        """Bytes of all keys."""
+        return int(self.ends[-1]) if len(self.ends) else 0
 
     def begins(self) -> NDArray[np.uint32]:
         return np.concatenate([np.zeros(1, np.uint32), self.ends[:-1]])
 
     def payloads(self, numbers: NDArray[Any]) -> list[bytes]:
         """Those of the values with these numbers."""
-        data, begins = self.buffer.tobytes(), self.begins()
+        data, begins = self.buffer[: self.size].tobytes(), self.begins()
         return [
             data[begin + 1 : end]
             for begin, end in zip(begins[numbers].tolist(), self.ends[numbers].tolist(), strict=True)
@@ -65,6 +70,11 @@ class Texts(NamedTuple):
 
 
 Test: TypeAlias = "Callable[[Texts], NDArray[np.bool_]]"
+
+
+def joined(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """What was found in parts, as one."""
+    return np.concatenate([np.empty(0, np.bool_), *found])
 
 
 def matcher_of(leaf: TextMatch) -> Test:
@@ -125,14 +135,14 @@ class _Like:
         found = self._tested(texts, self._fold)
         if self._fold:
             odd = np.empty(len(found), np.bool_)
-            if kernels.not_ascii(np.require(texts.buffer, requirements="W"), texts.ends, STRING, odd):
+            if kernels.not_ascii(np.require(texts.buffer[: texts.size], requirements="W"), texts.ends, STRING, odd):
                 found[odd] = self._tested(_folded(texts, odd), False)
         return found
 
     def _tested(self, texts: Texts, fold: bool) -> NDArray[np.bool_]:
         """Which are like the pattern; `fold`: those of them that are ASCII alone, once they are folded."""
         needle, count = self._needle, len(texts.ends)
-        buffer, end = texts.buffer, int(texts.ends[-1]) if count else 0
+        buffer, end = texts.buffer, texts.size
         room = end + _BEHIND + len(needle)
         if len(buffer) < room or not buffer.flags.writeable:  # kernels are compiled for what could be written
             buffer = np.zeros(room, np.uint8)
@@ -191,7 +201,7 @@ class _Expression:
             self._begun = _compiled_loosely(_BEFORE + "".join(map(_unanchored, tokens[1:])), tokens, ignore_case)
 
     def test(self, texts: Texts) -> NDArray[np.bool_]:
-        texts = texts._replace(buffer=texts.buffer[: int(texts.ends[-1]) if len(texts.ends) else 0])
+        texts = texts._replace(buffer=texts.buffer[: texts.size])
         found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
         begun = self._begun is not None and not (texts.buffer == ord(_BEFORE)).any()
         first = 0  # of those that are to be looked at one by one

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, messages, oracle_of
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.engine.reading.page import Page
 from jitdb.errors import LogReadOnly, QueryError
 from jitdb.operators import and_, equal, everything, not_, or_
 
@@ -145,16 +147,16 @@ def test_who_deletes_while_others_delete_and_compact(tmp_path: Path, monkeypatch
         db = JITDB(log)
         asked: list[int] = []
 
-        def all_then(*arguments: object, **settings: object) -> list[int]:
-            found = JITDB.all(db, *arguments, **settings)  # type: ignore[arg-type]
-            asked.append(len(found))
+        def page_then(*arguments: Any) -> Page:
+            found = JITDB._page(db, *arguments)
+            asked.append(len(found.data))
             if len(asked) == 1:
-                log.delete(found[0])
+                log.delete(found.data[0])
             elif len(asked) == 2:
                 log.compact()
             return found
 
-        monkeypatch.setattr(db, "all", all_then)
+        monkeypatch.setattr(db, "_page", page_then)
         assert db.delete(equal("type", "a")) == 49
         assert asked == [50, 49, 49]
         assert [record.value["n"] for record in log.stream()] == [f"{number:03d}" for number in range(1, 100, 2)]

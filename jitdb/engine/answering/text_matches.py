@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.engine.text_tests import Texts, matcher_of
+from jitdb.engine.text_tests import Texts, joined, matcher_of
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, keys_of
@@ -43,9 +43,9 @@ def records_matching(leaf: TextMatch, segment: Segment, cancel: threading.Event 
 def _accepted(leaf: TextMatch, texts: Texts, cancel: threading.Event | None) -> NDArray[np.bool_]:
     """Which of the values the leaf is true of."""
     test = matcher_of(leaf)
-    found = [np.empty(0, np.bool_)]
+    found = []
     for part in texts.parts():
         if cancel is not None and cancel.is_set():
             raise QueryCancelled("the question was cancelled while the values of a field were looked at")
         found.append(test(part))
-    return np.concatenate(found)
+    return joined(found)

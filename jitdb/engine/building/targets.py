@@ -13,7 +13,7 @@ from jitdb.common.values import value_of_key
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
 from jitdb.engine.serving import leaf_of
-from jitdb.engine.text_tests import Texts, matcher_of
+from jitdb.engine.text_tests import Texts, joined, matcher_of
 from jitdb.errors import IndexDamaged, QueryCancelled, QueryError
 from jitdb.indexes.building import builders
 from jitdb.indexes.building.builders import Builder, Piece, ValueSource
@@ -219,4 +219,8 @@ class IndexBuilderFactory:
 def _text_test(spec: IndexSpec) -> builders.TextTest:
     """What tells which keys an index of matches wants."""
     test = matcher_of(leaf_of(spec))
-    return lambda buffer, ends: test(Texts(buffer, ends))
+
+    def tested(buffer: NDArray[np.uint8], ends: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        return joined([test(part) for part in Texts(buffer, ends).parts()])
+
+    return tested
