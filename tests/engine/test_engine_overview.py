@@ -156,6 +156,8 @@ def test_a_query_shows_its_plan_and_answers_only_once_they_cost_nothing(log: Pat
         assert "missing" in before
         assert "it pays with the first question" in before
         assert not list(Path(db.folder or "").glob("*.index"))
+        assert asked.count() > 1000  # which indexes what is asked for, and not its order
+        assert f"Query: {asked.count():,} answers, not asked for yet" in str(asked)
         page = asked.page(10)
         after = str(asked)
         assert f"{page.total:,} answers in " in after

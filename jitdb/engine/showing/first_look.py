@@ -56,7 +56,9 @@ def first_look(
         costs: list[Part] = [Note(line) for line in told.costs()]
         waits = _waits_for(question, told)
         if waits:
-            return Display("Query", "not asked yet", [code, plan, *costs, Note(waits)])
+            count = None if question.live else _count_of(plain.changed(sort_by="arrival"), explain, ask)
+            about = "not asked yet" if count is None else f"{counted(count, 'answer', 'answers')}, not asked for yet"
+            return Display("Query", about, [code, plan, *costs, Note(waits)])
         each = told.log_bytes // max(told.records, 1)  # bytes of a record, about
         page = ask(plain.changed(limit=min(max(_READ // max(each, 1), 1), _ROWS)))
     except (JitdbError, OSError) as error:
@@ -65,15 +67,19 @@ def first_look(
     said = _joined(costs) if told.confirm_bytes else ""
     which = f", of which these are the first {len(page.data)}" if page.total > len(page.data) else ""
     about = f"{counted(page.total, 'answer', 'answers')} in {duration(page.duration)}{which}"
-    return Display(
-        "Query",
-        about,
-        [
-            code,
-            *seen,
-            Folded("how it is answered", plan._replace(footer=said)),
-        ],
-    )
+    return Display("Query", about, [code, *seen, Folded("how it is answered", plan._replace(footer=said))])
+
+
+def _count_of(
+    question: Question,
+    explain: Callable[[Question], Explanation | SetExplanation | None],
+    ask: Callable[[Question], Page],
+) -> int | None:
+    """How many answers there are, where only their order is not indexed."""
+    told = explain(question)
+    if told is None or not told.is_ready or told.confirm_bytes > _CONFIRMED:
+        return None
+    return ask(question.changed(limit=1, as_offsets=True, select=None)).total
 
 
 def _waits_for(question: Question, told: Explanation | SetExplanation) -> str:
