@@ -91,6 +91,21 @@ def format_path(path: Iterable[Step]) -> str:
     return text
 
 
+def plain_path(path: Iterable[Step]) -> str:
+    """How a path is written where it is a name alone: keys as they are, whatever is in them. Two may look the same.
+
+    >>> plain_path(("a", "b")), plain_path(("a.b", "created at")), plain_path(("items", None, "sku", 0))
+    ('a.b', 'a.b.created at', 'items[].sku[0]')
+    """
+    text = ""
+    for step in path:
+        if not isinstance(step, str):
+            text += "[]" if step is None else f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
 def is_name(key: str) -> bool:
     """Whether Python reads a key as a name."""
     if not key.isidentifier() or keyword.iskeyword(key):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Keys, Path, format_path
 from jitdb.common.words import shown
 from jitdb.display.cells import printable
 
@@ -17,7 +17,7 @@ _COLUMNS: Final = 5  # in 80 characters
 _MOST: Final = 12
 _FEWEST: Final = 3
 _DEPTH: Final = 5  # keys in a path
-_DEEPEST: Final = 8  # the same of all fields
+DEEPEST: Final = 8  # the same of all fields
 _CHARACTERS: Final = 200  # of a value, that are looked at
 SAMPLE: Final = 200  # records looked at
 
@@ -105,15 +105,16 @@ def leaf_fields(records: Iterable[Any]) -> dict[str, Path]:
     >>> leaf_fields([{"a": 1, "b": {"c": [2]}}, {"b": {"d": {}}}])
     {'a': ('a',), 'b.c': ('b', 'c'), 'b.d': ('b', 'd')}
     """
-    found = dict.fromkeys(path for record in records for path in _fields_of(record, ()))
+    found = dict.fromkeys(path for record in records for path in leaf_paths(record))
     return {format_path(path): path for path in found}
 
 
-def _fields_of(value: Any, path: Path) -> Iterator[Path]:
-    if isinstance(value, dict) and len(path) < _DEEPEST and (value or not path):
+def leaf_paths(value: Any, path: Keys = ()) -> Iterator[Keys]:
+    """The fields of a record that hold no maps, or empty ones, or what is too deep."""
+    if isinstance(value, dict) and len(path) < DEEPEST and (value or not path):
         for key, item in value.items():
             if isinstance(key, str):
-                yield from _fields_of(item, (*path, key))
+                yield from leaf_paths(item, (*path, key))
     elif path:
         yield path
 

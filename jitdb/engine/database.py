@@ -36,6 +36,7 @@ from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
@@ -238,6 +239,16 @@ class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
         pages.is_keyed = keyed
         return pages.batches()
 
+    def leaf_paths(self, question: Asked = None, *, cancel: Cancel = None) -> list[Path]:
+        """All fields of the records that match which hold no maps, or empty ones, in the order in which they come.
+
+        Raises QueryError where these are too many to be columns.
+        """
+        from jitdb.engine.reading.leaf_paths import LeafPaths
+
+        asked = resolved(self._asked(question, {}), cancel)
+        return list(LeafPaths(self._manager, asked, cancel).look())
+
     def arrow(
         self,
         question: Asked = None,
@@ -251,7 +262,7 @@ class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
     ) -> ArrowAnswer:
         """The selected fields of the matching records, at most `limit`, as Arrow's columns: a table, or batches.
 
-        select: without it, the fields of the first records, and of some from all over the log
+        select: without it, all fields that these records have, which are gone through once more for it
         schema: a pyarrow.Schema, of the types that columns are to have; without it, their values tell
         times:  whether what is times by all its values becomes timestamps
         places: columns "seqs" and "offsets", before the others

@@ -202,6 +202,22 @@ class LogSet(Contexts, Summaries, Shown):
         select = asked.select
         return (batch_of_rows(select, page.data) for page in iter(self._merged(asked, cancel).read, None))
 
+    def leaf_paths(self, question: Asked = None, *, cancel: Cancel = None) -> list[Path]:
+        """As JITDB.leaf_paths, of all logs; without a limit those too that `start_from` passes over."""
+        from jitdb.display.columns import leaf_fields
+
+        asked = self._asked(question, {}, None, cancel)
+        if asked.limit is not None:
+            page = self.paginate(asked.changed(batch=None, select=None), cancel=cancel)
+            return list(leaf_fields(page.data).values())
+
+        def of_one(db: JITDB, part: Part) -> list[Path]:
+            own = db.leaf_paths(asked.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
+            return [*own, *((name,) for name in part.member.fields if own and self._labelled)]
+
+        found = self._of_each(self._parts(asked.operation), of_one)
+        return list(dict.fromkeys(path for paths in found for path in paths))
+
     def arrow(
         self,
         question: Asked = None,

@@ -174,7 +174,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
         """The records as a pyarrow.Table; each field is found where it stands, and nothing else is decoded.
 
         columns: fields, such as "size" or "user.name", or a pyarrow.Schema of them, which says their types too; without
-                 any, what was selected, else the fields of the first records, and of some from all over the log
+                 any, what was selected, else all fields that the records have, which are gone through once more for it
         limit:   at most so many records
         times:   whether fields whose values all are times become timestamps (ns, UTC)
 

@@ -196,7 +196,9 @@ def written(name: str, value: object) -> str:
     if name == "summary":
         return repr(value)
     if name == "select":
-        return f"select({', '.join(repr(name) for name, _ in value)})"  # type: ignore[attr-defined]
+        from jitdb.common.paths import format_path
+
+        return f"select({', '.join(repr(format_path(path)) for _, path in value)})"  # type: ignore[attr-defined]
     if name == "sort_by" and not isinstance(value, str):
         return f"sort_by({', '.join(map(repr, value))})"  # type: ignore[call-overload]
     argument = "" if value is True or name == "sort_by" else describe_value(value)

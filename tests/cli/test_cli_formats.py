@@ -14,7 +14,6 @@ from cli_helpers import make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.output import formats
 from jitdb.display.columns import fitting, left_out
 from jitdb.engine.reading import field_batches
 
@@ -124,7 +123,6 @@ def test_many_batches_and_sets(tmp_path: Path, capfdbinary: Any, monkeypatch: py
     """A value in the last batch decides on the type; logs of a set are merged."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(field_batches, "ROWS", 7)
-    monkeypatch.setattr(formats, "_LOOKED_AT", 5)
     for day in (1, 2):
         Path(f"day={day}").mkdir()
         rows = [{"a": at * 2 + day, "b": [at]} for at in range(50)] + [{"a": 0.5, "late": day}]
@@ -150,8 +148,54 @@ def test_many_batches_and_sets(tmp_path: Path, capfdbinary: Any, monkeypatch: py
     assert [row["a"] for row in found] == [0.5, 0.5, *map(float, range(1, 59))]
     assert [row["day"] for row in found[:4]] == [1, 2, 1, 2]
     assert [row["b"] for row in found[:4]] == [None, None, [0], [0]]
-    told = "jitdb: the columns are the 3 fields of the records looked at; --fields names others\n"
-    asked(capfdbinary, "query", "day=1/x.ndjson", "--arrival", "-o", "told.csv", told=told)
+    asked(capfdbinary, "query", "day=1/x.ndjson", "--arrival", "-o", "told.csv")
+    asked(capfdbinary, "export", "day=*/x.ndjson", "-o", "both.csv")
+    for name, count in (("told.csv", 51), ("both.csv", 102)):
+        lines = Path(name).read_text().splitlines()
+        assert (lines[0], lines[-1], len(lines)) == ("a,b,late", f"0.5,,{count // 51}", count + 1)
+
+
+def test_a_field_of_one_record_has_a_column(tmp_path: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows: list[Any] = [{"n": number} for number in range(9000)]
+    rows[6543] = {"n": 6543, "err": {"created at": "x", "log.level": 1}}
+    Path("x.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    names = ["n", "err.created at", "err.log.level"]
+    for name in ("x.csv", "x.tsv", "x.parquet"):
+        asked(capfdbinary, "export", "x.ndjson", "-o", name)
+    assert Path("x.csv").read_text().splitlines()[0] == ",".join(names)
+    assert Path("x.csv").read_text().splitlines()[6544] == "6543,x,1"
+    assert Path("x.tsv").read_text().splitlines()[0] == "\t".join(names)
+    table = parquet.read_table("x.parquet").slice(6543, 1).to_pylist()
+    assert table == [{"n": 6543, "err.created at": "x", "err.log.level": 1}]
+    some = asked(capfdbinary, "export", "x.ndjson", "n > 8000", "--format", "csv")
+    assert some.startswith(b"n\n8001\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_names_come_back_as_they_were(
+    tmp_path: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"time": "2026-10-01T00:00:00Z", "log.level": "x", "created at": "y", 'q"z': "1 a", "user.name": "ada"}
+    Path("x.ndjson").write_text(json.dumps(row) + "\n")
+    source = "x.ndjson"
+    for number in range(2):
+        asked(capfdbinary, "export", source, "-o", f"{number}.{form}")
+        assert main(["import", f"{number}.{form}", f"{number}.log", "-q"]) == 0
+        source = f"{number}.log"
+        capfdbinary.readouterr()
+    again = json.loads(asked(capfdbinary, "export", source))
+    assert {**again, "time": row["time"]} == row
+
+
+def test_two_keys_of_one_look_are_told_apart(tmp_path: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.ndjson").write_text('{"a.b": 1, "a": {"b": 2}, "c.d": 3}\n')
+    csv = asked(capfdbinary, "export", "x.ndjson", "--format", "csv").decode()
+    assert csv == '"[""a.b""]",a.b,c.d\n1,2,3\n'
+    named = asked(capfdbinary, "query", "x.ndjson", "--arrival", "--fields", '["a.b"],["c.d"]')
+    assert json.loads(named) == {"a.b": 1, "c.d": 3}
 
 
 def test_what_does_not_go_together(

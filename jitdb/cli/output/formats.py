@@ -1,7 +1,7 @@
 """Answers for other programs: a JSON array, CSV and TSV as text; Arrow and Parquet by pyarrow.
 
-Where no columns are named, they are the fields of the records that are looked at first: the first ones of the answer,
-and some from all over the log. Maps within records are columns of their own, arrays stay one.
+Where no columns are named, they are all fields that records of the answer have, each of which is looked at. Maps within
+records are columns of their own, arrays stay one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.opening import paths_of
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
 from jitdb.common.values import UNDEFINED
-from jitdb.display.columns import leaf_fields
 
 if TYPE_CHECKING:
     from jitdb.cli.output.output import Output
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
+    from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.question import Settings
 
 FORMATS: Final = ("auto", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
@@ -33,8 +33,7 @@ SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
-_LOOKED_AT: Final = 1000  # records of the answer whose fields are the columns, where none are named
-_SAMPLE: Final = 200  # and of the log
+_PAGE: Final = 1000  # records read at a time
 _PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
@@ -145,7 +144,7 @@ class _Sink:
 
 
 def write_arrow(
-    out: Output, form: str, names: Sequence[str], batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
+    out: Output, form: str, select: Selection, batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
 ) -> None:
     """Write the columns. `batches` may be called twice: what types they are of is told by all values.
 
@@ -155,9 +154,8 @@ def write_arrow(
     import pyarrow.parquet as parquet
 
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
-    from jitdb.operators.nodes.selection import selection
 
-    reader = ArrowAnswer(selection("--fields", names), batches).reader()
+    reader = ArrowAnswer(select, batches).reader()
     schema = reader.schema
     sink = pa.PythonFile(_Sink(out), mode="w")
     if form == "parquet":
@@ -184,7 +182,7 @@ def write_answer(
     if options.fields:
         settings = {**settings, "select": options.fields}
     with output(options.output, paths_of(db)) as out:
-        pages = db.pages(operation, limit=_LOOKED_AT, **settings)
+        pages = db.pages(operation, limit=_PAGE, **settings)
         lines = map(line_of, chain.from_iterable(page.data for page in pages))
         out.write(json_array(lines) if form == "json" else lines)
 
@@ -193,45 +191,31 @@ def write_columns(
     db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
     """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
+    from jitdb.engine.checks import question_of
     from jitdb.engine.database import JITDB
-    from jitdb.engine.reading.field_batches import ROWS, first_of
+    from jitdb.engine.reading.field_batches import columns_of, first_of, portion_of
 
     if form in BINARY:
         check_pyarrow()
-        if isinstance(db, JITDB) and settings.get("as_of") is None:  # both times the same records
-            settings = {**settings, "as_of": db.log.durable_end - 1}
+    if isinstance(db, JITDB) and settings.get("as_of") is None:  # each time the same records
+        settings = {**settings, "as_of": db.log.durable_end - 1}
     limit: int | None = getattr(options, "limit", None)
-    names = _names(db, operation, settings, options)
-    size = ROWS if limit is None else min(ROWS, limit)
-    asked: Settings = {**settings, "select": names}
-    unseen = dict.fromkeys(names if getattr(options, "fields", None) else ())
+    fields: list[str] = getattr(options, "fields", None) or []
+    question = question_of(db, operation, {**settings, "select": fields} if fields else settings, limit)
+    select = columns_of(db, question, None)
+    question = question.changed(select=select, limit=portion_of(question), batch=None)
+    unseen = dict(enumerate(path for _, path in select)) if fields else {}
 
     def batches() -> Iterator[FieldBatch]:
-        for batch in first_of(db.field_batches(operation, limit=size, **asked), limit):
-            for name in [name for name in unseen if batch.fields[names.index(name)].kind.any()]:
-                del unseen[name]
+        for batch in first_of(db.field_batches(question), limit):
+            for number in [number for number in unseen if batch.fields[number].kind.any()]:
+                del unseen[number]
             yield batch
 
     with output(options.output, paths_of(db)) as out:
-        if names and form in BINARY:
-            write_arrow(out, form, names, batches, is_stream=options.output in (None, "-"))
-        elif names:
-            out.write(separated(names, batches(), SEPARATED[form]))
+        if select and form in BINARY:
+            write_arrow(out, form, select, batches, is_stream=options.output in (None, "-"))
+        elif select:
+            out.write(separated([name for name, _ in select], batches(), SEPARATED[form]))
     if unseen and db.count(operation, as_of=settings.get("as_of")):
-        note_unknown_columns(db, unseen, options)
-
-
-def _names(db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace) -> list[str]:
-    """The names of the columns; says where there may be others. Raises Failure where records have no fields."""
-    fields: list[str] | None = getattr(options, "fields", None)
-    if fields:
-        return list(dict.fromkeys(fields))
-    limit: int | None = getattr(options, "limit", None)
-    page = db.paginate(operation, limit=_LOOKED_AT if limit is None else min(_LOOKED_AT, limit), **settings)
-    is_all = len(page.data) == (limit or page.total) or page.next_seq >= page.total
-    names = list(leaf_fields(page.data if is_all else chain(page.data, db.sample(_SAMPLE))))
-    if len(page.data) and not names:
-        raise Failure("these records have no fields to make columns of", "--format ndjson writes them as they are")
-    if not is_all and not options.quiet:
-        say(f"jitdb: the columns are the {len(names):,} fields of the records looked at; --fields names others")
-    return names
+        note_unknown_columns(db, unseen.values(), options)

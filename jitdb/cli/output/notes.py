@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import say
-from jitdb.common.paths import ANY, Path, Step, format_path, parse_path
+from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.engine.hinting.hints import SAMPLE, unknown_field
@@ -74,9 +74,9 @@ def note_missing(db: JITDB | LogSet, operation: Operation | None, options: Names
             say(f"jitdb: {hint}")
 
 
-def note_unknown_columns(db: JITDB | LogSet, names: Iterable[str], options: Namespace) -> None:
+def note_unknown_columns(db: JITDB | LogSet, fields: Iterable[Path], options: Namespace) -> None:
     """None of the records shown had these fields."""
-    paths = list(map(parse_path, names))
+    paths = list(fields)
     if paths and not options.quiet:
         _say_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)))
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from jitdb.display.columns import leaf_fields
 from jitdb.engine.answering.order import Order
 from jitdb.engine.reading.paging import Located, Pages, read_fields
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
-from jitdb.errors import LogError, QueryError
-from jitdb.operators.nodes.selection import Selection
+from jitdb.errors import LogError, QueryError, Remedy
+from jitdb.operators.nodes.selection import Selection, named
 
 if TYPE_CHECKING:
     import threading
 
     from numpy.typing import NDArray
 
+    from jitdb.common.paths import Path
     from jitdb.engine.answering.order import SomeOrder
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
@@ -31,14 +31,12 @@ class Asked(Protocol):
 
     def paginate(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any: ...
 
-    def sample(self, count: int, /) -> list[Any]: ...
+    def leaf_paths(self, question: Question, /, *, cancel: threading.Event | None = None) -> Sequence[Path]: ...
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
 _MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about, before it is made of fewer records
 _FEWEST: Final = 64  # records of a batch, however large
-_LOOKED_AT: Final = 1000  # records of an answer whose fields are its columns, where none are named
-_SAMPLE: Final = 200  # and of the log
 
 
 class FieldBatches(Pages):
@@ -115,21 +113,21 @@ class Passes:
 
 
 def columns_of(database: Asked, question: Question, cancel: threading.Event | None) -> Selection:
-    """The fields that the question selects; else those that its first records have, and some from all over the log.
+    """The fields that the question selects; else all that its records have, which are looked at for it.
 
-    Raises QueryError where none of these records has fields.
+    Raises QueryError where they have none, and where they have too many.
     """
     if question.select is not None:
         return question.select
-    limit = _LOOKED_AT if question.limit is None else min(_LOOKED_AT, question.limit)
-    page = database.paginate(question.changed(limit=limit, batch=None), cancel=cancel)
-    is_all = len(page.data) == min(page.total, question.limit or page.total)
-    records = page.data if is_all else [*page.data, *database.sample(_SAMPLE)]
-    if any(not isinstance(record, dict) for record in records[:1]):
-        raise QueryError(
-            "these records have no fields to make columns of", remedy="go through them: for record in query"
-        )
-    return tuple(leaf_fields(records).items())
+    paths = database.leaf_paths(question, cancel=cancel)
+    if not paths:
+        first = database.paginate(question.changed(limit=1, batch=None), cancel=cancel).data
+        if any(not isinstance(record, dict) for record in first):
+            raise QueryError(
+                "these records have no fields to make columns of",
+                remedy=Remedy("go through them: for record in query", "--format ndjson writes them as they are"),
+            )
+    return named(paths)
 
 
 def portion_of(question: Question) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from jitdb.engine.reading.selecting import FieldBatch, Selector
     from jitdb.indexes.segment import Segment
+    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.selection import Selection
 
@@ -117,6 +118,13 @@ def read_fields(
     except Malformed as malformed:
         _take_out(manager, records, malformed.seqs)
         return None
+
+
+def read_records(
+    manager: IndexManager, records: Records, offsets: NDArray[np.int64], scratch: Scratch
+) -> RecordBatch | None:
+    """The records at these offsets in one buffer, deleted ones marked so; None as read_raw has it."""
+    return _read(manager, records, lambda: records.read_batch(offsets, scratch))
 
 
 def _read(manager: IndexManager, records: Records, read: Callable[[], T]) -> T | None:

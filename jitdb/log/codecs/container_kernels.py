@@ -13,7 +13,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.bipf import read as bipf
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.shape_kernels import find_node, word_at
 from jitdb.log.codecs.msgpack import read as msgpack
 
 if TYPE_CHECKING:
@@ -196,3 +196,76 @@ def values_inside(
             out_number[written] = 0.0
             written += 1
     return count, written
+
+
+@part
+def has_key(buf, at, size, node, key_start, key_length, keys):
+    """Whether the key of the node is buf[at : at + size]."""
+    same = key_length[node] == size
+    if same:
+        base = key_start[node]
+        for i in range(size):
+            if buf[np.uint64(at + i)] != keys[np.uint64(base + i)]:
+                same = False
+                break
+    return same
+
+
+@kernel
+def first_with_more(
+    encoding: int, buf: U8, kind: U8, start: I32, length: I32, first: int,
+    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, keys: U8, stack: I64,
+) -> int:  # fmt: skip
+    """The number of the first map, from `first` on, that has a field which the trie has not; of all where none has.
+
+    A field is what holds no map, or an empty one, or one in as many as `stack` has room for, which is four numbers a
+    level. Keys that are no text are passed over. Maps of one program have their keys in one order: so the node behind
+    the one before is tried first.
+    """
+    deepest = stack.shape[0] >> 2
+    count: int = kind.shape[0]
+    for record in range(first, count):
+        if kind[record] != MAP:
+            continue
+        position = np.int64(start[record])
+        end = position + np.int64(length[record])
+        child = np.int64(first_child[0])
+        likely = child
+        depth = np.int64(0)
+        while True:
+            if position >= end:
+                if depth == 0:
+                    break
+                depth -= 1
+                position, end = stack[4 * depth], stack[4 * depth + 1]
+                child, likely = stack[4 * depth + 2], stack[4 * depth + 3]
+                continue
+            is_text, at, size, _, position = read_value(encoding, buf, position, end)
+            if is_text == MALFORMED or position >= end:
+                position = end
+                continue
+            found, inner, inner_size, _, position = read_value(encoding, buf, position, end)
+            if found == MALFORMED:
+                position = end
+                continue
+            if is_text != STRING:
+                continue
+            node = likely
+            if node < 0 or not has_key(buf, at, size, node, key_start, key_length, keys):
+                node = find_node(buf, at, size, child, next_sibling, key_start, key_length, keys)
+                if node < 0:
+                    return record
+            likely = np.int64(next_sibling[node])
+            if found == MAP and inner_size > 0 and depth + 1 < deepest:
+                stack[4 * depth], stack[4 * depth + 1] = position, end
+                stack[4 * depth + 2], stack[4 * depth + 3] = child, likely
+                depth += 1
+                position = inner
+                end = inner + inner_size
+                child = np.int64(first_child[node])
+                likely = child
+                if child < 0:
+                    return record
+            elif field[node] < 0:
+                return record
+    return count

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from jitdb.common.paths import Path, format_path, parse_path
+from jitdb.common.paths import Path, format_path, parse_path, plain_path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
@@ -21,14 +22,39 @@ Selection: TypeAlias = tuple[tuple[str, Path], ...]
 
 
 def selection(caller: str, fields: Sequence[SelectField]) -> Selection:
-    """What these fields mean: each is given under the name by which it was asked for. Raises QueryError.
+    """What these fields mean, and under which names they are given (named). Raises QueryError.
 
-    >>> selection("select()", ["user.name", "size"])
-    (('user.name', ('user', 'name')), ('size', ('size',)))
+    >>> selection("select()", ["user.name", '["log.level"]'])
+    (('user.name', ('user', 'name')), ('log.level', ('log.level',)))
     """
     if not fields:
         raise QueryError(f"{caller} takes the fields that are wanted: none was given")
-    return tuple(dict(_named(caller, each) for each in fields).items())
+    return named(_path_of(caller, each) for each in fields)
+
+
+def named(paths: Iterable[Path]) -> Selection:
+    """These fields, and a name for each: its keys with dots between them, as they are; where two would have the same
+    name, or it is no text, the spelling that questions have, which is one field's only.
+
+    >>> named([("created at",), ("a.b",), ("c", "d")])
+    (('created at', ('created at',)), ('a.b', ('a.b',)), ('c.d', ('c', 'd')))
+    >>> named([("a.b",), ("a", "b")])
+    (('["a.b"]', ('a.b',)), ('a.b', ('a', 'b')))
+    """
+    names = {path: _plain_name(path) for path in paths}
+    while len(set(names.values())) < len(names):
+        counts = Counter(names.values())
+        names = {path: format_path(path) if counts[name] > 1 else name for path, name in names.items()}
+    return tuple((name, path) for path, name in names.items())
+
+
+def _plain_name(path: Path) -> str:
+    name = plain_path(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return format_path(path)
+    return name or format_path(path)
 
 
 def selected(record: Any, fields: Selection) -> dict[str, Any]:
@@ -41,11 +67,11 @@ def selected(record: Any, fields: Selection) -> dict[str, Any]:
     return {name: value for name, value in held if value is not UNDEFINED}
 
 
-def _named(caller: str, field: Any) -> tuple[str, Path]:
+def _path_of(caller: str, field: Any) -> Path:
     from jitdb.operators.nodes.field import Field
 
     if isinstance(field, str):
-        return field, parse_path(field)
+        return parse_path(field)
     if isinstance(field, Field):
-        return format_path(field.path), field.path
+        return field.path
     raise QueryError(f"{caller} takes paths such as 'user.name', or field(...), not {shown(field)}")

@@ -23,7 +23,7 @@ from jitdb.cli.output.notes import (
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import Path, parse_path
+from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.common.words import counted
 
@@ -125,7 +125,7 @@ def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Name
     wanted = {**paths, **paths_by_name([options.same] if options.same else [])}
     if records:
         held = {name for record in records for name in chosen(record, wanted)}
-        note_unknown_columns(db, [name for name in wanted if name not in held], options)
+        note_unknown_columns(db, [path for name, path in wanted.items() if name not in held], options)
     if not options.quiet:
         total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
         print(_footer(answers, total, options))
@@ -172,7 +172,7 @@ def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
 
     left = options.limit
     paths = paths_by_name(options.fields)
-    unseen = dict.fromkeys(paths)
+    unseen = dict(paths)
     written = 0
 
     def line(record: Any) -> bytes:
@@ -192,7 +192,7 @@ def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
             if not left:
                 break
     if written:
-        note_unknown_columns(db, unseen, options)
+        note_unknown_columns(db, unseen.values(), options)
 
 
 def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
@@ -210,7 +210,7 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
     hidden = print_table(records, paths, options.timestamp, by_name=bool(paths) and not options.text, first=first)
     if records and paths:
         held = {name for record in records for name in (chosen(record, paths) if options.text else record)}
-        note_unknown_columns(db, [name for name in paths if name not in held], options)
+        note_unknown_columns(db, [path for name, path in paths.items() if name not in held], options)
     if not options.quiet:
         _tell_left_out(hidden)
         print(_footer(len(records), total, options))
@@ -236,11 +236,13 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
 
 
 def paths_by_name(names: list[str] | None) -> dict[str, Path]:
-    """The paths that --fields gave."""
-    return {name: parse_path(name) for name in names or ()}
+    """The paths that --fields gave, by the names of their columns. Raises QueryError."""
+    from jitdb.operators.nodes.selection import selection
+
+    return dict(selection("--fields", names)) if names else {}
 
 
 def chosen(record: Any, paths: dict[str, Path]) -> dict[str, Any]:
-    """The fields asked for, under the names they were asked by; absent ones are left out."""
+    """The fields asked for, by the names of their columns; absent ones are left out."""
     held = ((name, value_at(record, path)) for name, path in paths.items())
     return {name: value for name, value in held if value is not UNDEFINED}

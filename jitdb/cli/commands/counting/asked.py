@@ -35,7 +35,7 @@ def note_no_numbers(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
     name = format_path(path)
     kinds = next((field.kinds for field in db.fields() if field.path == path), None)
     if kinds is None:
-        note_unknown_columns(db, [name], options)
+        note_unknown_columns(db, [path], options)
     elif not options.quiet:
         other = "timeline" if path in db.declared_time else "values"
         say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
@@ -47,4 +47,4 @@ def note_nothing(
     """Say which fields of the question no record has, and why there is nothing: none matched, or had such a field."""
     note_missing(db, operation, options, is_empty=not total)
     if total:
-        note_unknown_columns(db, [format_path(path) for path in empty], options)
+        note_unknown_columns(db, empty, options)

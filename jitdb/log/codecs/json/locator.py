@@ -8,12 +8,13 @@ decoded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jitdb.common.paths import Keys
-from jitdb.common.values import NUMBER, STRING, kind_of, split_number, text_bytes, value_at
+from jitdb.common.values import ABSENT, MAP, NUMBER, STRING, kind_of, split_number, text_bytes, value_at
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.compiled import build_trie
 from jitdb.log.codecs.fields.constants import LIVE, MSGPACK, SLACK
@@ -25,6 +26,7 @@ from jitdb.log.codecs.json.locate_kernels import DOUBTFUL, FINE, locate_texts
 from jitdb.log.codecs.json.numbers import powers
 from jitdb.log.codecs.json.payload_kernels import write_payloads
 from jitdb.log.codecs.json.read import WRITTEN
+from jitdb.log.codecs.json.text import OPEN_MAP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +65,30 @@ class JsonLocator(DecodingLocator):
         return [
             self._written(buffer, row, held, *columns) for row, columns in enumerate(zip(*rows, strict=True))
         ], wrong
+
+    def values_at(self, records: RecordBatch, positions: NDArray[np.int64]) -> FieldValues:
+        """Of whole records, which mostly are maps, by the kernel that writes maps."""
+        live = records.states == LIVE
+        if not len(records) or not bool((positions[live] == 0).all()):
+            return super().values_at(records, positions)
+        ends = records.starts + records.lengths + SLACK
+        is_map = live & (ends <= len(records.buffer)) & (records.lengths > 0)
+        is_map[is_map] = records.buffer[records.starts[is_map]] == OPEN_MAP
+        count = len(records)
+        kind = np.where(is_map, MAP + WRITTEN, ABSENT).astype(np.uint8)
+        length = np.where(is_map, records.lengths, 0).astype(np.int32)
+        number = np.zeros(count)
+        held: dict[tuple[int, int], Any] = {}
+        for at in np.flatnonzero(live & ~is_map & (positions == 0)).tolist():
+            with suppress(DecodeError):
+                value = self._codec.decode_at(records.record(at), 0)
+                if not isinstance(value, dict):
+                    return super().values_at(records, positions)
+                kind[at], held[0, at] = MAP + WRITTEN, value
+        try:
+            return self._written(records.buffer, 0, held, kind, records.starts.astype(np.int32), length, number)
+        except DecodeError:  # one of them is none
+            return super().values_at(records, positions)
 
     def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
         _, verdicts, _ = self._locate(records, Rows.empty(len(self._paths), len(records)))
