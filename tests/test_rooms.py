@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 DRAWN = re.search(r"```\njitdb/\n(.*?)```", (ROOT / "ARCHITECTURE.md").read_text(), re.S)
 
@@ -67,3 +69,13 @@ def test_imports_only_run_down() -> None:
             if here and there and not f"{here}/".startswith(f"{there}/") and ROOMS.index(there) < ROOMS.index(here):
                 wrong.append(f"{module} ({here}) imports {other} ({there}), which is above it")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    there = {f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("*.py")}
+    for folder in ("jitdb", "tests", "docs", "benchmarks"):
+        there |= {f"/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*.*")}
+    named = re.findall(r"[`*]([\w./-]+\.(?:py|md))[`*]", (ROOT / page).read_text())
+    assert len(named) > 20
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
