@@ -27,7 +27,7 @@ from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
 from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource, ScanSource
 
@@ -122,6 +122,15 @@ class LogSourceTests(ScanSourceTests):
         wanted = [records[number] for number in order]
         assert source.get_many_raw([offsets[number] for number in order]) == wanted
         assert source.get_many_raw(np.array(offsets, np.int64)[order]) == wanted
+
+    def test_records_in_one_buffer(self, source: LogSource, records: Records) -> None:
+        offsets = np.array([offset for offset, _ in _walked(source)], np.int64)
+        for some in (slice(None), slice(1, None, 3), slice(0, 1)):
+            batch = source.read_batch(offsets[some], Scratch())
+            there = [None if state else batch.record(number) for number, state in enumerate(batch.states.tolist())]
+            if not source.framing.keeps_malformed:  # these may be there still
+                there = [each if each is not None and source.codec.is_valid(each) else None for each in there]
+            assert there == records[some]
 
     def test_no_record_begins_elsewhere(self, source: LogSource, records: Records) -> None:
         offsets = {offset for offset, _ in _walked(source)}
