@@ -31,7 +31,9 @@ def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("COLUMNS", "120")
     kept = nbformat.read(path, as_version=4)
     fresh = nbformat.read(path, as_version=4)
-    client = NotebookClient(fresh, timeout=240, record_timing=False, resources={"metadata": {"path": str(EXAMPLES)}})
+    client = NotebookClient(
+        fresh, timeout=240, record_timing=False, coalesce_streams=True, resources={"metadata": {"path": str(EXAMPLES)}}
+    )
     client.execute()
     for cell in fresh.cells:
         cell["outputs"] = [_without_places(output) for output in cell.get("outputs", ())]
