@@ -1,0 +1,41 @@
+"""The lines of several files as one log hold to what is expected of a log (jitdb.testing.sources)."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from jitdb.log.lines.bundles import bundled_lines
+from jitdb.log.lines.bundles.bundled_lines import BundledLines
+from jitdb.log.lines.bundles.finding import LEAST, find_bundles
+from jitdb.testing.sources import LogSourceTests, Records
+
+LINES: Records = [b'{"n": 0}', b"", b'{"n": 1, "text": "' + b"x" * 150 + b'"}', b'{"n": 2}\r', b"[1, 2]", b"  "]
+BLANK = (1, 5)
+
+
+@pytest.mark.parametrize("split", [1, len(LINES)])
+class TestBundledLines(LogSourceTests):
+    """A block has parts of several files, and a file of several blocks. `split`: lines of a file."""
+
+    @pytest.fixture
+    def records(self, split: int) -> Records:
+        kept: Records = [None if number in BLANK else line for number, line in enumerate(LINES)]
+        return kept * LEAST if split > 1 else [line for line in kept for _ in range(LEAST)]
+
+    @pytest.fixture
+    def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: int) -> BundledLines:
+        monkeypatch.setattr(bundled_lines, "BLOCK", 64)
+        texts = [b"\n".join(line or b"" for line in LINES)] * LEAST
+        if split == 1:
+            texts = [line or b"" for line in LINES for _ in range(LEAST)]
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number:02}.ndjson").write_bytes(text + b"\n")
+        time.sleep(0.03)  # until a change would show in their times
+        names = sorted(path.name for path in tmp_path.glob("*.ndjson"))
+        with monkeypatch.context() as patch:  # or files without an object are none of JSON Lines
+            patch.setattr("jitdb.log.lines.bundles.finding.looks_like_lines", lambda head: True)
+            (bundle,) = find_bundles(str(tmp_path), tmp_path / ".jitdb", names, lambda name: False, set())
+        return BundledLines(bundle)
