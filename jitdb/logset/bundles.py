@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitdb.common.forking import fork_safe
 from jitdb.engine.declared_time import found_time
@@ -27,9 +27,12 @@ from jitdb.operators.nodes.operations import Compare
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.asked import TimelineAsked
 
+if TYPE_CHECKING:
+    from jitdb.engine.counting.counters import View
+
 
 class Together(Member):
-    """Logs of a set that are counted as one: the files of a bundle."""
+    """Logs of a set that are counted as one: the files of a bundle, or some of them."""
 
     bundle: Bundle
     members: tuple[Member, ...]
@@ -38,6 +41,21 @@ class Together(Member):
         self = super().__new__(cls, bundle.path)
         self.bundle, self.members = bundle, tuple(members)
         return self
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all files of the bundle are asked."""
+        return len(self.members) == len(self.bundle.files)
+
+    def within(self, view: View) -> View:
+        """What is counted of a log that has all files of the bundle."""
+        if self.is_whole:
+            return view
+        return view.within(BundledLines(self.bundle).parts({os.path.basename(member.path) for member in self.members}))
+
+    @property
+    def key(self) -> Hashable:
+        return self.path, self.members
 
     @property
     def fields(self) -> Mapping[str, Any]:
@@ -85,11 +103,14 @@ class Bundles:
     def _joined(self, folder: str, named: dict[str, Part], is_timed: bool) -> Iterator[Part]:
         left = dict(named)
         for bundle in self._bundles(os.path.realpath(folder), tuple(named)) if len(named) >= LEAST else ():
-            parts = [named[file.name] for file in bundle.files if file.name in named]
-            is_one = len({part.operation.identity for part in parts}) == 1
-            if is_one and len(parts) == len(bundle.files) and not (is_timed and self._differ_in_time(bundle)):
-                for file in bundle.files:
-                    del left[file.name]
+            if is_timed and self._differ_in_time(bundle):
+                continue
+            asked: dict[Hashable, list[Part]] = defaultdict(list)
+            for file in bundle.files:
+                if file.name in left:
+                    part = left.pop(file.name)
+                    asked[part.operation.identity].append(part)
+            for parts in asked.values():
                 yield Part(Together(bundle, (part.member for part in parts)), parts[0].operation)
         yield from left.values()
 

@@ -43,4 +43,4 @@ class Counts:
 
 
 def _key(part: Part) -> Hashable:
-    return part.member.path, part.operation.identity
+    return part.member.key, part.operation.identity

@@ -119,7 +119,16 @@ class LogSet(Contexts, Summaries, Shown):
         asked = self._asked(question, settings, None, cancel)
 
         def count(db: JITDB, part: Part) -> int:
-            return self._counts.asked(part, db.log, lambda: db.count(part.operation, cancel=cancel))
+            return self._counts.asked(part, db.log, lambda: one(db, part))
+
+        def one(db: JITDB, part: Part) -> int:
+            if not isinstance(part.member, Together) or part.member.is_whole:
+                return db.count(part.operation, cancel=cancel)
+            from jitdb.engine.counting.counters import MatchCounter
+
+            counter, within = MatchCounter(), part.member.within
+            own = asked.changed(db=db, operation=part.operation)
+            return db.tally(own, counter, lambda view: counter.count(within(view)), {}, cancel=cancel)
 
         def counted(parts: list[Part]) -> int:
             known = [(part, self._counts.of(part)) for part in parts]
@@ -143,8 +152,9 @@ class LogSet(Contexts, Summaries, Shown):
 
             def each(work: Callable[[View], T]) -> list[T]:
                 def one(db: JITDB, part: Part) -> T:
-                    own = asked.changed(db=db, operation=part.operation)
-                    return db.tally(own, counter, work, part.member.fields, cancel=cancel)
+                    own, member = asked.changed(db=db, operation=part.operation), part.member
+                    of_these = (lambda view: work(member.within(view))) if isinstance(member, Together) else work
+                    return db.tally(own, counter, of_these, member.fields, cancel=cancel)
 
                 return self._of_each(parts, one, question.summary)
 

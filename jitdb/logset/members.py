@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -42,6 +42,11 @@ class Member(NamedTuple):
     def logs(self) -> int:
         """How many logs it is."""
         return 1
+
+    @property
+    def key(self) -> Hashable:
+        """What it has for itself."""
+        return self.path
 
     @property
     def size(self) -> int:

@@ -62,7 +62,7 @@ def bundles(folder: Path) -> list[set[str]]:
 
 def own(folder: Path) -> list[str]:
     """The files that have indexes of their own."""
-    return sorted(path.name.removesuffix(".jitdb") for path in folder.glob("*.jitdb") if path.name != ".jitdb")
+    return sorted(path.parent.name.removesuffix(".jitdb") for path in folder.glob("?*.jitdb/indexes"))
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_odd_files_are_asked_on_their_own(folder: Path, odd: bytes) -> None:
     (folder / "odd.ndjson").write_bytes(odd)
     settle()
     assert asked(folder) == 7 + odd.count(b'"n": 6') - (not odd.endswith(b"\n") and bool(odd))
-    assert (len(bundles(folder)), own(folder)) == (1, ["odd.ndjson"])
+    assert (len(bundles(folder)), own(folder)) == (1, ["odd.ndjson"] if odd else [])
 
 
 def change(folder: Path, what: str) -> None:
@@ -140,8 +140,8 @@ def test_a_changed_file_is_asked_on_its_own_from_then_on(logs: LogSet, folder: P
     )
     assert not logs.refresh()
     assert asked(folder) == oracle(folder)
-    is_gone = what in ("removed", "another")
-    assert own(folder) == ([] if what == "removed" else ["another.ndjson" if is_gone else "03.ndjson"])
+    is_nothing = what in ("removed", "emptied")
+    assert own(folder) == ([] if is_nothing else ["another.ndjson" if what == "another" else "03.ndjson"])
     assert [len(names) for names in bundles(folder)] == [FILES if what == "another" else FILES - 1]
     (folder / "03.ndjson").write_bytes(lines(6, 7, 6))
     settle()
@@ -361,6 +361,34 @@ def test_the_time_of_a_bundle_is_that_of_each_file(folder: Path) -> None:
 def asked_alone(path: Path, question: Any) -> int:
     with jitdb.open(path, "memory", read_only=True) as db:
         return db.count(question)
+
+
+def test_some_of_the_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(folder)
+    files = {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.ndjson")
+    }
+    path = field("_path")
+    for names in ([f"{number:02}.ndjson" for number in range(3, 12)], sorted(files)[:8], sorted(files)):
+        records = [record for name in names for record in files[name]]
+        with jitdb.open_many([folder / name for name in names], progress=False) as logs:
+            assert [logs.count(SIXES) for _ in range(2)] == [sum(record["n"] == 6 for record in records)] * 2
+            assert logs.count() == len(records)
+            counted = {row.value: row.count for row in logs.query(field("n") > 4).value_counts("word")}
+            assert counted == Counter(record["word"] for record in records if record["n"] > 4)
+            numbers = [record["n"] for record in records]
+            found = logs.query().stats("n")
+            assert (found.count, found.min, found.max, found.sum) == (
+                len(numbers), min(numbers), max(numbers), sum(numbers)
+            )  # fmt: skip
+            own_path = path == str(folder / "05.ndjson")
+            assert logs.count(own_path | SIXES) == sum(
+                record["n"] == 6 or name == "05.ndjson" for name in names for record in files[name]
+            )
+    with jitdb.open_many(folder, progress=False) as logs:
+        assert logs.count(~(path == str(folder / "02.ndjson"))) == 8 * (FILES - 1)
+        assert logs.count(SIXES) == 7
+    assert (len(bundles(folder)), own(folder)) == (1, [])
 
 
 def test_why_nothing_is_found_is_known_without_scans(folder: Path) -> None:

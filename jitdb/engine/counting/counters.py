@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
@@ -33,6 +33,7 @@ from jitdb.engine.counting.order import Ranked, added
 from jitdb.engine.counting.ranking import ranked, ranked_groups
 from jitdb.engine.serving import serving_spec
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.summaries.asked import (
     GroupsAsked,
@@ -81,6 +82,7 @@ class View(NamedTuple):
     matches: the records that are asked about
     known:   fields that all records have, with their values: those of a log's path
     is_whole: this log is all that is asked
+    rank:    how many records begin before a byte of the log
     """
 
     catalog: Catalog
@@ -89,6 +91,14 @@ class View(NamedTuple):
     matches: BitMap
     known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
+    rank: Callable[[int], int]
+
+    def within(self, parts: Sequence[tuple[int, int]]) -> View:
+        """The same of the records alone that begin in these parts of the log, from a byte on up to another one."""
+        chosen = bitmap_of_range(0, 0)
+        for begin, end in parts:
+            chosen |= bitmap_of_range(self.rank(begin), self.rank(end))
+        return self._replace(matches=self.matches & chosen)
 
     def coded(self, path: Path) -> Coded:
         """The values of a field. Raises IndexDamaged."""
@@ -152,6 +162,16 @@ class ValueCounter(Counter[None, Ranked]):
         pairs, distinct, total, missing = added(counts, self._limit)
         rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
         return ValueCounts(rows, total, missing, self._path, distinct)
+
+
+class MatchCounter(Counter[None, int]):
+    """How many they are."""
+
+    def count(self, view: View) -> int:
+        return len(view.matches)
+
+    def result(self, counts: Sequence[int]) -> int:
+        return sum(counts)
 
 
 class GroupCounter(Counter[None, Ranked]):

@@ -58,7 +58,7 @@ def viewed(
             return None
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
-        return (work(View(manager.catalog, core, manager.coded, matches, known, is_whole)),)
+        return (work(View(manager.catalog, core, manager.coded, matches, known, is_whole, manager.records.rank)),)
 
     while True:
         chosen, column = manager.look(serving), counter.column(core)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Container, Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,11 @@ class BundledLines(LogSource):
         """The bundle's own folder."""
         assert self._bundle.place is not None
         return self._bundle.place
+
+    def parts(self, names: Container[str]) -> list[tuple[int, int]]:
+        """From which byte on, up to which, the lines of the files of these names are."""
+        ends = zip(self._bundle.files, pairwise(self._begins), strict=True)
+        return [part for file, part in ends if file.name in names]
 
     def each(self) -> Iterator[BundledLines]:
         """The lines of each file."""
