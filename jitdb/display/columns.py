@@ -16,6 +16,8 @@ from jitdb.display.cells import printable
 _COLUMNS: Final = 5  # in 80 characters
 _MOST: Final = 12
 _FEWEST: Final = 3
+_MOST_WITH_ROOM: Final = 24  # columns of a wide table
+_ROOMY: Final = 40  # characters of a column that is hardly cut
 _DEPTH: Final = 5  # keys in a path
 DEEPEST: Final = 8  # the same of all fields
 _CHARACTERS: Final = 200  # of a value, that are looked at
@@ -42,8 +44,9 @@ def columns_in(width: int) -> int:
     return max(_COLUMNS, min(_COLUMNS + (width - 80) // 20, _MOST))
 
 
-def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
-    """The paths of at most `most` fields: times first, then as they stand in the records, texts last.
+def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0) -> list[Path]:
+    """The paths of at most `most` fields: times first, then as they stand in the records, texts last; and of more, as
+    long as a table of `width` characters has room for them.
 
     Fields that half of the records lack are chosen only where others do not fill the table.
 
@@ -67,9 +70,20 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
     for path in best:  # records that are all alike have nothing better
         if len(chosen) < min(_FEWEST, most) and path not in chosen and last_word(path) not in map(last_word, chosen):
             chosen.append(path)
+    room = width - sum(_wanted(path, seen[path]) for path in chosen)
+    for path in best:
+        room -= 0 if path in chosen else _wanted(path, seen[path])
+        if room < 0 or len(chosen) == _MOST_WITH_ROOM:
+            break
+        chosen += [path] if path not in chosen else []
     order = list(seen)
     chosen = sorted(chosen, key=order.index)
     return sorted(chosen, key=lambda path: (last_word(path) not in TIMES, _is_prose(seen[path]))) or [("",)]
+
+
+def _wanted(path: Path, texts: list[str]) -> int:
+    """Characters that a column takes whose values are hardly cut, with the gap behind it."""
+    return max(min(max(map(len, texts)), _ROOMY), *map(len, map(str, path))) + GAP
 
 
 def _beginning(value: str | float) -> str:

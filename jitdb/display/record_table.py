@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _OPAQUE: Final = 16  # characters of a column that holds keys and hashes: their beginnings tell them apart
+_TIME: Final = 35  # characters of a time with nanoseconds and an offset
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _ANSWER: Final = ">"  # before what was asked for, among what stands around it
 BETWEEN: Final = "--"  # passages, as grep has it
@@ -48,7 +49,7 @@ def make_table(
     if marks is not None:
         width -= len(BETWEEN) + GAP
         table.add_column("", width=len(BETWEEN))
-    for name, characters in zip(columns, _widths(texts, width), strict=True):
+    for name, characters in zip(columns, _widths(texts, width, times), strict=True):
         right = name not in times and all(value is UNDEFINED or is_number(value) for value in values[name])
         table.add_column(
             Text(head_of(name)),
@@ -82,18 +83,21 @@ def head_of(name: str) -> str:
     return re.sub(r"\.(?![^\[]*\])", ".\n", printable(name))
 
 
-def _widths(texts: dict[str, list[str]], width: int) -> list[int]:
+def _widths(texts: dict[str, list[str]], width: int, times: Collection[str]) -> list[int]:
     """Characters of each column. The last one takes what is left, if it wants it."""
     heads = [max(map(len, head_of(name).split("\n"))) for name in texts]
-    wanted = []
-    for cells, head in zip(texts.values(), heads, strict=True):
-        longest = max(map(len, cells))
-        opaque = longest > 24 and not any(" " in text for text in cells)
-        wanted.append(max(head, min(longest, _OPAQUE if opaque else WIDEST)))
+    longest = [max(map(len, cells)) for cells in texts.values()]
+    wanted = [max(head, min(most, WIDEST)) for head, most in zip(heads, longest, strict=True)]
     gaps = GAP * (len(wanted) - 1)
+    if sum(wanted) + gaps > width:
+        for number, (name, cells) in enumerate(texts.items()):
+            if longest[number] > 24 and name not in times and not any(" " in text for text in cells):
+                wanted[number] = max(heads[number], _OPAQUE)
     left = width - gaps - sum(wanted[:-1])
-    wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(longest, heads[-1]), left))
-    floors = list(map(floor_of, texts.values()))
+    wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(longest[-1], heads[-1]), left))
+    floors = [
+        min(longest[number], _TIME) if name in times else floor_of(texts[name]) for number, name in enumerate(texts)
+    ]
     while sum(wanted) + gaps > width:
         over = [number for number, (want, floor) in enumerate(zip(wanted, floors, strict=True)) if want > floor]
         if not over:

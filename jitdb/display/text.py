@@ -70,7 +70,7 @@ def _record_lines(part: Records, width: int) -> Iterator[str]:
 
     from jitdb.display.record_table import make_table, values_of
 
-    columns = columns_for(part, columns_in(width))
+    columns = columns_for(part, columns_in(width), width)
     values = values_of(part.records, columns, part.by_name)
     texts = {name: list(map(cell, held)) for name, held in values.items()}
     kept = {name: columns[name] for name in fitting(texts, width)}
@@ -83,11 +83,11 @@ def _record_lines(part: Records, width: int) -> Iterator[str]:
         yield hidden
 
 
-def columns_for(part: Records, most: int) -> dict[str, Path]:
-    """The columns that are to be shown, by name: at most so many where nobody named them."""
+def columns_for(part: Records, most: int, width: int = 0) -> dict[str, Path]:
+    """The columns that are to be shown, by name; where nobody named them, as choose_columns() does."""
     if part.columns:
         return dict(part.columns)
-    return {column_name(path): path for path in choose_columns(part.records, most)}
+    return {column_name(path): path for path in choose_columns(part.records, most, width)}
 
 
 def names_left_out(part: Records, shown: Sequence[str] | dict[str, Path]) -> list[str]:

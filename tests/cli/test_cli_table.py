@@ -47,6 +47,22 @@ def test_a_wide_terminal_has_more_columns() -> None:
     assert [len(choose_columns(records, columns_in(width))) for width in (40, 80, 120, 400)] == [5, 5, 7, 12]
 
 
+def test_a_wide_table_has_all_that_it_has_room_for() -> None:
+    records = [{f"field{number:02}": number * record for number in range(12)} | {"at": "x" * 30} for record in range(5)]
+    for width in (80, 120, 140, 160, 400):
+        chosen = len(choose_columns(records, columns_in(width), width))
+        assert chosen == max(columns_in(width), min(13, width // 10 if width < 153 else 13))
+
+
+def test_a_time_is_not_cut() -> None:
+    moment = "2026-10-01T00:00:00.123456+00:00"
+    record = {"time": moment, "trace": "4bf92f3577b34da6a3ce929d0e0e4736", "message": "two words " * 20}
+    for width in (80, 200):
+        lines = drawn([record], width, ["time", "trace", "message"])
+        assert moment in "".join(lines)
+        assert all(len(line) <= width for line in lines)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_a_row_is_one_line_and_fits(width: int) -> None:
     records = records_of(FIXTURE)[:10]

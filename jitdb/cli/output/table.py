@@ -48,7 +48,7 @@ def print_table(
     screen = console()
     columns = paths
     if not columns:
-        chosen = choose_columns(records, columns_in(screen.width))
+        chosen = choose_columns(records, columns_in(screen.width), screen.width)
         several = dict.fromkeys([*first, *chosen])  # the last ones give way
         columns = {column_name(path): path for path in islice(several, max(len(chosen), len(first)))}
     times = times_of(columns, timestamps)

@@ -476,9 +476,13 @@ class LineLog(LogSource):
         return LogReadOnly(
             f"it is a JSON Lines file that somebody else writes, which is only read: it cannot be {done}",
             path=self._path,
-            remedy=f"make a log of it with: jitdb import {shlex.quote(str(self._path))} "
-            f"{shlex.quote(str(self._path.with_suffix('.log')))}",
+            remedy=f"make a log of it with: jitdb import {_typed(self._path)} {_typed(self._path.with_suffix('.log'))}",
         )
+
+
+def _typed(path: Path) -> str:
+    """As a shell takes it, from the folder that it is in where that is shorter."""
+    return shlex.quote(min(str(path), os.path.relpath(path), key=len))
 
 
 class LineRest(LineLog):
