@@ -25,14 +25,19 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def remarks_of(catalog: Catalog, core: CoreFields, operation: Operation, ordered: bool) -> list[str]:
-    """A line for each thing to say of the columns that answer the question, as far as they are built."""
+def remarks_of(
+    catalog: Catalog, core: CoreFields, operation: Operation, ordered: bool, is_full: bool = True
+) -> list[str]:
+    """A line for each thing to say of the columns that answer the question, as far as they are built.
+
+    is_full: False: only what may make the answer another one than is expected
+    """
     leaves = [leaf for leaf in operation.leaves() if isinstance(leaf, Compare)]
     specs = dict.fromkeys((core.compared(leaf)[0] for leaf in leaves), False)
     specs |= {core.compared(leaf)[0]: True for leaf in leaves if isinstance(leaf.value, Instant)}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)
-    lines = (_of_column(spec, _bits(catalog, spec), as_time) for spec, as_time in specs.items())
+    lines = (_of_column(spec, _bits(catalog, spec), as_time, is_full) for spec, as_time in specs.items())
     return list(dict.fromkeys(chain.from_iterable(lines)))  # a range of any element asks two columns of one field
 
 
@@ -43,7 +48,7 @@ def _bits(catalog: Catalog, spec: IndexSpec) -> int:
     return bits
 
 
-def _of_column(spec: IndexSpec, bits: int, as_time: bool) -> Iterator[str]:
+def _of_column(spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
     """`as_time`: it is compared with one. In what unit numbers are, and in what zone text, means nothing to the order
     of those alone.
     """
@@ -57,5 +62,5 @@ def _of_column(spec: IndexSpec, bits: int, as_time: bool) -> Iterator[str]:
     if bits & seen.ZONELESS and as_time:
         yield f"times of {name} that name no zone are taken for UTC"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
-    if spec.name == AUTO and units and (as_time or len(units) > 1):
+    if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are taken for {' and '.join(units)}, which their size tells"

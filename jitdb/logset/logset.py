@@ -336,13 +336,13 @@ class LogSet(Contexts, Summaries, Shown):
         """As JITDB.declared_time, of the first log."""
         return self._times().paths
 
-    def remarks(self, question: Asked = None) -> list[str]:
+    def remarks(self, question: Asked = None, *, is_full: bool = True) -> list[str]:
         """As JITDB.remarks, of some of the logs that are asked."""
         asked = self._asked(question, {}, None, None)
         found: dict[str, None] = {}
         for part in self._parts(asked.operation)[:_SAMPLED]:
             with self._logs.using(part.member) as db:
-                found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation)))
+                found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation), is_full=is_full))
         return list(found)
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:

@@ -50,8 +50,12 @@ def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespa
         say(f"  `{name}` holds no time: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
 
 
-def note_times(db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, ordered: bool) -> None:
-    """Say which field is the time, where it was found by its name; and how times were taken, and what is none."""
+def note_times(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, ordered: bool, is_full: bool = False
+) -> None:
+    """Say what is no time, or none of one kind. Of an answer that is nothing, or done for good (`is_full`), and where
+    there are several, which field is the time, and how times were taken, too.
+    """
     if options.quiet:
         return
     from jitdb.common.paths import TIMESTAMPS
@@ -60,10 +64,10 @@ def note_times(db: JITDB | LogSet, operation: Operation | None, options: Namespa
     asked = () if operation is None else operation.leaves()
     by_time = ordered or any(isinstance(leaf, Compare) and leaf.index == "timestamp" for leaf in asked)
     names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
-    if names and not set(names) & set(TIMESTAMPS):
+    if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1):
         say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")
     question = db.query(operation)
-    for remark in db.remarks((question if ordered else question.sort_by_arrival()).question):
+    for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
 
 

@@ -60,13 +60,15 @@ class Telling(Base, Shown):
         """The fields that say when a record was made: those that were named, or were found."""
         return self._core.timestamp
 
-    def remarks(self, question: Asked = None) -> list[str]:
+    def remarks(self, question: Asked = None, *, is_full: bool = True) -> list[str]:
         """What is worth knowing of the answer: which values of the fields compared are no numbers or times, and how
         the others were taken; of a question that is to be ordered, of the declared time too. Builds no index.
+
+        is_full: False: only what may make the answer another one than is expected
         """
         asked = resolved(self._asked(question, {}))
         ordered, manager = asked.order is True, self._manager
-        return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered))
+        return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered, is_full))
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
         """What the question asks for that no record has: fields, and where the answer is nothing values that the log

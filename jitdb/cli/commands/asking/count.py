@@ -74,7 +74,7 @@ def _note(db: JITDB | LogSet, operation: Operation | None, options: Namespace, f
     flush()
     note_missing(db, operation, options, is_empty=not found)
     if any(isinstance(leaf, Compare) for leaf in operation.leaves()):
-        note_times(db, operation, options, ordered=False)
+        note_times(db, operation, options, ordered=False, is_full=not found)
 
 
 def _at_a_glance(log: AnyLog, operation: Operation | None, options: Namespace) -> int | None:

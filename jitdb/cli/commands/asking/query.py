@@ -110,7 +110,7 @@ def run(options: Namespace) -> int:
         note_missing(db, operation, options, is_empty=is_empty)
         if options.sort and not is_empty:
             note_unsorted(db, operation, options)
-        note_times(db, operation, options, ordered=not options.arrival and not options.sort)
+        note_times(db, operation, options, ordered=not options.arrival and not options.sort, is_full=is_empty)
     return 0
 
 

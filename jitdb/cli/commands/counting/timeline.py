@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
         show_sheet(sheet_of(line), options.format, options.quiet)
         flush()
         note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
-        note_times(db, operation, options, ordered=True)
+        note_times(db, operation, options, ordered=True, is_full=not line.total)
         if line.total and not line.rows and not options.quiet:
             _note_no_time(db, options)
     return 0

@@ -111,7 +111,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
                 found = _Found(each, asked, matching, records, missing_fields(db.evidence(), fields_of(asked)))
                 if not found.matching and each is options:
                     note_missing(db, asked, options, is_empty=True)
-                note_times(db, asked, options, ordered=False)
+                note_times(db, asked, options, ordered=False, is_full=True)
                 yield found
 
 
