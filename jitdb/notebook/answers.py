@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 20  # that are shown, unless --limit says otherwise
 
 
-class Shown:
+class Wanted:
     """An answer that is to be shown, or kept: `is_kept` asks for all of it where no limit was said."""
 
     def __init__(self, db: JITDB | LogSet, options: Namespace, is_kept: bool) -> None:
@@ -38,7 +38,7 @@ class Shown:
         return query.as_of(self.options.as_of)
 
 
-def _count(asked: Shown) -> int:
+def _count(asked: Wanted) -> int:
     from jitdb.cli.output.notes import note_missing, note_times
 
     operation = one_expression(asked.options)
@@ -48,7 +48,7 @@ def _count(asked: Shown) -> int:
     return found
 
 
-def _query(asked: Shown) -> Any:
+def _query(asked: Wanted) -> Any:
     from jitdb.cli.commands.asking.query import check_sort, settings_of
     from jitdb.cli.output.notes import note_missing, note_order, note_times, note_unsorted
     from jitdb.cli.output.passages import wants_context
@@ -87,7 +87,7 @@ def _written(options: Namespace) -> None:
     print(f"written: {options.output}")
 
 
-def _values(asked: Shown) -> Any:
+def _values(asked: Wanted) -> Any:
     from jitdb.cli.commands.counting.asked import note_nothing
     from jitdb.operators.nodes.field_ref import as_path
 
@@ -101,7 +101,7 @@ def _values(asked: Shown) -> Any:
     return counts
 
 
-def _timeline(asked: Shown) -> Any:
+def _timeline(asked: Wanted) -> Any:
     from jitdb.cli.commands.counting.asked import note_nothing
     from jitdb.cli.output.notes import note_times
 
@@ -115,7 +115,7 @@ def _timeline(asked: Shown) -> Any:
     return line
 
 
-def _stats(asked: Shown) -> Any:
+def _stats(asked: Wanted) -> Any:
     from jitdb.cli.commands.counting.asked import note_no_numbers, note_nothing
     from jitdb.operators.nodes.field_ref import as_path
 
@@ -131,7 +131,7 @@ def _stats(asked: Shown) -> Any:
     return stats
 
 
-def _histogram(asked: Shown) -> Any:
+def _histogram(asked: Wanted) -> Any:
     from jitdb.cli.commands.counting.asked import note_no_numbers, note_nothing
     from jitdb.operators.nodes.field_ref import as_path
 
@@ -144,17 +144,17 @@ def _histogram(asked: Shown) -> Any:
     return found
 
 
-def _fields(asked: Shown) -> Any:
+def _fields(asked: Wanted) -> Any:
     return asked.db.fields(asked.options.sample)
 
 
-def _explain(asked: Shown) -> Any:
+def _explain(asked: Wanted) -> Any:
     from jitdb.cli.commands.indexing.explain import question_of
 
     return asked.db.explain(question_of(asked.db, one_expression(asked.options), asked.options))
 
 
-ANSWERS: Final[dict[str, Callable[[Shown], Any]]] = {
+ANSWERS: Final[dict[str, Callable[[Wanted], Any]]] = {
     "query": _query,
     "count": _count,
     "values": _values,
@@ -175,4 +175,4 @@ def answer(db: JITDB | LogSet, options: Namespace, is_kept: bool) -> Any:
         raise UsageError(
             f"{options.command}: --format is for a shell; here the answer is a value", "keep it: name << …"
         )
-    return ANSWERS[options.command](Shown(db, options, is_kept))
+    return ANSWERS[options.command](Wanted(db, options, is_kept))
