@@ -16,7 +16,7 @@ import jitdb
 
 from ..data import FOLDER
 from ..files.flat import command, flights
-from ..files.json_lines import _irregular
+from ..files.json_lines import irregular_lines
 from ..measure import Figure, seconds
 from ..peers import ndjson
 
@@ -41,7 +41,7 @@ CASES: Final = (
         ["key", "timestamp", "value.author", "value.sequence", "value.content.type"],
         "key, timestamp, value.author, value.sequence, value.content.type",
     ),
-    Case("irregular", _irregular, ["id", "field_1", "field_4", "field_7", "field_10"]),
+    Case("irregular", irregular_lines, ["id", "field_1", "field_4", "field_7", "field_10"]),
 )
 
 

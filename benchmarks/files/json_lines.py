@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    flat, nested, irregular = flights(), ndjson(_NESTED), _irregular()
+    flat, nested, irregular = flights(), ndjson(_NESTED), irregular_lines()
     one = Case(
         "flat, one field", flat, 'carrier == "UA"', "select count(*) from read_json_auto('{}') where carrier = 'UA'",
         "pl.col('carrier') == 'UA'", '"carrier": "UA"',
@@ -85,7 +85,7 @@ def cases() -> list[Case]:
     return [one, five, inside, some]
 
 
-def _irregular() -> Path:
+def irregular_lines() -> Path:
     path = FOLDER / "irregular.ndjson"
     if not path.exists():
         chance = random.Random(7)

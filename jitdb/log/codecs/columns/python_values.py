@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _TOP: Final = 2.0**63
+_NEAR: Final = 1 << 16  # bytes in which texts lie that are taken with all that lies between them
 _CONSTANTS: Final = {NULL: None, FALSE: False, TRUE: True}
 
 
@@ -91,9 +92,25 @@ def _texts(values: FieldValues, places: NDArray[np.int64]) -> list[str]:
     starts = values.start[places]
     ends = starts + values.length[places]
     first, last = int(starts.min()), int(ends.max())
-    data = values.buffer[first:last].tobytes()
-    pairs = zip((starts - first).tolist(), (ends - first).tolist(), strict=True)
+    if last - first > max(_NEAR, 2 * int(values.length[places].sum(dtype=np.int64))):
+        data, ends = _gathered(values, places)
+        starts = ends[:-1]
+        ends = ends[1:]
+    else:
+        data = values.buffer[first:last].tobytes()
+        starts, ends = starts - first, ends - first
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     if data.isascii():
         text = data.decode("ascii")
         return [text[start:end] for start, end in pairs]
     return [data[start:end].decode("utf-8", "surrogateescape") for start, end in pairs]
+
+
+def _gathered(values: FieldValues, places: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int32]]:
+    """The payloads one behind the other, where much lies between them, and where each begins; last, where they end."""
+    from jitdb.log.codecs.columns.arrow_kernels import gather
+
+    lengths, bounds = values.length[places], np.empty(len(places) + 1, np.int32)
+    out = np.empty(int(lengths.sum(dtype=np.int64)), np.uint8)
+    gather(values.buffer, values.start[places], lengths, np.ones(len(places), np.bool_), bounds, out)
+    return out.tobytes(), bounds
