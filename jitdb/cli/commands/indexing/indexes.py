@@ -19,6 +19,8 @@ from jitdb.common.words import counted, size_in_words
 from jitdb.display.cells import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jitdb.engine.database import JITDB
     from jitdb.engine.showing.listing import IndexInfo
     from jitdb.log.lines.bundles.bundle import Bundle
@@ -43,7 +45,9 @@ dropped.add_argument(
     help="remove these: an index or a file, by the name that the list gives it; those of a field; or those that a "
     "question, between quotes, is answered from",
 )  # fmt: skip
-dropped.add_argument("--drop-all", action="store_true", help="remove all index files, whatever their state")
+dropped.add_argument("--drop-all", action="store_true",
+    help="remove all index files, whatever their state, and those of files of a folder that are there no more",
+)  # fmt: skip
 PARSER.take("json", *READING, *GENERAL)
 
 
@@ -53,6 +57,10 @@ def run(options: Namespace) -> int:
 
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
+    left = _leftovers(options)
+    if left and not options.json and not options.drop and not _has_logs(options):
+        _tell_leftovers(left, options)
+        return 0
     if not is_many(options):
         found = _done(options)
         if options.json:
@@ -66,7 +74,40 @@ def run(options: Namespace) -> int:
         print(json.dumps({path: found.as_dict() for path, found in all_found.items()}, indent=2))
     else:
         _show_all(all_found, options, [each.bundle for each in every if each.bundle is not None])
+    _tell_leftovers(left, options)
     return 0
+
+
+def _leftovers(options: Namespace) -> list[Path]:
+    """What was left beside the logs of files that are there no more."""
+    from jitdb.log.lines.keeping.leftover import leftovers
+
+    places = [] if options.indexes else [options.log, *options.more_logs]
+    return list(dict.fromkeys(found for place in places for found in leftovers(place)))
+
+
+def _has_logs(options: Namespace) -> bool:
+    from jitdb.logset.members import find_members
+
+    return os.path.isfile(options.log) or (is_many(options) and bool(find_members([options.log, *options.more_logs])))
+
+
+def _tell_leftovers(left: list[Path], options: Namespace) -> None:
+    """Of files that are there no more: say how many have left indexes; with --drop-all remove these."""
+    if not left:
+        return
+    from jitdb.log.io import osfile
+    from jitdb.log.lines.keeping.leftover import size_of
+
+    size = size_in_words(sum(map(size_of, left)))
+    if options.drop_all:
+        for sidecar in left:
+            osfile.fs.remove(sidecar)
+    if options.json or options.quiet or options.drop:
+        return
+    files = counted(len(left), "file that is", "files that are")
+    done = "given back" if options.drop_all else "which --drop-all gives back"
+    print(f"indexes of {files} there no more: {size}, {done}")
 
 
 def _each(options: Namespace) -> Iterator[Namespace]:
