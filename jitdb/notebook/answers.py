@@ -50,7 +50,7 @@ def _count(asked: Wanted) -> int:
 
 def _query(asked: Wanted) -> Any:
     from jitdb.cli.commands.asking.query import check_sort, settings_of
-    from jitdb.cli.output.notes import note_missing, note_order, note_times, note_unsorted
+    from jitdb.cli.output.notes import note_missing, note_order, note_times, note_unknown_columns, note_unsorted
     from jitdb.cli.output.passages import wants_context
 
     options, db = asked.options, asked.db
@@ -75,6 +75,8 @@ def _query(asked: Wanted) -> Any:
     note_missing(db, operation, options, is_empty=not page.total)
     if options.sort and page.total:
         note_unsorted(db, operation, options)
+    if page.data and options.fields:
+        note_unknown_columns(db, [name for name in options.fields if not any(name in row for row in page)], options)
     note_times(db, operation, options, ordered=not options.arrival and not options.sort)
     return page
 

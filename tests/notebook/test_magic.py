@@ -191,6 +191,9 @@ def test_errors_are_told_in_some_words(
 def test_notes_say_what_was_meant(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert not ask('%%jitdb events.ndjson\nlvel == "error"').data
     assert "no record has the field `lvel`; did you mean `level`?" in capsys.readouterr().out
+    assert len(ask("%jitdb events.ndjson --fields ms,usr.name")) == 20
+    assert "none of these records has the field `ms`" not in (told := capsys.readouterr().out)
+    assert "none of these records has the field `usr.name`; did you mean `user.name`?" in told
     ask('%%jitdb events.ndjson --quiet\nlvel == "error"')
     assert "did you mean" not in capsys.readouterr().out
 
