@@ -132,14 +132,14 @@ def test_verify(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_indexes(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert said(capfd, "indexes", "logs")[1] == "6 logs have no indexes yet: the first question makes them\n"
     said(capfd, "count", f"logs/date={DAYS[0]}", 'level == "error"')
-    said(capfd, "count", "logs", "n > 3")
+    said(capfd, "count", "logs", "timestamp > 3")
     code, out, _ = said(capfd, "indexes", "logs")
     assert code == 0
     assert any(line.startswith("level: of 2 logs, ") and line.endswith(" 2 fresh") for line in out.splitlines())
-    code, _, err = said(capfd, "indexes", "logs", "--drop", "levl", "n")
+    code, _, err = said(capfd, "indexes", "logs", "--drop", "levl", "timestamp")
     assert code == 1
     assert "did you mean 'level'?" in err
-    code, out, _ = said(capfd, "indexes", "logs", "--drop", "level", "n > 7")
+    code, out, _ = said(capfd, "indexes", "logs", "--drop", "level", "timestamp > 7")
     assert (code, out.split(",")[0]) == (0, "8 indexes")
     said(capfd, "indexes", "logs", "--drop-all")
     assert not list(folder.rglob("*.index"))
