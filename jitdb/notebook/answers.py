@@ -75,8 +75,9 @@ def _query(asked: Wanted) -> Any:
     note_missing(db, operation, options, is_empty=not page.total)
     if options.sort and page.total:
         note_unsorted(db, operation, options)
-    if page.data and options.fields:
-        note_unknown_columns(db, [name for name in options.fields if not any(name in row for row in page)], options)
+    if page.data:
+        unseen = [path for name, path in page.select or () if not any(name in row for row in page)]
+        note_unknown_columns(db, unseen, options)
     note_times(db, operation, options, ordered=not options.arrival and not options.sort)
     return page
 
