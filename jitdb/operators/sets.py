@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping
-from hashlib import blake2b
 from typing import Any, NamedTuple, Self, TypeVar
 
+from jitdb.common.digests import blake2b
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.operations import Identity, Operation
