@@ -98,6 +98,15 @@ def test_the_first_record_with_a_value_brings_the_file(tmp_path: Path, question:
         assert db.count(question) == 2
 
 
+def test_what_is_asked_wrong_of_a_field_that_is_there_leaves_its_file(tmp_path: Path) -> None:
+    path = made(tmp_path / "log", {"tags": [], "none": None})
+    before = files(path)
+    with jitdb.open(path) as db:
+        for number, question in enumerate((gt(5, "type"), contains("n", "x"), equal("none", 1), equal("tags", 1)), 1):
+            assert db.count(question) == 0
+            assert len(files(path) - before) == number
+
+
 def test_prepared_indexes_and_those_of_the_time_have_files(tmp_path: Path) -> None:
     path = made(tmp_path / "log")
     before = files(path)
