@@ -86,9 +86,10 @@ class Serving:
         reached, known = self._catalog.get(values).reached, self._catalog.get(own).reached
         if reached or known:
             return values if reached > known else own
-        return own if isinstance(leaf, StartsWith) or self._holds_long(leaf.path) else values
+        return own if isinstance(leaf, StartsWith) or self.holds_long(leaf.path) else values
 
-    def _holds_long(self, path: Path) -> bool:
+    def holds_long(self, path: Path) -> bool:
+        """Whether the log is large, and the field one of long texts that hardly ever repeat."""
         if self._log.durable_end < LARGE or values_spec(path).is_owned:
             return False
         found = self._long.get(path)

@@ -79,7 +79,7 @@ def test_lines_of_nested_and_irregular_records(
     path = tmp_path_factory.mktemp("lines") / "a.ndjson"
     with pytest.MonkeyPatch.context() as patch:
         if is_long:
-            patch.setattr(Serving, "_holds_long", lambda *_: True)
+            patch.setattr(Serving, "holds_long", lambda *_: True)
         first = len(records) // 2
         lines = [json.dumps(record, ensure_ascii=escaped) + "\n" for record in records]
         path.write_text("{}\n" + "".join(lines[:first]))
@@ -101,7 +101,7 @@ def test_lines_of_nested_and_irregular_records(
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """By which index text is found."""
     if request.param == "a scan":
-        monkeypatch.setattr(Serving, "_holds_long", lambda *_: True)
+        monkeypatch.setattr(Serving, "holds_long", lambda *_: True)
     return str(request.param)
 
 

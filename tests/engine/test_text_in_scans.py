@@ -35,7 +35,7 @@ ASKED = st.builds(
 @pytest.fixture
 def long(monkeypatch: pytest.MonkeyPatch) -> None:
     """All texts are taken for long ones."""
-    monkeypatch.setattr(Serving, "_holds_long", lambda *_: True)
+    monkeypatch.setattr(Serving, "holds_long", lambda *_: True)
 
 
 def forms_of(db: JITDB) -> set[str]:
@@ -165,7 +165,7 @@ def test_lines_in_place_and_sets_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("long")
 def test_those_that_were_written_last_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitdb.indexes.files.folder._TEXTS", 6)
+    monkeypatch.setattr("jitdb.indexes.files.folder.MOST_TEXTS", 6)
     path = tmp_path / "log"
     with Log(path, codec="json") as log:
         log.append_many({"text": f"a{number}"} for number in range(100))

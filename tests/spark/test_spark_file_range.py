@@ -17,9 +17,11 @@ import pytest
 from range_cases import CORE
 
 from jitdb import Log
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import requirements
+from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.io import osfile
-from jitdb.operators import equal
+from jitdb.operators import contains, equal
 from jitdb.spark_ext.building import scanning
 from jitdb.spark_ext.building.driver import Driver
 from jitdb.spark_ext.building.scanning import Job, Range, Task, scan_shared
@@ -222,3 +224,24 @@ def test_a_worker_imports_what_it_does_itself(path: Path, does: str) -> None:
     imported = set(done.stdout.decode().split())
     assert not imported & DRIVERS_OWN
     assert "numba" not in imported
+
+
+def test_long_texts_of_a_large_range_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task samples its range as a log is sampled, and keeps no dictionary for one question."""
+    monkeypatch.setattr("jitdb.engine.serving.LARGE", 1)
+    with Log(tmp_path / "x.log", block_size=BLOCK) as log:
+        log.append_many({"text": f"{number} is a long text of a message that differs"} for number in range(900))
+    runs = [(0, 4 * BLOCK), (10 * BLOCK, 60 * BLOCK)]
+    source = FileRange.of_file(seen(tmp_path / "x.log"), runs, seen(tmp_path / "x.log").open(), None)
+    manager = IndexManager(source, None, CORE, 1, False)
+    asked = contains("text", "7 is")
+
+    def look(end: int) -> list[int]:
+        return manager.records.offsets_of(members_of(manager.evaluator.matches(asked, end))).tolist()
+
+    found = [source.offset_in_log(here) for here in manager.ask(asked, False, None, look)]
+    assert "text" in {index.spec.form for index in manager.opened()}
+    with Log(tmp_path / "x.log", read_only=True) as log:
+        within = [each for each in log.stream() if any(low <= each.offset < high for low, high in runs)]
+    assert len(within) > 100
+    assert found == [each.offset for each in within if "7 is" in each.value["text"]]

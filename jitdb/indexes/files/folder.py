@@ -26,7 +26,7 @@ LOCK: Final = "lock"  # on disk: never change
 _DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
 SUFFIX: Final = ".index"
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
-_TEXTS: Final = 256  # indexes of the form `text` in a folder
+MOST_TEXTS: Final = 256  # indexes of the form `text` in a folder
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
 
 
@@ -98,10 +98,10 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
 def _remove_oldest(fs: FileSystem, path: FilePath) -> None:
     """Of the indexes of matches in text, which are as many as people have looked for, leave those written last."""
     names = _names(fs, path.parent, ".text-")
-    if len(names) > _TEXTS:
+    if len(names) > MOST_TEXTS:
         found = [(fs.find(path.with_name(name)), name) for name in names if name != path.name]
         there = sorted((stat.st_mtime_ns, name) for stat, name in found if stat is not None)
-        for _, name in there[: len(there) - _TEXTS // 2]:  # not one by one, each time
+        for _, name in there[: len(there) - MOST_TEXTS // 2]:  # not one by one, each time
             _remove_idle(fs, path.with_name(name))
 
 
