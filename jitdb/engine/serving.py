@@ -39,10 +39,10 @@ _REPEATED: Final = 0.02  # of the texts, that others are too: then there are som
 
 
 def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
-    """The index that has the values: bitmaps that know no less of the log than the one that is built, or that one."""
+    """The index that has the values: bitmaps that know more of the log than the one that is built, or that one."""
     bitmaps, counted = IndexSpec("auto", (path,)), values_spec(path)
     known = catalog.get(bitmaps)
-    return bitmaps if known.kind == BITMAPS and known.reached >= catalog.get(counted).reached else counted
+    return bitmaps if known.kind == BITMAPS and known.reached > catalog.get(counted).reached else counted
 
 
 def matches_spec(leaf: TextMatch) -> IndexSpec:
