@@ -123,11 +123,11 @@ def _stats(asked: Wanted) -> Any:
     from jitdb.operators.nodes.field_ref import as_path
 
     field, operation = field_and_expression(asked.options)
-    path, by = as_path("stats", field), asked.options.by
+    path, by, quantiles = as_path("stats", field), asked.options.by, asked.options.quantiles
     query = asked.query(operation)
     if by is not None:
-        return query.stats_by(path, by, limit=asked.rows)
-    stats = query.stats(path)
+        return query.stats_by(path, by, limit=asked.rows, quantiles=quantiles)
+    stats = query.stats(path, quantiles=quantiles)
     note_nothing(asked.db, operation, asked.options, stats.total, ())
     if stats.total and not stats.count:
         note_no_numbers(asked.db, path, asked.options)

@@ -134,11 +134,19 @@ def test_a_timeline_without_times(run: Run, folder: Path) -> None:
 
 
 def test_stats(run: Run, rows: Any, events: Path) -> None:
-    found = {row[""]: row["status"] for row in rows("stats", "events.log", "status")}
+    found = {row["statistic"]: row["status"] for row in rows("stats", "events.log", "status")}
     assert (found["count"], found["min"], found["max"], found["sum"], found["median"]) == (5, 200, 502, 1806, 404)
     by = rows("stats", "events.log", "status", "--by", "level")
     assert [(row["level"], row["records"], row["max"]) for row in by] == [("info", 3, 404), ("error", 2, 502)]
     assert run("stats", "events.log", "status", "--by", "level").stdout.splitlines()[-1] == "5 records; 2 values"
+
+
+def test_quantiles_that_are_named(run, rows, events: Path) -> None:
+    (error, info) = rows("stats", "events.log", "status", "--by", "level", "--quantiles", "0,1")[::-1]
+    assert [(row["p0"], row["p100"]) for row in (error, info)] == [(500, 502), (200, 404)]
+    assert "median" not in error
+    assert rows("stats", "events.log", "status", "--quantiles", "1")[-1] == {"statistic": "p100", "status": 502}
+    assert "shares from 0 to 1" in run("stats", "events.log", "status", "--quantiles", "99").stderr
 
 
 def test_one_field_where_one_stands(run, events: Path) -> None:

@@ -22,16 +22,21 @@ def show_sheet(sheet: Sheet, form: str, quiet: bool) -> None:
     else:
         from jitdb.common.jsonl import line_of
 
-        rows = [dict(zip(sheet.names, row, strict=True)) for row in sheet.rows]
+        rows = [dict(zip(_names(sheet), row, strict=True)) for row in sheet.rows]
         for value in rows if form == "ndjson" else [{**sheet.about, "rows": rows}]:
             show(line_of(value).decode().rstrip("\n"))
+
+
+def _names(sheet: Sheet) -> list[str]:
+    """Of its columns, for programs: one that a person knows by its values has one, too."""
+    return [name or "statistic" for name in sheet.names]
 
 
 def _separated(sheet: Sheet, delimiter: str) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(sheet.names)
+    writer.writerow(_names(sheet))
     for row in sheet.rows:
         writer.writerow([value if isinstance(value, str) else _text(value) for value in row])
 

@@ -12,6 +12,7 @@ from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.parts import Chart, Display, Folded, Part
 from jitdb.display.sheet import Code, Sheet, Spark, cut, first_rows, number_text
+from jitdb.operators.summaries.asked import QUANTILES
 from jitdb.operators.summaries.fields import Fields
 from jitdb.operators.summaries.results import GroupCounts, Histogram, Stats, StatsBy, Timeline, ValueCounts
 
@@ -25,7 +26,7 @@ _MOST_COLUMNS: Final = 400  # of a chart
 
 @singledispatch
 def sheet_of(found: Any) -> Sheet:
-    """The rows of a result. Of stats by another field, the quantiles are the median and 95 %."""
+    """The rows of a result. Of stats by another field the quantiles are the median and p95, or those asked for."""
     raise NotImplementedError(type(found).__name__)
 
 
@@ -134,10 +135,12 @@ def _(found: Stats) -> Sheet:
 
 @sheet_of.register(StatsBy)
 def _(found: StatsBy) -> Sheet:
+    asked = next((tuple(share for share, _ in row.stats.quantiles) for row in found if row.stats.count), QUANTILES)
+    shares = _SHARES if asked == QUANTILES else asked
     rows = [
         [
             row.value, row.count, row.stats.count, *(getattr(row.stats, name) for name in _PARTS),
-            *(dict(row.stats.quantiles).get(share) for share in _SHARES),
+            *(dict(row.stats.quantiles).get(share) for share in shares),
         ]
         for row in found
     ]  # fmt: skip
@@ -146,7 +149,7 @@ def _(found: StatsBy) -> Sheet:
     told = [counted(found.total, "record", "records"), counted(found.distinct, "value", "values")]
     if found.missing:
         told.append(f"{found.missing:,} without `{by}`")
-    names = [by, "records", "count", *_PARTS, *map(share_name, _SHARES)]
+    names = [by, "records", "count", *_PARTS, *map(share_name, shares)]
     return Sheet(names, rows, None, about, "; ".join(told))
 
 
@@ -154,9 +157,9 @@ def share_name(share: float) -> str:
     """What a quantile is called.
 
     >>> share_name(0.5), share_name(0.99), share_name(0.999)
-    ('median', '99 %', '99.9 %')
+    ('median', 'p99', 'p99.9')
     """
-    return "median" if share == 0.5 else f"{100 * share:.10g} %"
+    return "median" if share == 0.5 else f"p{100 * share:.10g}"
 
 
 @sheet_of.register(Fields)
