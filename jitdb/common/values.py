@@ -39,6 +39,15 @@ KIND_NAMES: Final = (
 )  # fmt: skip
 
 
+def kind_name(value: Any) -> str:
+    """What people call the kind of a value: false and true are one.
+
+    >>> kind_name(1.5), kind_name(True), kind_name(None)
+    ('number', 'boolean', 'null')
+    """
+    return "boolean" if isinstance(value, bool) else KIND_NAMES[kind_of(value)]
+
+
 class Undefined:
     """The value `undefined` of JavaScript: bipf can hold it; a field that holds it counts as absent."""
 

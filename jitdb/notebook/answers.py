@@ -50,7 +50,7 @@ def _count(asked: Wanted) -> int:
 
 def _query(asked: Wanted) -> Any:
     from jitdb.cli.commands.asking.query import check_sort, settings_of
-    from jitdb.cli.output.notes import note_missing, note_order, note_times, note_unknown_columns, note_unsorted
+    from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times, note_unknown_columns
     from jitdb.cli.output.passages import wants_context
 
     options, db = asked.options, asked.db
@@ -74,7 +74,7 @@ def _query(asked: Wanted) -> Any:
     page = db.paginate(operation, limit=limit, **settings)
     note_missing(db, operation, options, is_empty=not page.total)
     if options.sort and page.total:
-        note_unsorted(db, operation, options)
+        note_sorted(db, operation, options)
     if page.data:
         unseen = [path for name, path in page.select or () if not any(name in row for row in page)]
         note_unknown_columns(db, unseen, options)

@@ -160,6 +160,35 @@ def test_a_field_that_only_late_records_have_is_known(said) -> None:
     assert said([*({"n": 1} for _ in range(300)), {"late": 1}], "count", "late == 2") == ""
 
 
+MIXED = [{"n": 5, "ok": True}, {"n": "12", "ok": False}, {"n": 7.5}, {"n": None}]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("query --sort n", "`n` holds values from number to string: each kind is sorted for itself"),
+        ("query --sort -n", "`n` holds values from string to number: each kind is sorted for itself"),
+        ("query --sort ok", ""),
+        ("stats n", "some values of `n` are no numbers, and left out here: `jitdb values` counts them, too"),
+        ("histogram n", "some values of `n` are no numbers, and left out here: `jitdb values` counts them, too"),
+        ("export --format parquet -o x.parquet", "the column `n` is text, for it holds number and string"),
+        ("export --format csv -o x.csv", ""),
+    ],
+)
+def test_values_of_several_kinds(said, command: str, told: str) -> None:
+    name, *options = command.split()
+    if "parquet" in command:
+        pytest.importorskip("pyarrow")
+    assert said(MIXED, name, *options) == (f"jitdb: {told}\n" if told else "")
+    assert said(MIXED, name, *options, "-q") == ""
+    assert "kind" not in said(MIXED, "query", "n > 0", "--sort", "n")
+
+
+@pytest.mark.parametrize("command", ["stats", "histogram"])
+def test_numbers_alone_or_none(said, command: str) -> None:
+    assert said([{"n": 5}, {"n": None}, {}], command, "n") == ""
+
+
 def test_an_empty_log_has_no_misspelt_fields(said) -> None:
     assert said([], "count", "tpye == 1") == ""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.opening import paths_of
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
@@ -145,8 +145,9 @@ class _Sink:
 
 def write_arrow(
     out: Output, form: str, select: Selection, batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
-) -> None:
-    """Write the columns. `batches` may be called twice: what types they are of is told by all values.
+) -> dict[str, tuple[str, ...]]:
+    """Write the columns. `batches` may be called twice: what types they are of is told by all values. Gives those that
+    are text because they hold values of several kinds, and these.
 
     is_stream: Arrow's format of streams, which can be read from a pipe, in the place of that of files
     """
@@ -155,7 +156,8 @@ def write_arrow(
 
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
 
-    reader = ArrowAnswer(select, batches).reader()
+    answer = ArrowAnswer(select, batches)
+    reader = answer.reader()
     schema = reader.schema
     sink = pa.PythonFile(_Sink(out), mode="w")
     if form == "parquet":
@@ -165,6 +167,7 @@ def write_arrow(
     with writer:
         for batch in reader:
             writer.write_batch(batch)
+    return answer.several()
 
 
 # --- an answer -------------------------------------------------------------------------------------------------------
@@ -212,10 +215,13 @@ def write_columns(
                 del unseen[number]
             yield batch
 
+    several: dict[str, tuple[str, ...]] = {}
     with output(options.output, paths_of(db)) as out:
         if select and form in BINARY:
-            write_arrow(out, form, select, batches, is_stream=options.output in (None, "-"))
+            several = write_arrow(out, form, select, batches, is_stream=options.output in (None, "-"))
         elif select:
             out.write(separated([name for name, _ in select], batches(), SEPARATED[form]))
+    for name, kinds in several.items() if not options.quiet else ():
+        say(f"jitdb: the column `{name}` is text, for it holds {', '.join(kinds[:-1])} and {kinds[-1]}")
     if unseen and db.count(operation, as_of=settings.get("as_of")):
         note_unknown_columns(db, unseen.values(), options)

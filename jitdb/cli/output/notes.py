@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jitdb.cli.error_text import say
 from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.times import time_of
-from jitdb.common.values import UNDEFINED, value_at
+from jitdb.common.values import UNDEFINED, kind_name, value_at
 from jitdb.engine.hinting.hints import SAMPLE, unknown_field
 from jitdb.engine.hinting.spelling import fields_in, is_known
 
@@ -85,12 +85,22 @@ def note_unknown_columns(db: JITDB | LogSet, fields: Iterable[Path], options: Na
         _say_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)))
 
 
-def note_unsorted(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
-    """None of the records of the answer had a field that they were sorted by: that of the first one would be there."""
+def note_sorted(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+    """Say which of the fields that they were sorted by none of the records has, and which hold values of several kinds:
+    the least and the greatest tell.
+    """
     if options.quiet:
         return
-    firsts = {key.path: db.query(operation).sort_by(key).first() for key in options.sort}
-    unknown = [path for path, record in firsts.items() if value_at(record, path) is UNDEFINED]
+    query, unknown = db.query(operation), []
+    for key in options.sort:
+        first, last = (value_at(query.sort_by(each).first(), key.path) for each in (key, -key))
+        if first is UNDEFINED:
+            unknown.append(key.path)
+            continue
+        kinds = dict.fromkeys(map(kind_name, (first, last)))
+        if len(kinds) > 1:
+            held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"
+            say(f"jitdb: {held}: each kind is sorted for itself")
     if unknown:
         _say_unknown("none of these records has", unknown, fields_in(db.sample(SAMPLE)))
 

@@ -97,6 +97,11 @@ class ArrowAnswer:
                 return pa.RecordBatchReader.from_batches(self._schema, iter(widened))
         return pa.RecordBatchReader.from_batches(self._schema, map(self._fitting, self._batches()))
 
+    def several(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are text because their values are of several kinds, and these; once the schema is known."""
+        found = {each.name: each.several() for each in self._columns}
+        return {name: kinds for name, kinds in found.items() if kinds}
+
     def schema(self) -> pa.Schema:
         """The types of its columns. Where they are not given, all of it is looked at."""
         if self._schema is None:
@@ -185,6 +190,10 @@ class _Column:
         if self._is_list:
             return pa.list_(self._kinds.elements().type())
         return _TIME if self._has_times else self._kinds.type()
+
+    def several(self) -> tuple[str, ...]:
+        """The kinds of its values, where it is text because they are of several."""
+        return () if self._is_list or self._has_times else self._kinds.several()
 
     def array(self, kind: pa.DataType, found: _Found, misfits: Misfits) -> pa.Array:
         """Its values, of this type."""

@@ -16,9 +16,9 @@ from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_colum
 from jitdb.cli.output.notes import (
     note_missing,
     note_order,
+    note_sorted,
     note_times,
     note_unknown_columns,
-    note_unsorted,
 )
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
@@ -109,7 +109,7 @@ def run(options: Namespace) -> int:
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
         note_missing(db, operation, options, is_empty=is_empty)
         if options.sort and not is_empty:
-            note_unsorted(db, operation, options)
+            note_sorted(db, operation, options)
         note_times(db, operation, options, ordered=not options.arrival and not options.sort, is_full=is_empty)
     return 0
 

@@ -41,6 +41,15 @@ def note_no_numbers(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
         say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
 
 
+def note_others(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
+    """Some records have numbers there: say whether others have something else."""
+    from jitdb.operators import gt
+
+    if not options.quiet and db.remarks(db.query(gt(0, path)).sort_by_arrival().question):
+        name = format_path(path)
+        say(f"jitdb: some values of `{name}` are no numbers, and left out here: `jitdb values` counts them, too")
+
+
 def note_nothing(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, total: int, empty: Iterable[Path]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
+from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing, note_others
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
@@ -65,4 +65,6 @@ def run(options: argparse.Namespace) -> int:
         note_nothing(db, operation, options, found.total, [])
         if found.total and found.missing == found.total:
             note_no_numbers(db, path, options)
+        elif found.missing:
+            note_others(db, path, options)
     return 0

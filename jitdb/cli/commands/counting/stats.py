@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
+from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing, note_others
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
@@ -77,4 +77,6 @@ def run(options: Namespace) -> int:
         note_nothing(db, operation, options, total, nobody)
         if total and not numbers and not nobody:
             note_no_numbers(db, path, options)
+        elif numbers < total:
+            note_others(db, path, options)
     return 0

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from jitdb.common.paths import ANY
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, TRUE
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, KIND_NAMES, NULL, NUMBER, TRUE
 from jitdb.log.codecs.columns.python_values import exact_integers, larger_naturals
 from jitdb.log.codecs.containers import Steps, list_values
 
@@ -63,6 +63,12 @@ class SeenKinds:
         if self._elements is None:
             self._elements = SeenKinds()
         return self._elements
+
+    def several(self) -> tuple[str, ...]:
+        """Their names, where they are of several kinds that no type but text takes."""
+        kinds = self._kinds - {ABSENT, NULL}
+        names = dict.fromkeys("boolean" if kind in (FALSE, TRUE) else KIND_NAMES[kind] for kind in sorted(kinds))
+        return tuple(names) if len(names) > 1 else ()
 
     def type(self) -> pa.DataType:
         """The type that takes all of them."""
