@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import jitdb
 from jitdb import LogSet
-from jitdb.errors import InvalidOffset, MalformedWarning, QuestionWarning
+from jitdb.errors import InvalidOffset, MalformedWarning, NotALog, QuestionWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.bundles import finding
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
@@ -242,6 +242,17 @@ def test_what_is_no_json_is_told_of_by_its_file(folder: Path) -> None:
     (warning,) = [each.message for each in caught if isinstance(each.message, MalformedWarning)]
     assert (warning.path, warning.numbers) == (str(folder / "05.ndjson"), (3,))
     assert (bundles(folder), len(own(folder))) == ([], FILES)
+
+
+@pytest.mark.parametrize("odd", [b'{"n":\n 6}\n', b"1\n2\n", b'{"n": 6}\0\n', b"{}{}\n"])
+@pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
+def test_what_is_no_log_is_none_among_small_files(folder: Path, odd: bytes) -> None:
+    (folder / "odd.ndjson").write_bytes(odd)
+    settle()
+    with pytest.raises(NotALog, match=r"odd\.ndjson"):
+        asked(folder)
+    (folder / "odd.ndjson").unlink()
+    assert asked(folder) == 7
 
 
 def test_only_who_may_read_the_files_may_read_their_bundle(folder: Path) -> None:

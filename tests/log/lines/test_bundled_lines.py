@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from jitdb.log.lines.bundles import bundled_lines
+from jitdb.log.lines.bundles.bundle import Bundle, BundledFile
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
-from jitdb.log.lines.bundles.finding import LEAST, find_bundles
+from jitdb.log.lines.bundles.finding import LEAST
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.testing.sources import LogSourceTests, Records
 
 LINES: Records = [b'{"n": 0}', b"", b'{"n": 1, "text": "' + b"x" * 150 + b'"}', b'{"n": 2}\r', b"[1, 2]", b"  "]
@@ -33,9 +34,6 @@ class TestBundledLines(LogSourceTests):
             texts = [line or b"" for line in LINES for _ in range(LEAST)]
         for number, text in enumerate(texts):
             (tmp_path / f"{number:02}.ndjson").write_bytes(text + b"\n")
-        time.sleep(0.03)  # until a change would show in their times
-        names = sorted(path.name for path in tmp_path.glob("*.ndjson"))
-        with monkeypatch.context() as patch:  # or files without an object are none of JSON Lines
-            patch.setattr("jitdb.log.lines.bundles.finding.looks_like_lines", lambda head: True)
-            (bundle,) = find_bundles(str(tmp_path), tmp_path / ".jitdb", names, lambda name: False, set())
+        files = tuple(BundledFile(path.name, Stamp.of(path.stat())) for path in sorted(tmp_path.glob("*.ndjson")))
+        bundle = Bundle(str(tmp_path), tmp_path / ".jitdb" / "name", b"0123456789abcdef", files)
         return BundledLines(bundle)

@@ -1,6 +1,6 @@
 """Which bundles there are in a folder, and making new ones of the files that are in none.
 
-A file goes into a bundle if it is small, all of it is JSON Lines, and it has no indexes of its own. One that was
+A file goes into a bundle if it is small, seems to be JSON Lines to its end, and has no indexes of its own. One that was
 changed since is asked on its own, and so gets some: a file that grows is in a bundle once, for as long as it does not.
 Who finds a bundle void removes it under the folder's lock, and puts its other files into a new one.
 """
@@ -17,12 +17,9 @@ from typing import Final, NamedTuple
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED
-from jitdb.log.lines.blanks import MARK
 from jitdb.log.lines.bundles.bundle import Bundle, BundledFile, unpack
-from jitdb.log.lines.files.opening import kind_of
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.storing import locked
-from jitdb.log.lines.telling import HEAD, looks_like_lines
 
 SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what Python does about it
 LEAST: Final = 8  # files of a bundle: fewer are asked one by one
@@ -131,9 +128,9 @@ def _candidate(folder: str, name: str) -> _Candidate | None:
     with suppress(OSError), osfile.Descriptor(fs, os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW) as fd:
         found = fs.fstat(fd)
         stamp = Stamp.of(found)
-        if 0 < stamp.size <= SMALL and stamp.is_settled():
-            head = fs.read(fd, HEAD, 0)
-            is_plain = not head.startswith(MARK) and not kind_of(head, "") and looks_like_lines(head)
-            if is_plain and fs.read(fd, 1, stamp.size - 1) == b"\n":
-                return _Candidate((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), BundledFile(name, stamp))
+        is_small = 0 < stamp.size <= SMALL and stamp.is_settled()
+        # Where the first line is JSON, it is an object then. Where it is not, the scan finds that out, and each file of
+        # the bundle is opened on its own, which looks more closely.
+        if is_small and fs.read(fd, 1, 0) == b"{" and fs.read(fd, 1, stamp.size - 1) == b"\n":
+            return _Candidate((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), BundledFile(name, stamp))
     return None
