@@ -2,8 +2,10 @@
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Generator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -75,13 +77,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@cache
+def _shares_java(file: str) -> bool:
+    """Whether tests of the file take the fixtures of tests/spark that start one, and programs beside it."""
+    return file.startswith("tests/spark/") and re.search(r"\b(spark|programs): ", Path(file).read_text()) is not None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Side by side, one process runs all tests of a file, and one all of Spark's, which share a Java."""
+    """Side by side, one process runs all tests of a file, and one all that share a Java."""
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+            scope: str = super()._split_scope(nodeid)
+            return "spark" if _shares_java(scope) else scope
 
     return Together(config, log)

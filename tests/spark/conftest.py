@@ -32,7 +32,7 @@ for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPT
     os.environ.setdefault(_name, QUICK_JAVA)
 
 
-#: Programs with a Spark of their own, by their tests. They wait a lot, so they run beside the other tests.
+#: Programs with a Spark of their own, by their tests. They wait a lot, so they run beside the tests that share one.
 PROGRAMS = {"test_spark_cluster.py": "cluster_script.py", "test_spark_connect.py": "connect_script.py"}
 
 
@@ -71,7 +71,7 @@ class Program:
         self.process.wait()
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
     """Those whose tests are among the ones that are run, by their scripts' names."""
     asked = {item.path.name for item in request.session.items} if INSTALLED else set()
@@ -95,7 +95,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(javas_folder: Path, packages: Path) -> Iterator[Any]:
+def spark(programs: dict[str, Program], javas_folder: Path, packages: Path) -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 

@@ -27,7 +27,3 @@ class NotAuthentic(CableError):
 
 class TooEarly(CableError):
     """A post that says it was made a week or more from now."""
-
-
-class Refused(CableError):
-    """A post that is not wanted here: it was deleted, or its author is blocked."""
