@@ -325,10 +325,10 @@ class LogSet(Contexts, Summaries, Shown):
     @property
     def fields(self) -> FieldNames:
         """As JITDB.fields, of logs from all over the set."""
-        from jitdb.operators.summaries.names import FieldNames
+        from jitdb.operators.summaries.names import FieldNames, all_records
 
         if self._names is None:
-            self._names = FieldNames(self.sample, lambda: tuple(self._members))
+            self._names = FieldNames(self.sample, lambda: tuple(self._members), lambda: all_records(self))
         return self._names
 
     @property

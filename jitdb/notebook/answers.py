@@ -148,7 +148,7 @@ def _histogram(asked: Wanted) -> Any:
 
 
 def _fields(asked: Wanted) -> Any:
-    return asked.db.fields(asked.options.sample)
+    return asked.db.fields(None if asked.options.all else asked.options.sample)
 
 
 def _explain(asked: Wanted) -> Any:

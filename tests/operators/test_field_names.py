@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb import JITDB
+from jitdb import JITDB, Log
 from jitdb.notebook.python_completing import python_offered
 from jitdb.operators import field
 
@@ -112,3 +112,21 @@ def test_no_error_is_told_of_a_key(db: JITDB) -> None:
     names: dict[str, Any] = {"db": db}
     assert python_offered('field("', names) == ("", [])
     assert python_offered("db.fields.", names) == ("", [])
+
+
+def test_fields_of_all_records(tmp_path: Path) -> None:
+    records: list[Any] = [{"n": number} for number in range(3000)]
+    records[1234] = {"rare": 1}
+    with Log(tmp_path / "x.log", codec="json") as log:
+        offsets = log.append_many(records)
+        log.flush()
+        found = JITDB(log, progress=False).fields(None)
+        assert [(field.path, field.count) for field in found] == [(("n",), 2999), (("rare",), 1)]
+        log.delete(offsets[1234])
+        log.flush()
+        assert [(field.path, field.count) for field in JITDB(log, progress=False).fields(None)] == [(("n",), 2999)]
+    with jitdb.open_many(tmp_path / "*.log") as logs:
+        assert logs.fields(None).total == 2999
+    lines = tmp_path / "x.ndjson"  # whose records lie across blocks
+    lines.write_text("".join(json.dumps({"n": number, "x": "y" * 97}) + "\n" for number in range(6000)))
+    assert jitdb.open(lines, progress=False).fields(None).total == 6000

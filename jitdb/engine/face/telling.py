@@ -44,10 +44,12 @@ class Telling(Base, Shown):
         """The fields that records have: `db.fields()` tells of them, by a sample; `db.fields.user.name` is one of them,
         to ask with.
         """
-        from jitdb.operators.summaries.names import FieldNames
+        from jitdb.operators.summaries.names import FieldNames, all_records
 
         if self._names is None:
-            self._names = FieldNames(self.sample, lambda: (self.log.identity, self.log.durable_end))
+            self._names = FieldNames(
+                self.sample, lambda: (self.log.identity, self.log.durable_end), lambda: all_records(self)
+            )
         return self._names
 
     @property

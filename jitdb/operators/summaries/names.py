@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +19,15 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
 
 _SAMPLE: Final = 200  # records: a person waits
+_PAGE: Final = 1000  # records read at a time
 _LONGEST: Final = 80  # characters of a value that is offered
 _MOST: Final = 100  # values that are
+
+
+def all_records(database: Any) -> Iterator[Any]:
+    """Those of a database, in the order of its log."""
+    for page in database.pages(limit=_PAGE, sort_by="arrival"):
+        yield from page.data
 
 
 class FieldNames(Shown):
@@ -32,15 +39,23 @@ class FieldNames(Shown):
 
     sample: gives so many records, from all over the log
     state:  what is another one once the log has changed
+    every:  gives all of them
     """
 
-    def __init__(self, sample: Callable[[int], list[Any]], state: Callable[[], Hashable]) -> None:
-        self._sample, self._state = sample, state
+    def __init__(
+        self,
+        sample: Callable[[int], list[Any]],
+        state: Callable[[], Hashable],
+        every: Callable[[], Iterable[Any]] = tuple,
+    ) -> None:
+        self._sample, self._state, self._every = sample, state, every
         self._held: tuple[Hashable, list[Any], Fields] | None = None
 
-    def __call__(self, sample: int = 1000) -> Fields:
-        """Which fields the records have: paths, kinds, how many have them, examples. Of a sample."""
-        return fields_of(self._sample(sample))
+    def __call__(self, sample: int | None = 1000) -> Fields:
+        """Which fields the records have: paths, kinds, how many have them, examples. Of a sample, of about so many
+        records; None: of all, each of which is decoded.
+        """
+        return fields_of(self._every() if sample is None else self._sample(sample))
 
     def names(self) -> list[str]:
         """The paths of the fields that some records have."""

@@ -24,18 +24,22 @@ PARSER = Parser(
     "and examples. A sample of records from all over the log is looked at; nothing is indexed.",
     [
         ("fields events.log", "as a table"),
+        ("fields events.log --all", "those too that few records have"),
         ("fields events.log --format json", "for programs"),
     ],
 )
 PARSER.take("log", "more_logs")
 PARSER.add_argument("--sample", metavar="N", type=number(1), default=1000, help="look at N records (default: 1000)")
+PARSER.add_argument("--all", action="store_true", help="look at all records, which takes longer")
 PARSER.take("summary_format", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print them."""
     with asked(options) as db:
-        show_sheet(_sheet(db.fields(options.sample), options.format), options.format, options.quiet)
+        show_sheet(
+            _sheet(db.fields(None if options.all else options.sample), options.format), options.format, options.quiet
+        )
     return 0
 
 
