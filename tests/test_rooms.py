@@ -47,7 +47,7 @@ def imports() -> dict[str, set[str]]:
                 named |= {f"{node.module}.{each.name}" for each in node.names} | {node.module}
             elif isinstance(node, ast.Import):
                 named |= {each.name for each in node.names}
-        found[module] = {each for each in named & set(files) if files[each].name != "__init__.py"} - {module}
+        found[module] = (named & set(files)) - {module}
     return found
 
 
@@ -66,6 +66,8 @@ def test_imports_only_run_down() -> None:
         here = room_of(module)
         for other in sorted(wanted):
             there = room_of(other)
+            if other == "jitdb" and here.partition("/")[0] not in ("cli", "notebook", "testing"):
+                wrong.append(f"{module} imports the package itself, which is above all floors")
             if here and there and not f"{here}/".startswith(f"{there}/") and ROOMS.index(there) < ROOMS.index(here):
                 wrong.append(f"{module} ({here}) imports {other} ({there}), which is above it")
     assert not wrong, "\n".join(wrong)

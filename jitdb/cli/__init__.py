@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from jitdb.cli.commands import COMMANDS, module_of
-from jitdb.cli.error_text import Diagnostic, complain, warnings_on_one_line
+from jitdb.cli.failures import Diagnostic, complain, warnings_on_one_line
 from jitdb.cli.output.output import flush
 from jitdb.cli.signals import handlers_kept, none_lost
 

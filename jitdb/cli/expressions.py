@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.error_text import UsageError
+from jitdb.cli.failures import UsageError
 
 if TYPE_CHECKING:
     from jitdb.operators import Operation

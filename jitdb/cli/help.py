@@ -9,7 +9,7 @@ from typing import Final
 
 from jitdb import __version__
 from jitdb.cli.commands import COMMANDS, module_of
-from jitdb.cli.error_text import UsageError
+from jitdb.cli.failures import UsageError
 
 _OVERVIEW: Final = """\
 jitdb {version}: ask an append-only log questions. Indexes are built when a question first needs them.

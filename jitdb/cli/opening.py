@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.errors import NotALog
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def paths_of(db: JITDB | LogSet) -> list[str]:
 
 def each_log(options: Namespace) -> Iterator[Namespace]:
     """The options for each of several logs, in the order of their paths. Raises Failure, LogError."""
-    from jitdb.logset.members import find_members
+    from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import folder_of
 
     members = find_members([options.log, *options.more_logs])
@@ -159,7 +159,7 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
 
 def each_bundle(options: Namespace) -> list[Bundle]:
     """The bundles of which files are among these logs. One that is void, for a file was changed, has no name."""
-    from jitdb.logset.members import find_members
+    from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import bundles_of
 
     indexes = {"": None, "none": "memory"}.get(options.indexes, options.indexes)

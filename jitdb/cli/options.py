@@ -60,7 +60,7 @@ def codec(text: str) -> str:
     >>> codec("bipf")
     'bipf'
     """
-    from jitdb.cli.error_text import Diagnostic
+    from jitdb.cli.failures import Diagnostic
     from jitdb.errors import CodecError
     from jitdb.log.codecs import get_codec
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from jitdb.cli.commands import COMMANDS, module_of
-from jitdb.cli.error_text import UsageError
+from jitdb.cli.failures import UsageError
 from jitdb.cli.options import OPTIONS
 
 _EXAMPLES: Final = "examples:"

@@ -20,10 +20,10 @@ from jitdb.engine.checks import paths_of, question_of, unit_of
 from jitdb.engine.declared_time import found_time
 from jitdb.engine.face.base import Asked, Cancel
 from jitdb.engine.face.contexts import Contexts
+from jitdb.engine.face.introspection import Introspection
 from jitdb.engine.face.keeping import Keeping
 from jitdb.engine.face.lookups import Lookups
-from jitdb.engine.face.telling import Telling
-from jitdb.engine.hinting.telling import QuestionWarnings
+from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields
 from jitdb.errors import InvalidArgument, QueryError
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
+class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import NotALog
+from jitdb.log.lines.detection import is_lines, odd_file
 from jitdb.log.lines.form import PLAIN, LineForm
-from jitdb.log.lines.telling import is_lines, odd_file
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from jitdb.logset.bundles import Together
+from jitdb.logset.counting.counted_bundles import Together
 from jitdb.operators.question import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
     from jitdb.engine.hinting.evidence import Lack
+    from jitdb.logset.answering.merging import Part
     from jitdb.logset.logset import LogSet
-    from jitdb.logset.members import Member
-    from jitdb.logset.merging import Part
+    from jitdb.logset.members.finding import Member
     from jitdb.operators.nodes.operations import Operation
 
 

@@ -20,16 +20,16 @@ from jitdb.display.shown import Shown
 from jitdb.engine.checks import question_of
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.contexts import Contexts
-from jitdb.engine.hinting.telling import QuestionWarnings
+from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.bundles import Bundles, Together, is_of_each, is_timed
-from jitdb.logset.counts import Counts
-from jitdb.logset.members import Member, Where, find_members
-from jitdb.logset.merging import MergedPages, Part, Place, Stream
+from jitdb.logset.answering.merging import MergedPages, Part, Place, Stream
+from jitdb.logset.counting.counted_bundles import Bundles, Together, is_of_each, is_timed
+from jitdb.logset.counting.counts import Counts
+from jitdb.logset.members.finding import Member, Where, find_members
+from jitdb.logset.members.open_logs import OpenLogs
 from jitdb.logset.narrowing import NOTHING, narrowed
-from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Settings
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets.record_set import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
-    from jitdb.logset.context import SetPassages
-    from jitdb.logset.following import SetFeed
+    from jitdb.logset.answering.context import SetPassages
+    from jitdb.logset.answering.following import SetFeed
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
@@ -258,7 +258,7 @@ class LogSet(Contexts, Summaries, Shown):
         known = self._times() if times else None
         if most is not None or asked.start_from or not isinstance(asked.order, bool):  # not all that match
             return ArrowAnswer(select, merged, known, schema)
-        from jitdb.logset.columns import SetColumns
+        from jitdb.logset.answering.columns import SetColumns
 
         return SetColumns(
             portions, lambda: self._parts(asked.operation), self._logs.using, merged, known, schema, cancel
@@ -272,7 +272,7 @@ class LogSet(Contexts, Summaries, Shown):
 
     def _passages(self, question: Question, cancel: threading.Event) -> SetPassages:
         """Those of all logs in the order of their first answers."""
-        from jitdb.logset.context import SetPassages
+        from jitdb.logset.answering.context import SetPassages
 
         asked = self._asked(question, {}, None, cancel)
         assert asked.around is not None
@@ -281,7 +281,7 @@ class LogSet(Contexts, Summaries, Shown):
 
     def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
         """The answer to a live question: see operators.question.Feed."""
-        from jitdb.logset.following import SetFeed
+        from jitdb.logset.answering.following import SetFeed
 
         asked = resolved(question, cancel)
         return SetFeed(self._where, self._logs, asked, self._finishing(asked))

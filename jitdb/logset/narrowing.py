@@ -11,7 +11,7 @@ from typing import Any, Final
 from jitdb.common.times import time_of
 from jitdb.common.values import NUMBER, UNDEFINED, kind_of, value_at, value_key
 from jitdb.errors import QueryError
-from jitdb.logset.members import PATH
+from jitdb.logset.members.finding import PATH
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import (
     Absent,

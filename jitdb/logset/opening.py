@@ -22,9 +22,9 @@ from jitdb.log.lines.bundles.finding import stored_bundles
 from jitdb.log.lines.each import parse_each
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.keeping.keeper import bundles_beside
-from jitdb.logset.bundles import Bundles, Together
+from jitdb.logset.counting.counted_bundles import Bundles, Together
 from jitdb.logset.logset import LogSet
-from jitdb.logset.members import Member, Where
+from jitdb.logset.members.finding import Member, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec

@@ -17,8 +17,8 @@ from jitdb.log.reading.sampling import sample_raw
 if TYPE_CHECKING:
     from jitdb.engine.showing.overview import Known
     from jitdb.logset.logset import LogSet
-    from jitdb.logset.members import Member
-    from jitdb.logset.open_logs import OpenLogs
+    from jitdb.logset.members.finding import Member
+    from jitdb.logset.members.open_logs import OpenLogs
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records

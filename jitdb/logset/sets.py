@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from jitdb.common.words import shown
 from jitdb.engine.sets.record_set import LogRecordSet
 from jitdb.errors import QueryError, SetNotFound
-from jitdb.logset.members import Member
-from jitdb.logset.merging import Place
+from jitdb.logset.answering.merging import Place
+from jitdb.logset.members.finding import Member
 from jitdb.operators.nodes.making import offsets
 from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
 

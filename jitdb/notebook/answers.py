@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
-from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import field_and_expression, one_expression
+from jitdb.cli.failures import UsageError
 from jitdb.engine.database import JITDB
 from jitdb.operators.summaries.asked import SERIES
 

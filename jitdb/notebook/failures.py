@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
-from jitdb.cli.error_text import Diagnostic, Failure, warnings_on_one_line
+from jitdb.cli.failures import Diagnostic, Failure, warnings_on_one_line
 from jitdb.errors import JitdbError
 
 _TOLD = (JitdbError, Failure, OSError, MemoryError)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from contextlib import ExitStack
 from typing import Any, Final
 
-from jitdb.cli.error_text import UsageError
+from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser

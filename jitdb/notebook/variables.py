@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import is_expression
+from jitdb.cli.failures import UsageError
 from jitdb.common.paths import format_path
 from jitdb.engine.database import JITDB
 from jitdb.logset import LogSet

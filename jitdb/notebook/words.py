@@ -9,7 +9,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.cli.commands import COMMANDS
-from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import is_pattern
 from jitdb.cli.options import FORMAT, LINES, OPTIONS, READING
 from jitdb.cli.parser import Program

@@ -14,7 +14,7 @@ from cli_helpers import environment, make_log
 
 import jitdb.cli.commands.asking.count
 from jitdb.cli import main
-from jitdb.cli.error_text import Diagnostic, Failure
+from jitdb.cli.failures import Diagnostic, Failure
 from jitdb.cli.opening import check_exists
 from jitdb.errors import LogReadOnly, Remedy
 

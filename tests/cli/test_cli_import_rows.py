@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from json_cases import NO_NUMBERS, NUMBERS
 
 from jitdb.cli import main
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.input import csv_rows, lines, target
 from jitdb.cli.input.formats import Batch, Compiled, RowOptions, batches
 from jitdb.cli.input.lines import Source

@@ -13,7 +13,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, LogSet
-from jitdb.logset.open_logs import OpenLogs
+from jitdb.logset.members.open_logs import OpenLogs
 from jitdb.operators import field, predicate
 
 SIXES = field("n") == 6

@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from typing import Final
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.options import GENERAL
 from jitdb.cli.parser import Parser
 

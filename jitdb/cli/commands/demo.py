@@ -15,7 +15,7 @@ from textwrap import indent
 from typing import Any, Final
 
 import jitdb
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.options import GENERAL
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path

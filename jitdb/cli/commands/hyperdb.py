@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.options import GENERAL
 from jitdb.cli.parser import Parser
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.input.formats import Batch, Compiled, EncodedBatch
 from jitdb.cli.input.lines import Records, Source
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.cli.error_text import UsageError
+from jitdb.cli.failures import UsageError
 from jitdb.cli.input.lines import Records, Source
 from jitdb.cli.input.uncompressed import without_ending
 

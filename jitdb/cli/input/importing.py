@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.input.formats import LINED, Batch, EncodedBatch, RowOptions, batches, format_of
 from jitdb.cli.input.lines import (
     ARRAY_HINT,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.input.formats import Batch
 from jitdb.cli.input.lines import LONGEST, Records, Source, Unreadable, decoder, excerpt
 

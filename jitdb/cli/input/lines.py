@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, NamedTuple
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.input.uncompressed import DAMAGES, Opened, uncompressed
 from jitdb.errors import EncodeError
 from jitdb.log.codecs.fields.constants import SLACK

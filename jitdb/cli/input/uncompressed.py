@@ -7,7 +7,7 @@ import io
 import zlib
 from typing import Any, Final, NamedTuple
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"

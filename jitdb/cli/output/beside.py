@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.log.lines.line_log import LineLog
 from jitdb.logset import LogSet
-from jitdb.logset.members import fields_of
+from jitdb.logset.members.finding import fields_of
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB

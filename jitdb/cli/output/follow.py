@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import PlaceFile
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 from jitdb.cli.output.output import STDOUT, flush, named
 from jitdb.cli.signals import Ending
 from jitdb.errors import QueryError

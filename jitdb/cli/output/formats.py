@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.opening import paths_of
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output

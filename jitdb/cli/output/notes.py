@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jitdb.cli.error_text import say
+from jitdb.cli.failures import say
 from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_name, value_at

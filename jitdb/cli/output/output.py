@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.failures import Failure
 
 STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file

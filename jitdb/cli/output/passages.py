@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import is_many
 from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED, value_at

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from jitdb.common import js_aliases
 from jitdb.common.paths import Path
 from jitdb.engine.checks import operations_of
-from jitdb.engine.hinting.telling import QuestionWarnings
+from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import CoreFields, Requirement
 from jitdb.log.source import LogSource

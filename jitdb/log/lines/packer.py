@@ -18,8 +18,8 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name
 from jitdb.log.lines.compressed.frames import SEEK_TABLE, SEEKABLE, TABLE_END, TABLE_HEAD, TABLE_ROW
 from jitdb.log.lines.compressed.stored import missing
+from jitdb.log.lines.detection import is_lines, odd_file
 from jitdb.log.lines.files.opening import open_lines
-from jitdb.log.lines.telling import is_lines, odd_file
 
 if TYPE_CHECKING:
     from jitdb.log.lines.files.file import LineFile

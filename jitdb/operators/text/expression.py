@@ -3,7 +3,7 @@
     value.content.type == "post" and value.sequence > 10
 
 docs/operators.md has the whole grammar, EXPRESSION_HELP the short of it. Names of fields may be words of Python
-(keywords.py); text that is no expression is answered with the right way (error_text.py).
+(keywords.py); text that is no expression is answered with the right way (expression_errors.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.text.error_text import FUNCTIONS, Source, odd_key
+from jitdb.operators.text.expression_errors import FUNCTIONS, Source, odd_key
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, is_bracketed, read_field, read_literal
 from jitdb.operators.text.keywords import TEXT_OPERATORS
 

@@ -11,7 +11,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
 from jitdb.operators.nodes.making import DERIVED_INDEXES
-from jitdb.operators.text.error_text import Source, odd_key
+from jitdb.operators.text.expression_errors import Source, odd_key
 from jitdb.operators.text.keywords import ANY_ELEMENT
 
 #: Bare names that stand for values.

@@ -12,7 +12,7 @@ from jitdb.common.paths import Path
 from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.reading.sampling import sample
-from jitdb.logset.members import Member, find_members
+from jitdb.logset.members.finding import Member, find_members
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.opening import folder_of
 from jitdb.spark_ext.options import ReadOptions

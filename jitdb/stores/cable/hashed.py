@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb import JITDB, Log
 from jitdb.common.paths import TIMESTAMPS
+from jitdb.engine.database import JITDB
 from jitdb.errors import QueryError, RecordDeleted
 from jitdb.log.codecs import Codec
 from jitdb.log.io import osfile
+from jitdb.log.log import Log
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb import JITDB, Log
 from jitdb.common.paths import TIMESTAMPS
 from jitdb.common.values import ABSENT
+from jitdb.engine.database import JITDB
 from jitdb.errors import DecodeError, RecordTooLarge
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.log import Log
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.stores.hyperdb.errors import FeedDamaged
 from jitdb.stores.hyperdb.format.entry import Entry, decode_entry, encode_entry

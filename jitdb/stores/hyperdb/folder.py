@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb import Log
 from jitdb.common.words import shown
 from jitdb.errors import Remedy
+from jitdb.log.log import Log
 from jitdb.stores.folders import mark
 from jitdb.stores.hyperdb.errors import HyperdbError
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES, KeyPair, read_secret, write_secret

@@ -16,8 +16,9 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from jitdb import JITDB, Log
+from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
+from jitdb.log.log import Log
 from jitdb.stores.spool.keys import NUMBERS, VALUES, Keys, Part, Run, added
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
 from jitdb.stores.spool.subscription import StateVector, Subscription

@@ -15,7 +15,7 @@ import pytest
 import jitdb
 from jitdb import Log
 from jitdb.errors import LogWarning, NotALog
-from jitdb.log.lines.telling import HEAD, is_lines, looks_like_lines
+from jitdb.log.lines.detection import HEAD, is_lines, looks_like_lines
 
 EVENT = b'{"level": "error", "n": 1}\n'
 

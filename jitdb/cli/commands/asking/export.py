@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
-from jitdb.cli.error_text import Failure, UsageError, located, say
 from jitdb.cli.expressions import one_expression
+from jitdb.cli.failures import Failure, UsageError, located, say
 from jitdb.cli.opening import asked, each_log, is_many, log_only, paths_of, wanted_progress
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.formats import FORMATS, format_of

@@ -8,8 +8,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
-from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
+from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_columns

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands.asking.query import chosen, paths_by_name
 from jitdb.cli.cursor_files import PlaceFile, check_place, cursor, is_of_many
-from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import database, is_many, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_missing

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jitdb.cli.error_text import say
+from jitdb.cli.failures import say
 from jitdb.cli.output.notes import note_missing, note_unknown_columns
 from jitdb.common.paths import format_path
 

@@ -7,8 +7,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from jitdb.cli.commands.counting.asked import asked_query, note_nothing
-from jitdb.cli.error_text import say
 from jitdb.cli.expressions import one_expression
+from jitdb.cli.failures import say
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_times

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import is_expression, read_expression
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
@@ -87,7 +87,7 @@ def _leftovers(options: Namespace) -> list[Path]:
 
 
 def _has_logs(options: Namespace) -> bool:
-    from jitdb.logset.members import find_members
+    from jitdb.logset.members.finding import find_members
 
     return os.path.isfile(options.log) or (is_many(options) and bool(find_members([options.log, *options.more_logs])))
 

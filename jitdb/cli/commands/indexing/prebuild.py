@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import read_expression
+from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import log_only
 from jitdb.cli.options import FORMAT, GENERAL, number
 from jitdb.cli.output.notes import note_unseen_fields

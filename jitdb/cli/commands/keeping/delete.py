@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cli.commands.keeping.compact import compacted
-from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.expressions import one_expression
+from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.opening import check_free, database, each_log, is_many, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_missing, note_times
@@ -96,7 +96,7 @@ def _check_fields(found: list[_Found], options: Namespace) -> None:
 def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted of each log. Raises LogReadOnly where one of them is only read."""
     from jitdb.engine.hinting.hints import fields_of, missing_fields
-    from jitdb.logset import members
+    from jitdb.logset.members import finding
     from jitdb.logset.narrowing import narrowed
 
     for each in each_log(options) if is_many(options) else (options,):
@@ -106,7 +106,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             if not isinstance(log, MaintainedSource):
                 raise _read_only(log.refusal("deleted from"), operation, options)
             with database(each, log) as db:
-                asked = narrowed(operation, members.fields_of(each.log)) if each is not options else operation
+                asked = narrowed(operation, finding.fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
                 found = _Found(each, asked, matching, records, missing_fields(db.evidence(), fields_of(asked)))
                 if not found.matching and each is options:

@@ -10,7 +10,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.input.formats import FORMATS, RowOptions, check_delimiter
 from jitdb.cli.input.uncompressed import without_ending
 from jitdb.cli.opening import check_free, exists, nearest, wanted_progress

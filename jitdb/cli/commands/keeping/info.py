@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Diagnostic, complain
+from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL, LINES
 from jitdb.cli.parser import Parser

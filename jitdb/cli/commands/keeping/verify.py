@@ -6,7 +6,7 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from jitdb.cli.error_text import Diagnostic, complain
+from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush

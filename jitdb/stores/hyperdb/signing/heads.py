@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from jitdb import Log
+from jitdb.log.log import Log
 from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic
 from jitdb.stores.hyperdb.signing.keys import SIGNATURE_BYTES, KeyPair, is_signed
 from jitdb.stores.hyperdb.signing.merkle import Tree

@@ -21,8 +21,8 @@ from jitdb.engine.declared_time import found_time
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
-from jitdb.logset.members import PATH, Member
-from jitdb.logset.merging import Part
+from jitdb.logset.answering.merging import Part
+from jitdb.logset.members.finding import PATH, Member
 from jitdb.operators.nodes.operations import Compare
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.asked import TimelineAsked

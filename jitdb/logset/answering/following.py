@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.engine.cursor import Cursor, parse_cursor
 from jitdb.errors import LogError, LogWarning, NotALog, QueryCancelled, Remedy
-from jitdb.logset.members import Member, Where, find_members
+from jitdb.logset.members.finding import Member, Where, find_members
+from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.members.packed_copies import Read, is_packed, may_become_copy, place_in_copy
 from jitdb.logset.narrowing import NOTHING, narrowed
-from jitdb.logset.open_logs import OpenLogs
-from jitdb.logset.packed_copies import Read, is_packed, may_become_copy, place_in_copy
 from jitdb.logset.places import parse_set_cursor, set_cursor
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Live, Portion, Question

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
-    from jitdb.logset.merging import Part
+    from jitdb.logset.answering.merging import Part
 
 _MOST: Final = 1 << 16  # counts, some hundred bytes each; beyond, all are forgotten
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.names import FieldNames
 
 
-class Telling(Base, Shown):
+class Introspection(Base, Shown):
     """Nothing of this scans the log."""
 
     def _display(self) -> Display:
