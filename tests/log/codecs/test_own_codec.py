@@ -33,7 +33,7 @@ def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the codecs that it has locators for pass the tests that it names."""
     monkeypatch.chdir(tmp_path)
     known: dict[str, Any] = {}
-    with registered_here():
+    with registered_here(alone=True):
         assert DocPage.read(ROOT / "docs" / "format-codecs.md").run(known) == 10
 
         class TestSamples(CodecTests):
