@@ -41,12 +41,14 @@ def question_of(
     return Question(db=db, operation=operation, **said)
 
 
-def around(question: Question, before: int, after: int, same: PathLike | None, among: Operation | None) -> Question:
+def with_context(
+    question: Question, before: int, after: int, same: PathLike | None, among: Operation | None
+) -> Question:
     """The question whose answers come with the records around them."""
     from jitdb.operators.parts import context
 
     among = None if among is None else resolved(Question(operation=operation_of(among))).operation
-    return question.changed(around=context(before, after, same=same, among=among).value)
+    return question.changed(context=context(before, after, same=same, among=among).value)
 
 
 def listed(name: str, fields: Any) -> list[Any]:

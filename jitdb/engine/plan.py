@@ -17,7 +17,7 @@ from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
-    from jitdb.operators.question import Around
+    from jitdb.operators.question import Context
 
 
 class Requirement(NamedTuple):
@@ -188,10 +188,10 @@ def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
     return spec._replace(form=form, prefix_offset=options.prefix_offset)
 
 
-def around_needs(around: Around, core: CoreFields) -> Needs:
+def needs_of_context(context: Context, core: CoreFields) -> Needs:
     """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
-    same = () if around.same is None else (Requirement(IndexSpec("dictionary", (around.same,))),)
-    return same if around.among is None else same + requirements(around.among, core)
+    same = () if context.same is None else (Requirement(IndexSpec("dictionary", (context.same,))),)
+    return same if context.among is None else same + requirements(context.among, core)
 
 
 class Bounds(NamedTuple):

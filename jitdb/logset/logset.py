@@ -275,8 +275,8 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.logset.answering.context import SetPassages
 
         asked = self._asked(question, {}, None, cancel)
-        assert asked.around is not None
-        pages = self._merged(asked.changed(as_offsets=True, around=asked.around._replace(among=None)), cancel)
+        assert asked.context is not None
+        pages = self._merged(asked.changed(as_offsets=True, context=asked.context._replace(among=None)), cancel)
         return SetPassages(pages, asked, self._members, self._logs.using, self._finishing(asked), cancel)
 
     def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:

@@ -15,7 +15,7 @@ from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sort_key import SortField, sort_keys
-from jitdb.operators.question import Around, Database, Live, written
+from jitdb.operators.question import Context, Database, Live, written
 from jitdb.operators.summaries.asked import (
     AUTO,
     BINS,
@@ -276,8 +276,8 @@ def context(
     """
     path = None if same is None else as_single_path("context", same)
     return Setting(
-        "around",
-        Around(
+        "context",
+        Context(
             whole_number("before is a number of records", before),
             whole_number("after is a number of records", after),
             path,

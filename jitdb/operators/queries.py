@@ -164,7 +164,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
         kept by a name in `db.sets`, and asked about again, as an operation. No record is read.
         """
         question = answerable(self.question, "set()")
-        if question.is_one or question.around is not None:
+        if question.is_one or question.context is not None:
             raise QueryError("a set is one of records", remedy="leave count() and context() out")
         return question.database.record_set(question)
 
@@ -239,7 +239,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _tabled(self, columns: Columns, limit: int | None) -> tuple[Question, Any]:
         """The question for these columns, and the schema if they are one."""
         question = answerable(self.question, "a table")
-        if question.is_one or question.as_offsets or question.around is not None:
+        if question.is_one or question.as_offsets or question.context is not None:
             raise QueryError("a table is made of records", remedy="leave count(), as_offsets() and context() out")
         if limit is not None:
             question = question.changed(limit=parts.paginate(limit).value, batch=None)

@@ -55,7 +55,7 @@ class Live(NamedTuple):
     after: str | None = None
 
 
-class Around(NamedTuple):
+class Context(NamedTuple):
     """The context that answers come in: so many records before and after each, by time or in the log.
 
     same:  only records with the same value in this field as the answer has; none has it, too, where that has none
@@ -73,7 +73,7 @@ class Question(Immutable):
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "select", "around", "summary", "debugging",
+        "as_of", "select", "context", "summary", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -88,7 +88,7 @@ class Question(Immutable):
     live: Live | None = None
     as_of: AsOf = None
     select: Selection | None = None  # the fields that are given of each record; None: all of it
-    around: Around | None = None
+    context: Context | None = None
     summary: Summary | None = None  # what is asked of all records together
     debugging: bool = False
 
@@ -187,7 +187,7 @@ _NOT_LIVE: Final = {
 
 _NAMES: Final = {
     "db": "from_db", "operation": "where", "limit": "paginate", "counting": "count", "debugging": "debug",
-    "sort_by": "sort_by_arrival", "around": "context",
+    "sort_by": "sort_by_arrival",
 }  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def written(name: str, value: object) -> str:
     if isinstance(value, Live):
         shown = ["old=True"] if value.old else []
         argument = ", ".join(shown if value.after is None else [*shown, f"after={value.after!r}"])
-    if isinstance(value, Around):
+    if isinstance(value, Context):
         shown = [str(value.before), str(value.after)]
         shown += [] if value.same is None else [f"same={describe_path(value.same)}"]
         argument = ", ".join(shown if value.among is None else [*shown, f"among={value.among!r}"])

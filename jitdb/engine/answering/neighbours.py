@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jitdb.engine.answering.coded_column import CodedColumn
     from jitdb.engine.answering.order import Order
-    from jitdb.operators.question import Around
+    from jitdb.operators.question import Context
 
 
 _SPARSE: Final = 4  # where more than one in so many zones is to be looked at, all are
@@ -49,7 +49,7 @@ class Neighbours(NamedTuple):
 
 
 def line_of(
-    universe: BitMap, chosen: NDArray[np.uint32], around: Around, order: Order | None, column: CodedColumn | None
+    universe: BitMap, chosen: NDArray[np.uint32], context: Context, order: Order | None, column: CodedColumn | None
 ) -> Line:
     """The records of the universe that may stand around the chosen ones, which are among them.
 
@@ -59,7 +59,7 @@ def line_of(
     Guarded by the engine's lock; raises IndexDamaged, IndexBehind.
     """
     if column is None:
-        near = _near(universe, chosen, around, order)
+        near = _near(universe, chosen, context, order)
         return Line(_ordered(members_of(universe), order) if near is None else near, None)
     seqs, codes = members_of(universe), column.codes(universe)
     wanted = np.zeros(len(column), np.bool_)
@@ -77,7 +77,7 @@ def _ordered(seqs: NDArray[np.uint32], order: Order | None) -> NDArray[np.uint32
 
 
 def _near(
-    universe: BitMap, chosen: NDArray[np.uint32], around: Around, order: Order | None
+    universe: BitMap, chosen: NDArray[np.uint32], context: Context, order: Order | None
 ) -> NDArray[np.uint32] | None:
     """A part of the line, in order: all that stands around the chosen records, and one more on either side, which tells
     what touches. None where that takes many zones.
@@ -92,7 +92,7 @@ def _near(
         line = _ordered(_members_in(universe, starts, taken), order)
         numbers = line if order is None else order.numbers(line)
         places = _places(line, chosen)
-        first, last = places - around.before - 1, places + around.after + 1
+        first, last = places - context.before - 1, places + context.after + 1
         low = np.where(first < 0, -np.inf, numbers[np.maximum(first, 0)])
         high = np.where(last >= len(line), np.inf, numbers[np.minimum(last, len(line) - 1)])
         lacking = ~taken & ((lowest <= high[:, None]) & (highest >= low[:, None])).any(axis=0)
@@ -138,7 +138,7 @@ def _places(line: NDArray[np.uint32], chosen: NDArray[np.uint32]) -> NDArray[np.
     return place_of[chosen]
 
 
-def neighbours(line: Line, chosen: NDArray[np.uint32], around: Around, descending: bool) -> Neighbours:
+def neighbours(line: Line, chosen: NDArray[np.uint32], context: Context, descending: bool) -> Neighbours:
     """The chosen records (all of them are in the line) with so many before and after each.
 
     chosen:     in the order of the answer
@@ -150,7 +150,7 @@ def neighbours(line: Line, chosen: NDArray[np.uint32], around: Around, descendin
     places = _places(seqs, chosen)
     rank = np.argsort(places)  # of the answers in the line
     places = places[rank]
-    first, stop = np.maximum(places - around.before, 0), np.minimum(places + around.after + 1, len(seqs))
+    first, stop = np.maximum(places - context.before, 0), np.minimum(places + context.after + 1, len(seqs))
     begins = first[1:] > stop[:-1]
     if codes is not None:
         own = codes[places]

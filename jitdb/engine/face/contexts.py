@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Unpack, cast
 
-from jitdb.engine.checks import around, question_of
+from jitdb.engine.checks import question_of, with_context
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question, Settings
@@ -46,7 +46,7 @@ class Contexts:
         its own log. Raises QueryError, LogError.
         """
         asked = question_of(cast("Database", self), question, settings, limit)
-        asked = asked if asked.around is not None else around(asked, before, after, same, among)
+        asked = asked if asked.context is not None else with_context(asked, before, after, same, among)
         return self._passages(asked, threading.Event() if cancel is None else cancel)
 
     def _passages(self, question: Question, cancel: threading.Event) -> Passages:

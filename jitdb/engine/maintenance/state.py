@@ -15,7 +15,7 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, needs_of_context
 from jitdb.engine.records import Records
 from jitdb.engine.serving import Serving, TextLeaf
 from jitdb.errors import LogClosed, TooManyIndexes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.sort_key import SortKeys
-    from jitdb.operators.question import Around
+    from jitdb.operators.question import Context
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
@@ -153,9 +153,9 @@ class IndexState:
         needs = (self.serving.needed(leaf, self.core) for leaf in operation.leaves())
         return tuple(need for need in needs if need is not None)
 
-    def context_needs(self, around: Around | None) -> Needs:
+    def context_needs(self, context: Context | None) -> Needs:
         """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
-        return () if around is None else around_needs(around, self.core)
+        return () if context is None else needs_of_context(context, self.core)
 
     def plan(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""

@@ -16,7 +16,7 @@ from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
 from jitdb.engine.records import Records
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.operators.passages import Passages, Seen
-from jitdb.operators.question import Around, Question
+from jitdb.operators.question import Context, Question
 
 _PORTION: Final = 1000  # records read at a time, about
 
@@ -42,11 +42,11 @@ class LogPassages(Passages):
         cancel: threading.Event,
         tell: Callable[[Question, bool], object],
     ) -> None:
-        assert question.around is not None
+        assert question.context is not None
         super().__init__(cancel)
         self._manager, self._question = manager, question
         self._tell = tell
-        self._around: Around = question.around
+        self._context: Context = question.context
         self._held: _Found | None = None
         self._next = 0  # passage that is to be read
         self._ready: deque[list[Seen]] = deque()
@@ -70,9 +70,9 @@ class LogPassages(Passages):
         return self._held
 
     def _ask(self) -> _Found:
-        manager, question, around = self._manager, self._question, self._around
+        manager, question, context = self._manager, self._question, self._context
         by_time = question.order is not False  # which a sorted answer's surroundings are, too
-        also = manager.context_needs(around) + manager.order_needs(by_time)
+        also = manager.context_needs(context) + manager.order_needs(by_time)
 
         def look(end: int) -> _Found:
             records = manager.records
@@ -80,16 +80,16 @@ class LogPassages(Passages):
             answer = manager.answer(question.operation, end, question.order)
             chosen = answer.page(question.start_from, question.limit, question.descending)
             universe = records.live(end)
-            if around.among is not None:
-                universe = manager.evaluator.matches(around.among, end) | bitmap_of(np.sort(chosen))
+            if context.among is not None:
+                universe = manager.evaluator.matches(context.among, end) | bitmap_of(np.sort(chosen))
             column = None
-            if around.same is not None:
+            if context.same is not None:
                 column = manager.coded.get(manager.catalog.get(also[0].spec))
             order = manager.order(by_time)
             assert order is None or isinstance(order, Order)
-            line = line_of(universe, chosen, around, order, column)
+            line = line_of(universe, chosen, context, order, column)
             turned = question.descending and isinstance(question.order, bool)
-            found = neighbours(line, chosen, around, turned)
+            found = neighbours(line, chosen, context, turned)
             return _Found(records, answer.total, found)
 
         return manager.ask(question.operation, question.order, self._cancel, look, also)

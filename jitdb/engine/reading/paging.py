@@ -300,7 +300,7 @@ class Pages(Iterator[Page]):
             answer.page(0, self._start, question.descending)  # so that it is known which are skipped
             return self._hold(answer, end)
 
-        also = manager.context_needs(question.around)
+        also = manager.context_needs(question.context)
         return manager.ask(question.operation, question.order, self._cancel, look, also)
 
     def _hold(self, answer: Answer, end: int) -> Snapshot:

@@ -219,7 +219,7 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
     end, operation, order = manager.log.durable_end, question.operation, question.order
     if isinstance(order, bool):
         order = order and ordered
-    plan = manager.plan(operation, order, manager.context_needs(question.around))
+    plan = manager.plan(operation, order, manager.context_needs(question.context))
     found = []
     for need, index in zip(*plan, strict=True):
         stale = max(0, end - index.reached)

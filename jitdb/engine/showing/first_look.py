@@ -47,7 +47,7 @@ def first_look(
     code = Code(repr(question))
     if any(isinstance(leaf, (Deferred, LiveSeqs)) for leaf in question.operation.leaves()):
         return Display("Query", "not asked yet", [code, Note("what it waits for is known when it is asked")])
-    plain = question.changed(limit=None, batch=None, counting=False, summary=None, live=None, around=None)
+    plain = question.changed(limit=None, batch=None, counting=False, summary=None, live=None, context=None)
     try:
         told = explain(plain)
         if told is None:

@@ -87,13 +87,13 @@ class SetPassages(Passages):
 
 
 def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int]) -> Iterator[_Passage]:
-    around = question.around
-    assert around is not None
-    if around.among is not None:
-        around = around._replace(among=narrowed(around.among, member.fields))
+    context = question.context
+    assert context is not None
+    if context.among is not None:
+        context = context._replace(among=narrowed(context.among, member.fields))
     generation = db.log.generation
     asked = question.changed(
-        db=db, operation=offsets(list(ranks)), around=around, as_offsets=True, start_from=0, limit=None
+        db=db, operation=offsets(list(ranks)), context=context, as_offsets=True, start_from=0, limit=None
     )
     for seen in db.context(asked):
         rank = min(ranks[each.place] for each in seen if each.is_match)

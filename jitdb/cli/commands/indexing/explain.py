@@ -52,4 +52,4 @@ def question_of(db: JITDB | LogSet, operation: Operation | None, options: Namesp
     question = db.query(operation).question
     if options.sort:
         question = question.changed(sort_by=sort_keys("--sort", options.sort))
-    return question.changed(around=context(same=options.same).value) if options.same else question
+    return question.changed(context=context(same=options.same).value) if options.same else question
