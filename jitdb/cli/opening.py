@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from argparse import Namespace
 from collections.abc import Iterator
@@ -122,19 +123,27 @@ def note_pattern(error: NotALog, options: Namespace) -> None:
 
 
 def check_time(db: JITDB | LogSet, options: Namespace) -> None:
-    """Raises Failure where --since or the like asks for a time under --timestamp that no record has."""
-    given = vars(options)
-    if not given.get("timestamp") or not any(map(given.get, ("since", "until", "older_than"))):
+    """Raises Failure where --since or the like asks for a time that no record has under the fields that are it."""
+    if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
-    from jitdb.common.paths import parse_path
+    from jitdb.common.paths import format_path, parse_path
+    from jitdb.common.times import time_of
     from jitdb.engine.hinting.hints import SAMPLE, unknown_field
     from jitdb.engine.hinting.spelling import fields_in, is_known
     from jitdb.operators import gte
 
-    paths, known = list(map(parse_path, options.timestamp)), fields_in(db.sample(SAMPLE))
+    paths = list(map(parse_path, options.timestamp)) if options.timestamp else list(db.declared_time)
+    known = fields_in(db.sample(SAMPLE))
     if not known or any(is_known(path, known) for path in paths) or db.count(gte(float("-inf"), "timestamp")):
         return
-    raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
+    if options.timestamp:
+        raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
+    names = " or ".join(f"`{format_path(path)}`" for path in paths)
+    times = [
+        format_path(path) for path, value in known.items() if isinstance(value, str) and time_of(value) is not None
+    ]
+    typed = shlex.quote(min(times, key=len)) if times else "PATH"
+    raise Failure(f"no record has a time under {names}", f"say where it is: --timestamp {typed}")
 
 
 def paths_of(db: JITDB | LogSet) -> list[str]:

@@ -32,6 +32,27 @@ def test_a_dry_run_changes_nothing(run, events: Path) -> None:
     assert records_of(events) == EVENTS
 
 
+def test_a_value_that_is_spelled_otherwise_deletes_nothing(run, events: Path) -> None:
+    for option in ("--yes", "--dry-run"):
+        done = run("delete", "events.log", 'level != "Error"', option)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert 'did you mean `level == "error"`?' in done.stderr
+    assert records_of(events) == EVENTS
+    assert run("delete", "events.log", 'level != "debug"', "--dry-run").returncode == 0  # nothing is like it
+
+
+@pytest.mark.parametrize("command", ["count", "query", "delete"])
+def test_who_has_no_time_is_not_old(run, folder: Path, command: str) -> None:
+    make_log(folder / "orders.log", [{"paid": True, "created at": "2026-10-01T00:00:00Z"}] * 3)
+    options = ["--yes"] if command == "delete" else []
+    done = run(command, "orders.log", "--until", "2026-11-01", *options)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no record has a time under" in done.stderr
+    assert "--timestamp '[\"created at\"]'" in done.stderr
+    named = run(command, "orders.log", "--until", "2026-11-01", "--timestamp", '["created at"]', *options)
+    assert named.returncode == 0
+
+
 MISSPELT = ('levle != "error"', 'not (tiem >= "2026-10-10")', 'level == "debug" or levle is absent')
 
 

@@ -112,7 +112,8 @@ def test_combined_questions(tmp_path: Path, seed: int) -> None:
         with jitdb.open(path) as db:
             db.prepare(question)  # who asks for a field that no record has, leaves no file
         expected = asked(path, question)
-        assert glimpsed(path, question) == expected
+        has_nothing = any(("no field",) in leaf.paths for leaf in question.leaves())  # the engine tells of it
+        assert glimpsed(path, question) == (None if has_nothing else expected)
         with warnings.catch_warnings(), jitdb.open(lines) as db:
             warnings.simplefilter("ignore")
             assert db.count(question) == expected

@@ -47,8 +47,8 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
         if operation is None:
             return len(found.records)
         by_spec = {index.spec: index for index in found.fields}
-        if any(index.kind != BITMAPS for index in found.fields):
-            return None
+        if any(index.kind != BITMAPS or not _has_values(index) for index in found.fields):
+            return None  # of a field that nobody has there is something to say
         indexes: dict[Operation, Index] = {leaf: by_spec[spec] for leaf, spec in specs.items()}
         return len(_matches(operation, found.records, indexes))
     except (IndexDamaged, LogError, OSError):
@@ -86,6 +86,12 @@ def _matches(operation: Operation, records: BitMap, indexes: dict[Operation, Ind
         return records
     key = operation.key if isinstance(operation, Equal) else bytes([ABSENT])
     return records_with(indexes[operation].segments, key)
+
+
+def _has_values(index: Index) -> bool:
+    """Whether any record has the field."""
+    nothing = bytes([ABSENT])
+    return any(len(dictionary := dictionary_of(part)) > 1 or dictionary[0] != nothing for part in index.segments)
 
 
 class _Fresh(NamedTuple):

@@ -54,7 +54,7 @@ class _Found(NamedTuple):
     operation: Operation
     matching: int
     records: int
-    missing: dict[Path, str]  # fields of the question that none of them has, and what is said of each
+    missing: dict[Path | str, str]  # fields and values of the question that none of them has, and what is said of each
 
 
 def run(options: Namespace) -> int:
@@ -81,21 +81,21 @@ def run(options: Namespace) -> int:
 
 
 def _check_fields(found: list[_Found], options: Namespace) -> None:
-    """Raises Failure where the question names a field that no record of any log has: `!=` and `not` are true of all
-    records then, and what is deleted stays so.
+    """Raises Failure where the question names a field that no record of any log has, or a value that they spell
+    otherwise: `!=` and `not` are true of all records then, and what is deleted stays so.
     """
     logs = [each for each in found if each.records]
     paths = set.intersection(*(set(each.missing) for each in logs)) if logs else set()
     if not paths or options.force or not any(each.matching for each in found):
         return
-    failure = Failure("; ".join(told for path, told in logs[0].missing.items() if path in paths))
+    failure = Failure("; ".join(told for what, told in logs[0].missing.items() if what in paths))
     failure.add_note("nothing was deleted; --force deletes what matches nevertheless")
     raise failure
 
 
 def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted of each log. Raises LogReadOnly where one of them is only read."""
-    from jitdb.engine.hinting.hints import fields_of, missing_fields
+    from jitdb.engine.hinting.hints import fields_of, hints_of, missing_fields
     from jitdb.logset.members import finding
     from jitdb.logset.narrowing import narrowed
 
@@ -108,7 +108,9 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             with database(each, log) as db:
                 asked = narrowed(operation, finding.fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
-                found = _Found(each, asked, matching, records, missing_fields(db.evidence(), fields_of(asked)))
+                missing: dict[Path | str, str] = dict(missing_fields(db.evidence(), fields_of(asked)).items())
+                missing = missing or {told: told for told in hints_of(db.evidence(), asked)}
+                found = _Found(each, asked, matching, records, missing)
                 if not found.matching and each is options:
                     note_missing(db, asked, options, is_empty=True)
                 note_times(db, asked, options, ordered=False, is_full=True)
