@@ -71,6 +71,30 @@ def test_who_follows_reads_on_in_what_was_compressed(
         assert numbers(feed) == list(range(40, 50))
 
 
+@pytest.mark.filterwarnings("ignore:.*(has no end|has no newline)")
+@pytest.mark.parametrize("looks", [(), (0,), (1,), (0, 1, 2)])
+def test_several_are_compressed_between_two_looks(tmp_path: Path, looks: tuple[int, ...]) -> None:
+    app = tmp_path / "app.log"
+    app.touch()  # of which nobody knows yet that it will be JSON
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        found = numbers(feed)
+        for turn in range(3):
+            with app.open("ab") as out:
+                out.write(lines(10 * turn, 7))
+            found += numbers(feed) if turn in looks else []
+            with app.open("ab") as out:
+                out.write(lines(10 * turn + 7, 3))
+            old = app.rename(tmp_path / f"app.log.{turn}")
+            (tmp_path / f"app.log.{turn}.gz").write_bytes(gzip.compress(old.read_bytes()))
+            old.unlink()
+            app.touch()
+        app.write_bytes(lines(30))
+        for _ in range(10):
+            found += numbers(feed)
+    assert sorted(found) == list(range(40))
+
+
 def test_another_compressed_file_is_new(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_bytes(lines(10))
     with jitdb.open_many(tmp_path, progress=False) as logs:

@@ -18,7 +18,7 @@ from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import decoded, located
 from jitdb.engine.records import Records
-from jitdb.errors import DecodeError, LogError, QueryCancelled, QueryError
+from jitdb.errors import DecodeError, LogSuperseded, QueryCancelled, QueryError
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
@@ -67,7 +67,7 @@ class Feed:
         self._question = question
         self._behind: _Behind | None = None  # what is left of a log that another one took the place of
         self._has_moved = False  # from one log to the next: then its beginning is not that of any log
-        self.left: Cursor | None = None  # behind the last record of the log before, once that was read to its end
+        self.left: list[Cursor] = []  # behind the last records of logs before, once each was read to its end
         live = question.live or Live()
         self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
@@ -90,9 +90,19 @@ class Feed:
         return self._place.identity
 
     @property
+    def place(self) -> Cursor:
+        """Behind what was read; its seq may be UNKNOWN."""
+        return self._place
+
+    @property
     def cursor(self) -> str:
         if self._place.seq == UNKNOWN:
-            self._manager.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._manager.records))
+            try:
+                self._manager.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._manager.records))
+            except QueryError:
+                if self._place.identity == self._log.identity:
+                    raise
+                return str(self._place._replace(seq=0))  # another log took its place: there the offset counts
         return str(self._place)
 
     def read(self) -> Portion | None:
@@ -173,7 +183,7 @@ class Feed:
             data = [base + offset for offset in portion.data] if self._as_offsets else portion.data
             return Portion(data, places)
         if is_over:
-            self.left = self._place
+            self.left.append(self._place)
             self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
             self._has_moved = True
         return None
@@ -217,7 +227,7 @@ class Feed:
             renumbering = Renumbering(log.removals(place.generation) or [])
             place = place._replace(generation=log.generation, offset=records.place_of(rank))
         if self._manager.changed(records):  # by a thread that refreshes: then this place is of neither log
-            raise LogError("the log was compacted or replaced while a place was looked for", path=log.path)
+            raise LogSuperseded("it was compacted or replaced while a place was looked for", path=log.path)
         if renumbering is not None:
             for given in self._sources.values():
                 given.move(renumbering)

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.engine.cursor import Cursor, parse_cursor
-from jitdb.errors import LogError, LogWarning, NotALog, QueryCancelled, Remedy
+from jitdb.errors import LogError, LogWarning, NotALog, QueryCancelled, QueryError, Remedy
 from jitdb.logset.members.finding import Member, Where, find_members
 from jitdb.logset.members.open_logs import OpenLogs
-from jitdb.logset.members.packed_copies import Read, is_packed, may_become_copy, place_in_copy
+from jitdb.logset.members.packed_copies import Read, is_packed, original_of
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.places import parse_set_cursor, set_cursor
 from jitdb.operators.nodes.operations import Operation
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 LOOK: Final = 0.25  # seconds between two looks at the files
+_CHAIN: Final = 32  # logs that took each other's place
+_PATIENCE: Final = 10.0  # seconds that a compressed copy waits until its original is read
 _IN_TURN: Final = 16  # portions of one log, before others are looked at
 
 
@@ -100,6 +104,7 @@ class SetFeed:
         self._followed: dict[Member, _Followed] = {}
         self._turn: list[Member] = []  # whose turn it is to be read; the next one last
         self._in_turn = 0
+        self._packed_since: dict[bytes, float] = {}  # when a compressed copy was seen first, by its identity
         self._left: dict[object, Cursor] = {}  # where a log was left, by its identity, and by device and inode
         self._unknown = {} if self._live.after is None else parse_set_cursor(self._live.after)  # places to go on from
         self._begin()
@@ -114,7 +119,7 @@ class SetFeed:
                 self._go_on_behind(member, self._unknown[member.path])
         begin_now = self._live.after is None and not self._live.old
         for member in members:
-            if member not in self._followed:
+            if member not in self._followed and not _is_empty(member):
                 self._add(member, begin_now)
         for path, place in self._unknown.items():
             cursor = parse_cursor(place)
@@ -136,8 +141,13 @@ class SetFeed:
     def _follow(self) -> None:
         """Begin with the logs that are new."""
         for member in find_members(self._where):
-            if member not in self._followed and not self._is_read(member):
-                self._add(member, False)
+            if member not in self._followed and not _is_empty(member):
+                try:
+                    if not self._is_read(member):
+                        self._add(member, False)
+                except NotALog:  # gone since, or too little of what is compressed is there to say what it is
+                    if os.path.exists(member.path) and not is_packed(member.path):
+                        raise
 
     def _is_read(self, member: Member) -> bool:
         """Whether this file is read under its name of before; or another one that it is a copy of."""
@@ -147,33 +157,34 @@ class SetFeed:
         left = {each.opened[1].identity for each in self._followed.values() if each.is_renamed and each.is_open}
         if not left and not is_packed(member.path):
             return False
-        try:
-            with self._logs.using(member) as db:
-                return db.log.identity in left or (is_packed(member.path) and self._is_being_packed(db.log))
-        except NotALog:
-            if is_packed(member.path):  # the compressor has written too little to say so
-                return True
-            raise
+        with self._logs.using(member) as db:
+            return db.log.identity in left or (is_packed(member.path) and self._is_being_packed(db.log))
 
     def _is_being_packed(self, log: LogSource) -> bool:
-        """Whether it becomes the copy of one that was read. Of one that did, it is noted up to where."""
-        place = place_in_copy(log, self._read_so_far())
-        if place is None:
-            return may_become_copy(log, self._read_so_far())
-        self._left[log.identity] = place
+        """Whether it is the copy of a log that is not read to its end, and goes on being read. Of one that is read it
+        is noted up to where.
+        """
+        if not log.durable_end:
+            return True  # it holds no line yet
+        found = original_of(log, self._read_so_far())
+        if found is None:
+            return False
+        end = max(found.log.durable_end, log.durable_end)
+        began = self._packed_since.setdefault(log.identity, time.monotonic())
+        if found.place.offset < end and time.monotonic() < began + _PATIENCE:
+            return True
+        offset = min(found.place.offset, log.durable_end)
+        self._left[log.identity] = found.place._replace(identity=log.identity, generation=log.generation, offset=offset)
         return False
 
     def _read_so_far(self) -> Iterator[Read]:
-        """The logs that are open, and those that they took the place of."""
+        """The logs that are open, and those that they took the place of, read or still to be."""
         for each in self._followed.values():
             if each.is_open:
                 db, feed = each.opened
-                places = [parse_cursor(feed.cursor), *self._left.values()]
-                for place in places:
-                    if place.identity == db.log.identity:
-                        yield Read(db.log, place)
-                    elif (left := db.log.left_behind(place.identity, 0)) is not None and left.rest is not None:
-                        yield Read(left.rest, place)
+                for place in self._left.values():
+                    yield from islice(_from_place(db.log, place), 1)
+                yield from _from_place(db.log, feed.place)
 
     def _add(self, member: Member, begin_now: bool, place: str | None = None) -> None:
         each = _Followed(narrowed(self._question.operation, member.fields))
@@ -190,6 +201,8 @@ class SetFeed:
             db = held.enter_context(self._logs.using(member))
             log = db.log
             by_identity, by_file = self._left.pop(log.identity, None), self._left.pop(each.file, None)
+            if by_file is not None and by_file.offset > log.durable_end:
+                by_file = None  # a file that was removed since gave its inode to this one
             left = by_identity or by_file
             if left is not None:
                 each.place = str(left._replace(identity=log.identity, generation=log.generation))
@@ -203,9 +216,9 @@ class SetFeed:
         """Another file has the name of one that was closed: that one is read on under its new name, if it has one."""
         assert each.place is not None
         cursor, each.place = parse_cursor(each.place), None
+        gone, each.file = each.file, _look_of(member)[:2]
         if not cursor.offset:
             return  # nothing was in it
-        gone, each.file = each.file, _look_of(member)[:2]
         name = _name_of(os.path.dirname(member.path), gone)
         if name is None:
             _warn_lost(member.path)
@@ -263,12 +276,21 @@ class SetFeed:
         db, feed = each.opened
         if now != each.seen or each.is_renamed:
             db.refresh()
-        found = feed.read()
+        try:
+            found = feed.read()
+        except QueryError:
+            if feed.place.identity == db.log.identity:
+                raise
+            # More logs took each other's place than were looked at: the others have names of their own by now.
+            self._note_left(each, feed)
+            each.place, each.seen = str(feed.place._replace(seq=0)), None
+            each.close()
+            return None
         each.place = None
         each.is_renamed = not now or feed.identity != db.log.identity
+        self._note_left(each, feed)
         if feed.identity == db.log.identity:
-            self._note_left(each, feed.left)
-            each.file, feed.left = now[:2] or each.file, None
+            each.file = now[:2] or each.file
         if found is None:
             each.seen = now
             return None
@@ -276,10 +298,12 @@ class SetFeed:
         data = [self._finish(record, member) for record in found.data]
         return SetPortion(data, member.path, found, self._places())
 
-    def _note_left(self, each: _Followed, left: Cursor | None) -> None:
-        """The log of before was read to here; more may come to it under its new name."""
-        if left is not None:
-            self._left[each.file] = self._left[left.identity] = left
+    def _note_left(self, each: _Followed, feed: Feed) -> None:
+        """The logs of before were read to here; more may come to them under their new names."""
+        if feed.left:
+            self._left[each.file] = feed.left[0]
+        self._left |= {left.identity: left for left in feed.left}
+        feed.left.clear()
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from a thread, whenever read() may have something; the function given back ends it."""
@@ -309,6 +333,25 @@ class SetFeed:
         self._closed.set()
         for each in self._followed.values():
             each.close()
+
+
+def _from_place(log: LogSource, place: Cursor) -> Iterator[Read]:
+    """The log that the place is in, if this one knows it, and those that came after, up to this one."""
+    for _ in range(_CHAIN):
+        if place.identity == log.identity:
+            yield Read(log, place)
+            return
+        left = log.left_behind(place.identity, 0)
+        if left is None:
+            return
+        if left.rest is not None:
+            yield Read(left.rest, place)
+        place = Cursor(left.following, place.generation, 0, 0)
+
+
+def _is_empty(member: Member) -> bool:
+    """Whether nothing is in the file yet, so that nobody knows of which kind it will be."""
+    return _look_of(member)[2:3] == (0,)
 
 
 def _look_of(member: Member) -> tuple[int, ...]:

@@ -31,19 +31,15 @@ class Read(NamedTuple):
     place: Cursor
 
 
-def place_in_copy(packed: LogSource, logs: Iterable[Read]) -> Cursor | None:
-    """Up to where a compressed log was read, as another one; None where it is the copy of none of these."""
-    for log, place in logs:
-        offset = place.offset
-        if 0 < offset <= packed.durable_end and _ends(packed, offset) == _ends(log, offset):
-            return place._replace(identity=packed.identity, generation=packed.generation)
-    return None
+def original_of(packed: LogSource, logs: Iterable[Read]) -> Read | None:
+    """Of which of these logs it is the copy, or becomes it, as far as both are there."""
+    found = [read for read in logs if _is_alike(packed, read.log)]
+    return max(found, key=lambda read: read.place.offset, default=None)
 
 
-def may_become_copy(packed: LogSource, logs: Iterable[Read]) -> bool:
-    """Whether its text is shorter than what was read of one of them, and begins as that does: it is being written."""
-    end = packed.durable_end
-    return any(end < place.offset and _ends(packed, end) == _ends(log, end) for log, place in logs)
+def _is_alike(packed: LogSource, log: LogSource) -> bool:
+    common = min(packed.durable_end, log.durable_end)
+    return common > 0 and _ends(packed, common) == _ends(log, common)
 
 
 def _ends(log: LogSource, stop: int) -> bytes | None:
