@@ -142,5 +142,5 @@ def test_ctrl_c_of_a_question(tmp_path: Path, command: str) -> None:
     _, said = process.communicate(timeout=120)
     # Interrupted within an exec() of text, as numba does some, `python -m` ends with the signal, not with the code.
     assert process.returncode in (130, -signal.SIGINT), said
-    assert said.startswith("jitdb: interrupted\n")
+    assert "jitdb: interrupted\n" in said  # behind what Python warns of, where numba had a file open
     assert "Traceback" not in said

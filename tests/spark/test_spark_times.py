@@ -28,7 +28,8 @@ TEXTS = [
     "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "1677-01-01T00:00:01Z", "2262-04-11T23:47:16.854775807Z",
 ]  # fmt: skip
 NO_TIMES = ["", "soon", "2024-13-01", True, [1], "5"]
-NUMBERS = st.integers(-(10**14), 10**14) | st.floats(-1e12, 1e12) | st.sampled_from([0, -0.0, 5.5, 1_700_000_000_123])
+FIRST = -62_135_596_800_000  # milliseconds from 1970 back to the year 1, where Python's times begin
+NUMBERS = st.integers(FIRST, 10**14) | st.floats(-1e12, 1e12) | st.sampled_from([0, -0.0, 5.5, 1_700_000_000_123])
 
 
 def log_of(folder: Path, records: list[Any], codec: str = "msgpack") -> Path:
@@ -47,7 +48,9 @@ def moment(value: Any, unit: str = "ms") -> datetime | None:
     if isinstance(value, str):
         found = time_of_text(value)
         return None if found is None else EPOCH + timedelta(microseconds=found // 1000)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return EPOCH + timedelta(microseconds=value * NANOSECONDS_IN[unit] // 1000)
+    if isinstance(value, float):
         return EPOCH + timedelta(microseconds=round(value * (NANOSECONDS_IN[unit] / 1000)))
     return None
 
