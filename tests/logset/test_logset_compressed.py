@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 import jitdb
+from jitdb.logset.answering import following
 from jitdb.operators import field
 
 
@@ -93,6 +94,25 @@ def test_several_are_compressed_between_two_looks(tmp_path: Path, looks: tuple[i
         for _ in range(10):
             found += numbers(feed)
     assert sorted(found) == list(range(40))
+
+
+def test_lines_that_come_just_before_it_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind what was read: they are given by the file that is still open, or by its copy, and not by both."""
+    app, find = tmp_path / "app.log", following.find_members
+    app.write_bytes(lines(10))
+
+    def compressed_now(where: Any) -> Any:
+        if app.exists():
+            app.write_bytes(lines(10, 20))
+            (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(app.read_bytes()))
+            app.unlink()
+        return find(where)
+
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        monkeypatch.setattr(following, "find_members", compressed_now)
+        found = [number for _ in range(5) for number in numbers(feed)]
+    assert found == list(range(10, 30))
 
 
 def test_another_compressed_file_is_new(tmp_path: Path) -> None:
