@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -53,13 +54,18 @@ class Task(Generic[T]):
 
 
 class Workers:
-    """Up to `most` threads; each begins with `start`. Leaving waits until all have ended. Of none, the caller works."""
+    """Up to `most` threads; each begins with `start`. Leaving waits until all have ended. Of none, the caller works.
+
+    Beside other scans there are as many as its share of the processors: more would wait for each other.
+    """
 
     def __init__(self, most: int, name: str, start: Callable[[], object]) -> None:
         self._most = most
         self._name = name
         self._start = start
         self._threads: list[threading.Thread] = []
+        self._at_work = 0  # of the threads
+        self._lock = threading.Lock()
         self._tasks: SimpleQueue[Task[Any] | None] = SimpleQueue()
 
     def submit(self, call: Callable[[], T]) -> Task[T]:
@@ -68,23 +74,40 @@ class Workers:
             task.run()
             return task
         self._tasks.put(task)
-        if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}")
-            thread.start()
-            self._threads.append(thread)
+        with self._lock:
+            if self._at_work < self._share():
+                self._at_work += 1
+                thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}")
+                thread.start()
+                self._threads.append(thread)
         return task
+
+    def _share(self) -> int:
+        scans = len(_SCANS)
+        return self._most if scans < 2 else max(1, min(self._most, (os.cpu_count() or 1) // scans))
 
     def _work(self) -> None:
         self._start()
         while (task := self._tasks.get()) is not None:
             task.run()
             del task  # nor what it gave, while the next one is waited for
+            with self._lock:
+                if self._at_work > self._share():
+                    self._at_work -= 1
+                    return
 
     def __enter__(self) -> Workers:
+        if self._most:
+            _SCANS.add(self)
         return self
 
     def __exit__(self, *_: object) -> None:
+        _SCANS.discard(self)
         for _thread in self._threads:
             self._tasks.put(None)
         for thread in self._threads:
             thread.join()
+
+
+_SCANS: Final[set[Workers]] = set()  # of this process, as long as they last
+os.register_at_fork(after_in_child=_SCANS.clear)  # a child has none of their threads

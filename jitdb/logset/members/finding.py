@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -71,9 +71,12 @@ def find_members(where: Where | Iterable[Where]) -> list[Member]:
     there, InvalidArgument.
     """
     found: dict[str, Member] = {}
+    real_folder = cache(os.path.realpath)  # to look at each part of each path takes longer than all else
     for place in [where] if isinstance(where, str | os.PathLike) else where:
         for path in _files(file_path(place)):
-            found.setdefault(os.path.realpath(path), Member(path))
+            folder, name = os.path.split(path)
+            real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
+            found.setdefault(real, Member(path))
     return sorted(found.values())
 
 

@@ -151,5 +151,6 @@ class BundledLines(LogSource):
         """The next question makes another bundle, whose indexes it builds."""
         remove(self._bundle)
 
-    def settled_stamp(self) -> bytes | None:
-        return self._bundle.look()
+    def settled_stamp(self) -> bytes:
+        """The bundle's identity: what is read here are its files as they were. Whether they still are, it tells."""
+        return self._bundle.identity

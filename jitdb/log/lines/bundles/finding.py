@@ -23,7 +23,7 @@ from jitdb.log.lines.keeping.storing import locked
 
 SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what Python does about it
 LEAST: Final = 8  # files of a bundle: fewer are asked one by one
-LARGEST: Final = 64 << 20  # bytes of a bundle, about: to scan so many takes some 30 ms, once one of its files changed
+LARGEST: Final = 128 << 20  # bytes of a bundle, about: to scan so many takes some 60 ms, once one of its files changed
 _MOST: Final = 1024  # its files: each is looked at whenever it is asked
 
 
