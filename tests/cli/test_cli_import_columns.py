@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from jitdb.cli import main
 from jitdb.cli.input import target
-from jitdb.cli.input.formats import Batch, Compiled, RowOptions, batches
+from jitdb.cli.input.batches import Batch, Compiled, RowOptions
+from jitdb.cli.input.formats import batches
 from jitdb.cli.input.lines import Source
 from jitdb.log.codecs import get_codec
 

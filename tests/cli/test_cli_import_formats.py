@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from jitdb.cli import main
 from jitdb.cli.input import csv_rows, lines
-from jitdb.cli.input.formats import RowOptions, batches, delimiter_of
+from jitdb.cli.input.batches import RowOptions
+from jitdb.cli.input.delimiters import delimiter_of
+from jitdb.cli.input.formats import batches
 from jitdb.cli.input.lines import Source
 
 PEOPLE = 'name,age,ok,zip,note\nada,36,true,01234,"two\nlines"\n"grace, h",,FALSE,9,\n\nx,1.5,true,1,z\n'

@@ -17,7 +17,8 @@ from json_cases import NO_NUMBERS, NUMBERS
 from jitdb.cli import main
 from jitdb.cli.failures import Failure
 from jitdb.cli.input import csv_rows, lines, target
-from jitdb.cli.input.formats import Batch, Compiled, RowOptions, batches
+from jitdb.cli.input.batches import Batch, Compiled, RowOptions
+from jitdb.cli.input.formats import batches
 from jitdb.cli.input.lines import Source
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import get_codec

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure
-from jitdb.cli.input.formats import Batch, Compiled, EncodedBatch
+from jitdb.cli.input.batches import Batch, Compiled, EncodedBatch
 from jitdb.cli.input.lines import Records, Source
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.failures import Failure
-from jitdb.cli.input.formats import Batch, Compiled, EncodedBatch, RowOptions, Tell, delimiter_of
+from jitdb.cli.input.batches import Batch, Compiled, EncodedBatch, RowOptions, Tell
+from jitdb.cli.input.delimiters import delimiter_of
 from jitdb.cli.input.lines import LONGEST, BadLine, Lines, Records, Source
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted

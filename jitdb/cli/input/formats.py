@@ -1,26 +1,16 @@
-"""What a source of an import is: NDJSON, or rows of another format; told by an option, by a file's name, or by looking.
-
-Rows come in batches, with the number of each in its source: the line at which it begins, where the format has lines
-(`is_lined`), else which record it is.
-"""
+"""What a source of an import is: NDJSON, or rows of another format; told by an option, by a file's name, or by looking."""
 
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
-from jitdb.cli.failures import UsageError
+from jitdb.cli.input.batches import Batch, Compiled, EncodedBatch, RowOptions, Tell
+from jitdb.cli.input.delimiters import looks_like_csv
 from jitdb.cli.input.lines import Records, Source
 from jitdb.cli.input.uncompressed import without_ending
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 FORMATS: Final = ("auto", "ndjson", "json", "csv", "tsv", "parquet", "arrow")
 LINED: Final = frozenset({"ndjson", "csv", "tsv"})
@@ -29,49 +19,6 @@ _OF_NAMES: Final = {
     "ndjson": "ndjson", "jsonl": "ndjson", "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet",
     "pq": "parquet", "arrow": "arrow", "arrows": "arrow", "feather": "arrow", "ipc": "arrow",
 }  # fmt: skip
-_DELIMITERS: Final = ",\t;|"
-
-
-class Batch(NamedTuple):
-    """Some rows, and the number of the last one that they come to."""
-
-    found: Records
-    last: int
-
-
-class EncodedBatch(NamedTuple):
-    """Some rows as records of the log already, one behind the other, and the number of the last one."""
-
-    data: NDArray[np.uint8]
-    lengths: NDArray[np.int64]  # bytes of each
-    numbers: NDArray[np.int64]
-    last: int
-
-
-# Of so many bytes, the codec that kernels write and the bytes of its largest record; None where they do not pay.
-Compiled = Callable[[int], tuple[str, int] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class RowOptions:
-    """How rows are taken.
-
-    delimiter:   between two fields of CSV; empty: found in its first line
-    columns:     of CSV without a first line that names them
-    all_text:    fields of CSV stay text
-    tagged:      what JSON lacks is written as `jitdb export` writes it
-    stop_at_bad: nothing is read behind a row that is none
-    """
-
-    format: str = "auto"
-    delimiter: str = ""
-    columns: tuple[str, ...] = ()
-    all_text: bool = False
-    tagged: bool = False
-    stop_at_bad: bool = True
-
-
-Tell = Callable[[str], object]
 
 
 def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
@@ -87,7 +34,7 @@ def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
         return _OF_NAMES[name], False
     if _is_json(head.lstrip(), is_whole=source.size is not None):
         return "json", False
-    looks = not source.allow_prefix and _looks_like_csv(head)
+    looks = not source.allow_prefix and looks_like_csv(head)
     return ("csv", True) if looks else ("ndjson", False)
 
 
@@ -125,24 +72,6 @@ def _behind(found: Iterator[Batch | EncodedBatch], number: int) -> Iterator[Batc
         yield Batch(Records(records.values[begin:], records.numbers[begin:]) if begin else records, last)
 
 
-def delimiter_of(line: str) -> str:
-    """What stands between the fields of a line: of the usual signs the one that it has most of, outside of quotes.
-
-    >>> delimiter_of('"a,b";c;d'), delimiter_of("a")
-    (';', ',')
-    """
-    bare = re.sub(r'"(?:[^"]|"")*"', "", line)
-    return max(_DELIMITERS, key=bare.count)
-
-
-def check_delimiter(text: str) -> str:
-    r"""One character; `\t` is a tab. Raises UsageError."""
-    delimiter = "\t" if text == "\\t" else text
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise UsageError(f"import: --delimiter is one character, not {text!r}")
-    return delimiter
-
-
 def _is_json(head: bytes, is_whole: bool) -> bool:
     """Whether what begins so is JSON over several lines, or one array of all records, and no line that is a record.
 
@@ -165,22 +94,3 @@ def _by_magic(head: bytes) -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
     return "arrow" if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) else ""
-
-
-def _looks_like_csv(head: bytes) -> bool:
-    """Whether the first two lines are no JSON, and have as many fields, which are two or more."""
-    try:
-        text = head.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        text = head[: error.start].decode("utf-8-sig")
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines or any("{" in line or line.lstrip()[0] == "[" for line in lines[:2]):  # text before JSON is none
-        return False
-    import csv
-
-    sign = delimiter_of(lines[0])
-    try:
-        counts = {len(row) for row in islice(csv.reader(lines, delimiter=sign, strict=True), 2)}
-    except csv.Error:
-        return False
-    return len(counts) == 1 and min(counts) > 1

@@ -14,7 +14,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure, UsageError, say
-from jitdb.cli.input.formats import LINED, Batch, EncodedBatch, RowOptions, batches, format_of
+from jitdb.cli.input.batches import Batch, EncodedBatch, RowOptions
+from jitdb.cli.input.formats import LINED, batches, format_of
 from jitdb.cli.input.lines import (
     ARRAY_HINT,
     BadLine,
@@ -137,7 +138,7 @@ class Importer:
                             self._append_encoded(source, batch)
                         bar(source.position())
             except Unreadable as broken:
-                raise source.failure(broken) from broken.__cause__
+                raise source.failure(broken.__cause__) from broken.__cause__
         if first_line > source.taken + 1:
             there = counted(source.taken, source.unit, f"{source.unit}s")
             raise UsageError(f"{source.name} has only {there}: --from-line {first_line:,} is behind its end")

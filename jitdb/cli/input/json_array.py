@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from jitdb.cli.failures import Failure
-from jitdb.cli.input.formats import Batch
+from jitdb.cli.input.batches import Batch
 from jitdb.cli.input.lines import LONGEST, Records, Source, Unreadable, decoder, excerpt
 
 _BATCH: Final = 1_000  # records

@@ -185,9 +185,8 @@ class Source:
             raise Unreadable(read) from error
         return read
 
-    def failure(self, broken: Unreadable) -> Failure:
-        """What to tell once all that was read before is taken."""
-        error = broken.__cause__
+    def failure(self, error: BaseException | None) -> Failure:
+        """What to tell once all that was read before is taken; None: a line is too long."""
         if error is None:
             return Failure(f"{self.name}, line {self.taken + 1:,}: more than {LONGEST >> 20} MiB: is this NDJSON?")
         packing = self._opened.packing if self._opened else ""
@@ -205,10 +204,9 @@ class Source:
     def peek(self) -> bytes:
         """Some bytes of the beginning, which are read again. Raises Failure."""
         try:
-            head: bytes = self.stream().peek(READ)
+            return bytes(self.stream().peek(READ))
         except DAMAGES as error:
-            raise self.failure(_caused(error)) from error
-        return head
+            raise self.failure(error) from error
 
     def blocks(self) -> Iterator[bytes]:
         """All bytes, some at a time, without the mark. Raises Failure, Unreadable."""
@@ -292,12 +290,6 @@ class Lines:
         self.number = number
         self._here, self._since = deque(self._since), None
         self._faults.clear()
-
-
-def _caused(error: Exception) -> Unreadable:
-    broken = Unreadable()
-    broken.__cause__ = error
-    return broken
 
 
 ARRAY_HINT: Final = "--format json makes its elements the records"

@@ -11,7 +11,9 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from jitdb.cli.failures import Failure, UsageError, say
-from jitdb.cli.input.formats import FORMATS, RowOptions, check_delimiter
+from jitdb.cli.input.batches import RowOptions
+from jitdb.cli.input.delimiters import check_delimiter
+from jitdb.cli.input.formats import FORMATS
 from jitdb.cli.input.uncompressed import without_ending
 from jitdb.cli.opening import check_free, exists, nearest, wanted_progress
 from jitdb.cli.options import GENERAL, number
@@ -76,7 +78,6 @@ PARSER.take(*GENERAL)
 
 def run(options: Namespace) -> int:
     """Import all sources."""
-
     if options.codec == "raw":
         raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack, bipf or json")
     sources, log_path = _operands(options.paths)
