@@ -1,107 +1,17 @@
-"""Places in a log, as they are typed and as `jitdb tail --cursor` keeps them in a file.
-
-A place is a cursor (jitdb/engine/cursor.py), of several logs all of theirs (jitdb/logset/places.py). In a file a
-checksum stands behind it: `CURSOR crc32:XXXXXXXX` and a newline.
-"""
+"""The file in which `jitdb tail --cursor` keeps a place."""
 
 from __future__ import annotations
 
-import argparse
 import os
-import re
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jitdb.cli.failures import Failure
 from jitdb.cli.opening import exists
-
-if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
+from jitdb.cli.places import read_place, written
 
 _LONGEST: Final = 1 << 28  # bytes of a file that holds a place: of some 100,000 logs
-_SUMMED: Final = r"(logs:\{.*\}|\S+)(?:\s+crc32:([0-9a-f]{8}))?"
-
-
-def cursor(text: str) -> str:
-    """For argparse: a cursor, with or without its checksum.
-
-    >>> cursor("000102030405060708090a0b0c0d0e0f.1.5.320")
-    '000102030405060708090a0b0c0d0e0f.1.5.320'
-    """
-    found = read_place(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"a cursor is expected, such as `jitdb tail --cursor FILE` keeps, not {text!r}"
-        )
-    return found
-
-
-def check_as_of(log: LogSource, place: int | str | None) -> None:
-    """Raises Failure where --as-of tells no state of this log."""
-    if isinstance(place, str):
-        check_place(log, place, "--as-of", "cursors of this log are those that `jitdb tail --cursor` keeps for it")
-    elif place is not None and not -1 <= place < log.durable_end:
-        raise Failure(
-            f"--as-of {place}: this is no place in {log.path.name}, which has {log.durable_end} bytes",
-            "`jitdb query --offsets` prints offsets; -1 is before the first record",
-        )
-
-
-def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> None:
-    """Raises Failure where the cursor tells no place of this log; `source` is where it came from."""
-    if text is None:
-        return
-    if is_of_many(text):
-        raise Failure(f"{source}: this is a place in several logs, and {log.path.name} is one", remedy)
-    from jitdb.engine.cursor import parse_cursor
-
-    reason = parse_cursor(text).lost(log)
-    if not reason:
-        return
-    raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
-
-
-def read_place(text: str) -> str | None:
-    """The cursor in a text; None where there is none, or it is not what was written.
-
-    >>> read_place(written("000102030405060708090a0b0c0d0e0f.1.5.320"))
-    '000102030405060708090a0b0c0d0e0f.1.5.320'
-    >>> read_place("000102030405060708090a0b0c0d0e0f.1.7.320 crc32:39c2dd06")
-    """
-    from jitdb.engine.cursor import parse_cursor
-    from jitdb.errors import QueryError
-
-    found = re.fullmatch(_SUMMED, text.strip())
-    if found is None or (found[2] is not None and found[2] != _sum(found[1])):
-        return None
-    try:
-        if is_of_many(found[1]):
-            from jitdb.logset.places import parse_set_cursor, set_cursor
-
-            return set_cursor(parse_set_cursor(found[1]))
-        return str(parse_cursor(found[1]))
-    except QueryError:
-        return None
-
-
-def is_of_many(place: str) -> bool:
-    """Whether it is a place in several logs, or means to be."""
-    return place.startswith("logs:")
-
-
-def written(cursor: str) -> str:
-    """The line that holds it.
-
-    >>> written("000102030405060708090a0b0c0d0e0f.1.5.320")
-    '000102030405060708090a0b0c0d0e0f.1.5.320 crc32:39c2dd06\\n'
-    """
-    return f"{cursor} crc32:{_sum(cursor)}\n"
-
-
-def _sum(cursor: str) -> str:
-    return f"{zlib.crc32(cursor.encode()):08x}"
 
 
 class PlaceFile:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from jitdb.cli.failures import UsageError
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.operators import Operation
 
 _EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
@@ -30,8 +31,10 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
     return _within(found, options)
 
 
-def field_and_expression(options: argparse.Namespace) -> tuple[str, Operation | None]:
+def field_and_expression(options: argparse.Namespace) -> tuple[Path, Operation | None]:
     """The field that stands behind the logs, and the command's expression. Raises UsageError, QueryError."""
+    from jitdb.operators.nodes.field_ref import as_path
+
     texts: list[str] = options.expressions
     count = next((number for number, text in enumerate(texts) if not os.path.isfile(text)), len(texts) - 1)
     if not texts or is_expression(texts[count]):
@@ -40,7 +43,8 @@ def field_and_expression(options: argparse.Namespace) -> tuple[str, Operation | 
             f"jitdb {options.command} {options.log} PATH [EXPR]",
         )
     options.expressions = texts[:count] + texts[count + 1 :]
-    return texts[count], one_expression(options)
+    operation = one_expression(options)
+    return as_path(options.command, texts[count]), operation
 
 
 def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:

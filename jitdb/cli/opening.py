@@ -41,6 +41,7 @@ def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
     with engine(options, log) as db:
         try:
             check_time(db, options)
+            _check_as_of(db, options)
             yield db
         except KeyboardInterrupt as interrupt:
             if 0 < db.status.done < db.status.total and options.indexes != "none":
@@ -55,6 +56,7 @@ def asked(options: Namespace) -> Iterator[JITDB | LogSet]:
     Raises Failure, LogError.
     """
     if getattr(options, "db", None) is not None:
+        _check_as_of(options.db, options)
         yield options.db
         return
     if not is_many(options):
@@ -85,9 +87,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     """
     from jitdb.logset.opening import open_many
 
-    for name, flag in (("as_of", "--as-of"), ("block_size", "--block-size")):
-        if getattr(options, name, None) is not None:
-            raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
+    refuse_of_several(options, "--as-of", "--block-size")
     allow_open_files()
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
@@ -114,6 +114,26 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
                 done, total = logs.scanning
                 interrupt.add_note(f"{done:,} of {total:,} logs are indexed: the next question goes on from there")
             raise
+
+
+def refuse_of_several(options: Namespace, *flags: str) -> None:
+    """Raises UsageError for options that are about one log."""
+    for flag in flags:
+        if getattr(options, flag.strip("-").replace("-", "_"), None) is not None:
+            raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
+
+
+def _check_as_of(db: JITDB | LogSet, options: Namespace) -> None:
+    """Raises Failure where --as-of tells no state of the log, UsageError where several are asked."""
+    if getattr(options, "as_of", None) is None:
+        return
+    from jitdb.cli.places import check_as_of
+    from jitdb.logset import LogSet
+
+    if isinstance(db, LogSet):
+        refuse_of_several(options, "--as-of")
+    else:
+        check_as_of(db.log, options.as_of)
 
 
 def note_pattern(error: NotALog, options: Namespace) -> None:

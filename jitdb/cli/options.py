@@ -116,7 +116,7 @@ def as_of(text: str) -> int | str:
     >>> as_of("320")
     320
     """
-    from jitdb.cli.cursor_files import read_place
+    from jitdb.cli.places import read_place
 
     if re.fullmatch(r"-?[0-9][0-9_,]*", text.strip()):
         return int(text.replace(",", "").replace("_", ""))
@@ -182,6 +182,10 @@ OPTIONS: Final = {
         "", "expressions", metavar="EXPR", nargs="*", default=[],
         help="which records, between quotes, such as 'value.content.type == \"post\"'; all when left out "
         "(see `jitdb help expressions`)",
+    ),
+    "field_and_expression": _option(
+        "", "expressions", metavar="FIELD [EXPR]", nargs="*", default=[],
+        help="the field, such as status; then which records, all when left out",
     ),
     "json": _option("", "--json", action="store_true", help="one JSON object instead of text"),
     "force": _option("", "--force", action="store_true", help="do it to a log of a store, too"),
@@ -261,4 +265,5 @@ OPTIONS: Final = {
 FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
 LINES: Final = ("allow_prefix", "each")  # and of JSON Lines
 READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # of who asks a log
+SUMMARY: Final = ("since", "until", "as_of", "summary_format")  # of who counts
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

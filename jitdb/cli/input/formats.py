@@ -1,4 +1,4 @@
-"""What a source of an import is: NDJSON, or rows of another format; told by an option, by a file's name, or by looking."""
+"""What a source of an import is, NDJSON or rows of another format: by an option, by a file's name, or by looking."""
 
 from __future__ import annotations
 

@@ -39,13 +39,12 @@ def show(text: str) -> None:
 
 
 class Output:
-    """Takes lines; counts them."""
+    """Takes lines."""
 
     def __init__(self, stream: BinaryIO, name: str, flush: bool) -> None:
         self._stream = stream
         self._name = name
         self._flush = flush
-        self.lines = 0
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write whole lines. On a terminal they appear at once."""
@@ -71,7 +70,6 @@ class Output:
     def _write(self, lines: list[bytes]) -> None:
         with named(self._name):
             self._stream.write(b"".join(lines))
-        self.lines += len(lines)
 
 
 @contextmanager

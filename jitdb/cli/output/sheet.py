@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.output import show
+from jitdb.cli.output.output import flush, show
 from jitdb.display.sheet import Sheet, table_lines
+from jitdb.operators.summaries.sheets import sheet_of
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.results import Result
+
+TABLE_ROWS: Final = 20  # unless --limit says otherwise
 
 
-def show_sheet(sheet: Sheet, form: str, quiet: bool) -> None:
-    """Print it in this format."""
+def show_result(options: Namespace, found: Result) -> None:
+    """Print what was counted, in the format that was asked for."""
+    show_sheet(options, sheet_of(found))
+
+
+def show_sheet(options: Namespace, sheet: Sheet) -> None:
+    """Print it in the format that was asked for."""
+    form: str = options.format
     if form == "table":
         for line in table_lines(sheet, _columns(), _has_blocks()):
             show(line)
-        if not quiet:
+        if not options.quiet:
             show(sheet.footer)
     elif form in ("csv", "tsv"):
         _separated(sheet, "," if form == "csv" else "\t")
@@ -25,6 +38,7 @@ def show_sheet(sheet: Sheet, form: str, quiet: bool) -> None:
         rows = [dict(zip(_names(sheet), row, strict=True)) for row in sheet.rows]
         for value in rows if form == "ndjson" else [{**sheet.about, "rows": rows}]:
             show(line_of(value).decode().rstrip("\n"))
+    flush()
 
 
 def _names(sheet: Sheet) -> list[str]:

@@ -44,10 +44,7 @@ def run(options: Namespace) -> int:
             show(str(found))
             return 0
         load_numpy(options)
-        from jitdb.cli.cursor_files import check_as_of
-
         with database(options, log) as db:
-            check_as_of(log, options.as_of)
             found = db.count(operation, as_of=options.as_of)
             show(str(found))
             _note(db, operation, options, found)

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import Failure, UsageError, located, say
-from jitdb.cli.opening import asked, each_log, is_many, log_only, paths_of, wanted_progress
+from jitdb.cli.opening import asked, each_log, is_many, log_only, refuse_of_several, wanted_progress
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.formats import FORMATS, format_of
 from jitdb.cli.output.output import Output, output
 from jitdb.cli.parser import Parser
+from jitdb.cli.places import check_as_of
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
@@ -60,12 +60,10 @@ def run(options: Namespace) -> int:
         raise UsageError("export: --skip-bad passes over whole records", "leave --format and --fields out")
     skipped = 0
     with _damage(options) as damaged:
-        if form != "ndjson" or options.fields:
-            _formatted(operation, options, form)
+        if operation is not None or form != "ndjson" or options.fields:
+            _answer(operation, options, form)
         elif is_many(options):
-            skipped = _all_logs(operation, options)
-        elif operation is not None:
-            _matches(operation, options)
+            skipped = _all_logs(options)
         else:
             with log_only(options) as log:
                 check_as_of(log, options.as_of)
@@ -107,13 +105,9 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
             raise failure from damage
 
 
-def _all_logs(operation: Operation | None, options: Namespace) -> int:
+def _all_logs(options: Namespace) -> int:
     """One after the other; gives the number of records left out."""
-    if options.as_of is not None:
-        raise UsageError("--as-of is about one log, and these are several", "name one log, or leave it out")
-    if operation is not None:
-        _matches(operation, options)
-        return 0
+    refuse_of_several(options, "--as-of")
     logs = list(each_log(options))
     with output(options.output, [each.log for each in logs]) as out:
         skipped = 0
@@ -123,29 +117,12 @@ def _all_logs(operation: Operation | None, options: Namespace) -> int:
     return skipped
 
 
-def _matches(operation: Operation, options: Namespace) -> None:
-    from jitdb.cli.output.notes import note_missing
-    from jitdb.common.jsonl import line_of
-    from jitdb.engine.database import JITDB
-
-    with asked(options) as db:
-        if isinstance(db, JITDB):
-            check_as_of(db.log, options.as_of)
-        with output(options.output, paths_of(db)) as out:
-            for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
-                out.write(map(line_of, page.data))
-        note_missing(db, operation, options, is_empty=not out.lines)
-
-
-def _formatted(operation: Operation | None, options: Namespace, form: str) -> None:
+def _answer(operation: Operation | None, options: Namespace, form: str) -> None:
     """All that match, or some fields of them, in the order of the log."""
     from jitdb.cli.output.formats import write_answer
     from jitdb.cli.output.notes import note_missing
-    from jitdb.engine.database import JITDB
 
     with asked(options) as db:
-        if isinstance(db, JITDB):
-            check_as_of(db.log, options.as_of)
         write_answer(db, operation, {"sort_by": "arrival", "as_of": options.as_of}, options, form)
         if operation is not None:
             note_missing(db, operation, options, is_empty=not db.count(operation, as_of=options.as_of))

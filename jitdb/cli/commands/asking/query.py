@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
@@ -74,8 +73,6 @@ PARSER.take("output", *READING, *GENERAL)
 
 def run(options: Namespace) -> int:
     """Write the records, a page at a time."""
-    from jitdb.engine.database import JITDB
-
     operation = one_expression(options)
     if options.offsets and (options.fields or options.format not in ("auto", "ndjson")):
         raise UsageError(f"query: --offsets prints offsets only; leave --fields and --format {options.format} out")
@@ -92,8 +89,6 @@ def run(options: Namespace) -> int:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
     check_sort(options)
     with asked(options) as db:
-        if isinstance(db, JITDB):
-            check_as_of(db.log, options.as_of)
         if not options.sort:
             note_order(db, operation, options)
         if has_context:

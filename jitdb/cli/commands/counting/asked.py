@@ -1,10 +1,10 @@
-"""What the commands that count have in common: the query of their options, and what is said of none."""
+"""What the commands that count have in common: whom they ask, about which records, and what is said of none."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.cli.failures import say
 from jitdb.cli.output.notes import note_missing, note_unknown_columns
@@ -17,43 +17,40 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation, Query
 
 
-def asked_query(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Query:
-    """The records that are asked about. Raises Failure for a place that the log does not have."""
-    query = db.query(operation)
-    if options.as_of is None:
-        return query
-    from jitdb.cli.cursor_files import check_as_of
-    from jitdb.engine.database import JITDB
+class Question(NamedTuple):
+    """What is counted. `show` gets the answer before anything is said of it."""
 
-    assert isinstance(db, JITDB)  # of several logs there is no such place
-    check_as_of(db.log, options.as_of)
-    return query.as_of(options.as_of)
+    db: JITDB | LogSet
+    operation: Operation | None
+    options: Namespace
+    show: Callable[[Any], object]
 
+    @property
+    def query(self) -> Query:
+        """The records that are asked about."""
+        query = self.db.query(self.operation)
+        return query if self.options.as_of is None else query.as_of(self.options.as_of)
 
-def note_no_numbers(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
-    """No record has a number there: say what they have instead, or that they have no such field."""
-    name = format_path(path)
-    kinds = next((field.kinds for field in db.fields() if field.path == path), None)
-    if kinds is None:
-        note_unknown_columns(db, [path], options)
-    elif not options.quiet:
-        other = "timeline" if path in db.declared_time else "values"
-        say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
-
-
-def note_others(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
-    """Some records have numbers there: say whether others have something else."""
-    from jitdb.operators import gt
-
-    if not options.quiet and db.remarks(db.query(gt(0, path)).sort_by_arrival().question):
+    def note_no_numbers(self, path: Path) -> None:
+        """No record has a number there: say what they have instead, or that they have no such field."""
         name = format_path(path)
-        say(f"jitdb: some values of `{name}` are no numbers, and left out here: `jitdb values` counts them, too")
+        kinds = next((field.kinds for field in self.db.fields() if field.path == path), None)
+        if kinds is None:
+            note_unknown_columns(self.db, [path], self.options)
+        elif not self.options.quiet:
+            other = "timeline" if path in self.db.declared_time else "values"
+            say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
 
+    def note_others(self, path: Path) -> None:
+        """Some records have numbers there: say whether others have something else."""
+        from jitdb.operators import gt
 
-def note_nothing(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, total: int, empty: Iterable[Path]
-) -> None:
-    """Say which fields of the question no record has, and why there is nothing: none matched, or had such a field."""
-    note_missing(db, operation, options, is_empty=not total)
-    if total:
-        note_unknown_columns(db, empty, options)
+        if not self.options.quiet and self.db.remarks(self.db.query(gt(0, path)).sort_by_arrival().question):
+            name = format_path(path)
+            say(f"jitdb: some values of `{name}` are no numbers, and left out here: `jitdb values` counts them, too")
+
+    def note_nothing(self, total: int, empty: Iterable[Path] = ()) -> None:
+        """Say which fields of the question no record has; where none matched, or had such a field, why."""
+        note_missing(self.db, self.operation, self.options, is_empty=not total)
+        if total:
+            note_unknown_columns(self.db, empty, self.options)

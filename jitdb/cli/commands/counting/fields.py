@@ -37,9 +37,7 @@ PARSER.take("summary_format", *READING, *GENERAL)
 def run(options: Namespace) -> int:
     """Print them."""
     with asked(options) as db:
-        show_sheet(
-            _sheet(db.fields(None if options.all else options.sample), options.format), options.format, options.quiet
-        )
+        show_sheet(options, _sheet(db.fields(None if options.all else options.sample), options.format))
     return 0
 
 

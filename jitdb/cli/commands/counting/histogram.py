@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing, note_others
+from jitdb.cli.commands.counting.asked import Question
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
-from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import show_sheet
+from jitdb.cli.options import GENERAL, READING, SUMMARY
+from jitdb.cli.output.sheet import show_result
 from jitdb.cli.parser import Parser
-from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import BINS
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
-    pass
+    from jitdb.common.paths import Path
+    from jitdb.operators.summaries.results import Histogram
 
 
 def bins(text: str) -> int | list[float]:
@@ -44,27 +43,28 @@ PARSER = Parser(
         ("histogram events.log status 'level == \"error\"' --bins 0,400,500,600", "in bins of your own"),
     ],
 )
-PARSER.take("log")
-PARSER.take(
-    "expressions", metavar="FIELD [EXPR]", help="the field, such as status; then which records, all when left out"
-)
+PARSER.take("log", "field_and_expression")
 PARSER.add_argument(
     "--bins", metavar="N", type=bins, default=BINS, help=f"at most N (default: {BINS}), or where they begin: 0,10,100"
 )
-PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+PARSER.take(*SUMMARY, *READING, *GENERAL)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the counts."""
-    field, operation = field_and_expression(options)
-    path = as_path("histogram", field)
+    path, operation = field_and_expression(options)
     with asked(options) as db:
-        found = asked_query(db, operation, options).histogram(path, bins=options.bins)
-        show_sheet(sheet_of(found), options.format, options.quiet)
-        flush()
-        note_nothing(db, operation, options, found.total, [])
-        if found.total and found.missing == found.total:
-            note_no_numbers(db, path, options)
-        elif found.missing:
-            note_others(db, path, options)
+        answer(Question(db, operation, options, partial(show_result, options)), path)
     return 0
+
+
+def answer(question: Question, path: Path) -> Histogram:
+    """The counts, and what is to be said of them."""
+    found = question.query.histogram(path, bins=question.options.bins)
+    question.show(found)
+    question.note_nothing(found.total)
+    if found.total and found.missing == found.total:
+        question.note_no_numbers(path)
+    elif found.missing:
+        question.note_others(path)
+    return found

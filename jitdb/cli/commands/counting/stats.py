@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing, note_others
+from jitdb.cli.commands.counting.asked import Question
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
-from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import show_sheet
+from jitdb.cli.options import GENERAL, READING, SUMMARY
+from jitdb.cli.output.sheet import TABLE_ROWS, show_result
 from jitdb.cli.parser import Once, Parser
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import QUANTILES
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
-    pass
-
-_ROWS: Final = 20  # of a table, unless --limit says otherwise
+    from jitdb.common.paths import Path
+    from jitdb.operators.summaries.results import Stats, StatsBy
 
 
 def _shares(text: str) -> list[float]:
@@ -45,38 +43,41 @@ PARSER = Parser(
         ("stats events.log ms --by service --quantiles 0.5,0.99", "with these quantiles"),
     ],
 )
-PARSER.take("log")
-PARSER.take(
-    "expressions", metavar="FIELD [EXPR]", help="the field, such as status; then which records, all when left out"
-)
+PARSER.take("log", "field_and_expression")
 PARSER.add_argument("--by", metavar="PATH", action=Once, help="another field: a row for each of its values")
 PARSER.add_argument(
     "--quantiles", metavar="SHARES", type=_shares, default=QUANTILES, help="which, such as 0.5,0.9,0.99"
 )
-PARSER.take("limit", help=f"at most N of these values (default: {_ROWS} in a table, else all)")
-PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+PARSER.take("limit", help=f"at most N of these values (default: {TABLE_ROWS} in a table, else all)")
+PARSER.take(*SUMMARY, *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print them."""
-    field, operation = field_and_expression(options)
-    path = as_path("stats", field)
-    by = None if options.by is None else as_path("stats", options.by)
-    limit = options.limit or (_ROWS if options.format == "table" else None)
+    path, operation = field_and_expression(options)
+    options.limit = options.limit or (TABLE_ROWS if options.format == "table" else None)
     with asked(options) as db:
-        query = asked_query(db, operation, options)
-        if by is None:
-            stats = query.stats(path, quantiles=options.quantiles)
-            sheet, numbers, total = sheet_of(stats), stats.count, stats.total
-        else:
-            groups = query.stats_by(path, by, limit=limit, quantiles=options.quantiles)
-            sheet, numbers, total = sheet_of(groups), sum(row.stats.count for row in groups), groups.total
-        show_sheet(sheet, options.format, options.quiet)
-        flush()
-        nobody = [by] if by is not None and not groups.rows else []
-        note_nothing(db, operation, options, total, nobody)
-        if total and not numbers and not nobody:
-            note_no_numbers(db, path, options)
-        elif numbers < total:
-            note_others(db, path, options)
+        answer(Question(db, operation, options, partial(show_result, options)), path)
     return 0
+
+
+def answer(question: Question, path: Path) -> Stats | StatsBy:
+    """What they are like, and what is to be said of them."""
+    options = question.options
+    found: Stats | StatsBy
+    nobody = []
+    if options.by is None:
+        found = question.query.stats(path, quantiles=options.quantiles)
+        numbers = found.count
+    else:
+        by = as_path("stats", options.by)
+        found = question.query.stats_by(path, by, limit=options.limit, quantiles=options.quantiles)
+        numbers = sum(row.stats.count for row in found)
+        nobody = [] if found.rows else [by]
+    question.show(found)
+    question.note_nothing(found.total, nobody)
+    if found.total and not numbers and not nobody:
+        question.note_no_numbers(path)
+    elif numbers < found.total:
+        question.note_others(path)
+    return found

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import asked_query, note_nothing
+from jitdb.cli.commands.counting.asked import Question
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import say
 from jitdb.cli.opening import asked
-from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.notes import note_times
-from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import show_sheet
+from jitdb.cli.output.sheet import show_result
 from jitdb.cli.parser import Once, Parser
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.logset import LogSet
+    from jitdb.operators.summaries.results import Timeline
 
 PARSER = Parser(
     "timeline",
@@ -45,23 +45,28 @@ PARSER.add_argument(
     "--by", metavar="PATH", action=Once, help="count the most frequent values of another field one by one"
 )
 PARSER.take("limit", help=f"at most N of these values (default: {SERIES})")
-PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+PARSER.take(*SUMMARY, *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print the counts."""
     operation = one_expression(options)
-    by = None if options.by is None else as_path("timeline", options.by)
     with asked(options) as db:
-        query = asked_query(db, operation, options)
-        line = query.timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
-        show_sheet(sheet_of(line), options.format, options.quiet)
-        flush()
-        note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
-        note_times(db, operation, options, ordered=True, is_full=not line.total)
-        if line.total and not line.rows and not options.quiet:
-            _note_no_time(db, options)
+        answer(Question(db, operation, options, partial(show_result, options)))
     return 0
+
+
+def answer(question: Question) -> Timeline:
+    """The counts, and what is to be said of them."""
+    db, operation, options, show = question
+    by = None if options.by is None else as_path("timeline", options.by)
+    line = question.query.timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
+    show(line)
+    question.note_nothing(line.total, () if by is None or line.values or not line.rows else [by])
+    note_times(db, operation, options, ordered=True, is_full=not line.total)
+    if line.total and not line.rows and not options.quiet:
+        _note_no_time(db, options)
+    return line
 
 
 def _note_no_time(db: JITDB | LogSet, options: Namespace) -> None:

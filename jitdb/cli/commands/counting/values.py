@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
-from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import show_sheet
+from jitdb.cli.options import GENERAL, READING, SUMMARY
+from jitdb.cli.output.sheet import TABLE_ROWS, show_result
 from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.field_ref import as_path
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
+    from jitdb.cli.commands.counting.asked import Question
     from jitdb.common.paths import Path as FieldPath
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
-    from jitdb.operators.summaries.results import ValueCounts
-
-_ROWS: Final = 20  # of a table, unless --limit says otherwise
+    from jitdb.operators.summaries.results import GroupCounts, ValueCounts
 
 PARSER = Parser(
     "values",
@@ -39,57 +37,60 @@ PARSER = Parser(
     ],
 )
 PARSER.take("log")
-PARSER.take(
-    "expressions", metavar="FIELD [EXPR]", help="the field, such as user.name; then which records, all when left out"
-)
+PARSER.take("field_and_expression", help="the field, such as user.name; then which records, all when left out")
 PARSER.add_argument("--by", metavar="PATH", action="append", default=[], help="another field, counted together with it")
-PARSER.take("limit", help=f"at most N values (default: {_ROWS} in a table, else all)")
-PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+PARSER.take("limit", help=f"at most N values (default: {TABLE_ROWS} in a table, else all)")
+PARSER.take(*SUMMARY, *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print the counts."""
-    field, operation = field_and_expression(options)
-    paths = [as_path("values", path) for path in (field, *options.by)]
-    limit = options.limit or (_ROWS if options.format == "table" else None)
+    path, operation = field_and_expression(options)
+    options.limit = options.limit or (TABLE_ROWS if options.format == "table" else None)
     if is_many(options):
         load_numpy(options)
         with log_set(options) as logs:
-            _show(logs, paths, operation, limit, options)
+            _show(logs, path, operation, options)
         return 0
     with log_only(options) as log:
-        counts = _at_a_glance(log, paths, operation, limit, options)
+        counts = _at_a_glance(log, path, operation, options)
         if counts is not None:
-            show_sheet(sheet_of(counts), options.format, options.quiet)
+            show_result(options, counts)
             return 0
         load_numpy(options)
         with database(options, log) as db:
-            _show(db, paths, operation, limit, options)
+            _show(db, path, operation, options)
     return 0
 
 
-def _show(
-    db: JITDB | LogSet, paths: list[FieldPath], operation: Operation | None, limit: int | None, options: Namespace
-) -> None:
-    from jitdb.cli.commands.counting.asked import asked_query, note_nothing
+def _show(db: JITDB | LogSet, path: FieldPath, operation: Operation | None, options: Namespace) -> None:
+    from jitdb.cli.commands.counting.asked import Question
 
-    query = asked_query(db, operation, options)
-    counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(paths[0], limit=limit)
-    show_sheet(sheet_of(counts), options.format, options.quiet)
-    flush()
-    note_nothing(db, operation, options, counts.total, paths if counts.missing == counts.total else [])
+    answer(Question(db, operation, options, partial(show_result, options)), path)
 
 
-def _at_a_glance(
-    log: AnyLog, paths: list[FieldPath], operation: Operation | None, limit: int | None, options: Namespace
-) -> ValueCounts | None:
+def answer(question: Question, path: FieldPath) -> ValueCounts | GroupCounts:
+    """The counts, and what is to be said of them."""
+    query, options = question.query, question.options
+    paths = [path, *(as_path("values", by) for by in options.by)]
+    counts: ValueCounts | GroupCounts
+    if options.by:
+        counts = query.group_count(*paths, limit=options.limit)
+    else:
+        counts = query.value_counts(path, limit=options.limit)
+    question.show(counts)
+    question.note_nothing(counts.total, paths if counts.missing == counts.total else ())
+    return counts
+
+
+def _at_a_glance(log: AnyLog, path: FieldPath, operation: Operation | None, options: Namespace) -> ValueCounts | None:
     """The counts, where fresh bitmaps have them and the engine need not be loaded."""
     if operation is not None or options.by or options.as_of is not None or options.indexes == "none":
         return None
     from jitdb.engine.answering.glance import values_at_a_glance
 
     folder = Path(options.indexes) if options.indexes else log.sidecar / INDEXES
-    counts = values_at_a_glance(log, folder, paths[0])
+    counts = values_at_a_glance(log, folder, path)
     if not counts or not any(key != b"\0" for key in counts):
         return None
     from jitdb.common.values import value_of_key
@@ -97,7 +98,7 @@ def _at_a_glance(
     from jitdb.operators.summaries.results import ValueCount, ValueCounts
 
     missing = counts.pop(b"\0", 0)
-    pairs = in_order((((key,), count) for key, count in counts.items() if count), limit)
+    pairs = in_order((((key,), count) for key, count in counts.items() if count), options.limit)
     rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
     distinct = sum(map(bool, counts.values()))
-    return ValueCounts(rows, sum(counts.values()) + missing, missing, paths[0], distinct)
+    return ValueCounts(rows, sum(counts.values()) + missing, missing, path, distinct)
