@@ -93,7 +93,7 @@ def _option_first(words: list[str]) -> UsageError:
 
 def unknown_command(name: str) -> UsageError:
     """The error for a command that does not exist, with the one that was probably meant."""
-    import difflib
+    from jitdb.cli.meant import nearest
 
     if os.path.isfile(name):
         import shlex
@@ -102,8 +102,7 @@ def unknown_command(name: str) -> UsageError:
         log = shlex.quote(name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0] + ".log")
         typed = f"jitdb import {shlex.quote(name)} {log}" if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
-    close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.6)
-    meant = _SYNONYMS.get(name.lower()) or next(iter(close), None)
+    meant = _SYNONYMS.get(name.lower()) or nearest(name.lower(), [*COMMANDS, "help"])
     if meant:
         return UsageError(f"there is no command {name!r}; did you mean `jitdb {meant}`?")
     return UsageError(f"there is no command {name!r}", f"there are: {', '.join(COMMANDS)}")

@@ -38,18 +38,17 @@ def nearest_option(option: str, known: Sequence[str]) -> str:
     typed = option.lstrip("-").lower()  # the dashes would count as likeness
     names = [each.lstrip("-") for each in known]
     others = [other for other in _SYNONYMS.get(typed, ()) if other in names]
-    close = others or difflib.get_close_matches(typed, names, n=1, cutoff=_LIKE)
-    return f"--{close[0]}" if close else ""
+    near = others[0] if others else nearest(typed, names, _LIKE)
+    return f"--{near}" if near else ""
 
 
-def nearest_choice(typed: str, choices: Iterable[str]) -> str:
-    """The choice that is written most like it; empty if none is.
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """The one that is written most like it; empty if none is.
 
-    >>> nearest_choice("tabel", ["ndjson", "table"])
+    >>> nearest("tabel", ["ndjson", "table"])
     'table'
     """
-    close = difflib.get_close_matches(typed.lower(), choices, n=1, cutoff=0.6)
-    return close[0] if close else ""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=likeness)), "")
 
 
 def commands_with(option: str) -> list[str]:

@@ -90,12 +90,16 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     refuse_of_several(options, "--as-of", "--block-size")
     allow_open_files()
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name)}
-    folder = "memory" if options.indexes == "none" else options.indexes or None
     given |= {"allow_prefix": options.allow_prefix, "each": options.each}
     labelled = bool(getattr(options, "fields", None))
     places = [options.log, *options.more_logs]
     with open_many(
-        places, folder, codec=options.codec, labelled=labelled, progress=wanted_progress(options), **given
+        places,
+        index_folder(options),
+        codec=options.codec,
+        labelled=labelled,
+        progress=wanted_progress(options),
+        **given,
     ) as logs:
         if not logs.members:
             if not may_come or not os.path.isdir(options.log):
@@ -191,8 +195,7 @@ def each_bundle(options: Namespace) -> list[Bundle]:
     from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import bundles_of
 
-    indexes = {"": None, "none": "memory"}.get(options.indexes, options.indexes)
-    found = bundles_of(find_members([options.log, *options.more_logs]), indexes)
+    found = bundles_of(find_members([options.log, *options.more_logs]), index_folder(options))
     return [bundle if bundle.is_current() else bundle._replace(identity=bytes(16)) for bundle in found]
 
 
@@ -206,8 +209,9 @@ def bundle_database(options: Namespace, bundle: Bundle) -> Iterator[JITDB]:
 
 
 def _no_file(options: Namespace) -> Failure:
-    import difflib
     from glob import glob
+
+    from jitdb.cli.meant import nearest
 
     folder, name = os.path.split(options.log)
     hint = "a pattern or a folder names the logs that are asked"
@@ -217,8 +221,8 @@ def _no_file(options: Namespace) -> Failure:
             hint = f"there is no folder {folder}"
             folder = os.path.dirname(folder)
         names = {os.path.basename(path) for path in there if os.path.isfile(path)} if folder else ()
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {os.path.join(folder, close[0])}?" if close else hint
+        near = nearest(name, names)
+        hint = f"did you mean {os.path.join(folder, near)}?" if near else hint
     return Failure(f"{options.log}: no file is there", hint)
 
 
@@ -235,14 +239,19 @@ def allow_open_files() -> None:
         pass  # then fewer stay open
 
 
+def index_folder(options: Namespace) -> str | None:
+    """Where the index files are; None: beside the log."""
+    given: str = getattr(options, "indexes", "")
+    return "memory" if given == "none" else given or None
+
+
 def engine(options: Namespace, log: LogSource) -> JITDB:
     """A database over an open log."""
     from jitdb.engine.database import JITDB
 
     given = vars(options)
     settings: dict[str, Any] = {name: given[name] for name in SETTINGS if given.get(name)}
-    folder = "memory" if options.indexes == "none" else options.indexes or None
-    db = JITDB(log, folder, progress=wanted_progress(options), **settings)
+    db = JITDB(log, index_folder(options), progress=wanted_progress(options), **settings)
     db.warns_of_questions = False  # commands say it themselves, behind the answer: notes.note_missing
     return db
 
@@ -255,8 +264,7 @@ def log_only(options: Namespace, *, writing: bool = False) -> Iterator[AnyLog]:
     from jitdb.log.lines.form import LineForm
 
     check_exists(options.log)
-    given = getattr(options, "indexes", "")
-    folder = "memory" if given == "none" else given or None
+    folder = index_folder(options)
     form = LineForm(getattr(options, "allow_prefix", False), parse_each(getattr(options, "each", None)))
     with open_any(
         options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder, form=form
@@ -289,7 +297,8 @@ def check_exists(path: str) -> None:
         if is_pattern(path):
             raise Failure(f"{path}: this is a pattern, not a log", _ONE)
         raise Failure(
-            f"{path}: there is no such file", nearest(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}"
+            f"{path}: there is no such file",
+            nearest_file(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}",
         )
     if not os.path.isfile(path):
         raise Failure(f"{path}: this is no file but a device or a pipe; a log is a file")
@@ -300,14 +309,10 @@ def exists(path: str) -> bool:
     try:
         os.stat(path)
     except PermissionError as error:
-        raise Failure(f"{path}: the folder {_folder(path)} may not be entered") from error
+        raise Failure(f"{path}: the folder {os.path.dirname(path) or '.'} may not be entered") from error
     except (OSError, ValueError):
         return False
     return True
-
-
-def _folder(path: str) -> str:
-    return os.path.dirname(path) or "."
 
 
 def check_free(path: str, done: str, options: Namespace) -> None:
@@ -321,9 +326,9 @@ def check_free(path: str, done: str, options: Namespace) -> None:
         raise failure
 
 
-def nearest(path: str) -> str:
+def nearest_file(path: str) -> str:
     """The file in the same folder whose name is most like it, as a question; empty when there is none."""
-    import difflib
+    from jitdb.cli.meant import nearest
 
     folder, name = os.path.split(path)
     try:
@@ -334,5 +339,5 @@ def nearest(path: str) -> str:
         return f"{folder} is no folder"
     except OSError:
         return ""  # it may be entered and not be listed
-    close = difflib.get_close_matches(name, there, n=1, cutoff=0.75)
-    return f"did you mean {os.path.join(folder, close[0])}?" if close else ""
+    near = nearest(name, there, 0.75)
+    return f"did you mean {os.path.join(folder, near)}?" if near else ""

@@ -45,13 +45,9 @@ def size(text: str) -> int:
     digits = found[1].replace(",", "").replace("_", "") if found else ""
     if unit is None or not digits:
         raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
-    from jitdb.errors import LogError
     from jitdb.log.blocks.layout import check_block_size
 
-    try:
-        return check_block_size(int(digits) * unit)
-    except LogError as error:
-        raise argparse.ArgumentTypeError(error.reason) from None
+    return check_block_size(int(digits) * unit)
 
 
 def codec(text: str) -> str:
@@ -60,54 +56,36 @@ def codec(text: str) -> str:
     >>> codec("bipf")
     'bipf'
     """
-    from jitdb.cli.failures import Diagnostic
-    from jitdb.errors import CodecError
     from jitdb.log.codecs import get_codec
 
-    try:
-        return get_codec(text).name
-    except CodecError as error:
-        told = Diagnostic.of(error)
-        raise argparse.ArgumentTypeError("; ".join((told.message, *told.hints))) from None
+    return get_codec(text).name
 
 
 def each(text: str) -> str:
     """A path to the elements of arrays."""
-    from jitdb.errors import InvalidArgument
     from jitdb.log.lines.each import parse_each
 
-    try:
-        parse_each(text)
-    except InvalidArgument as error:
-        raise argparse.ArgumentTypeError(error.reason) from None
+    parse_each(text)
     return text
 
 
 def fields(text: str) -> list[str]:
     """Field paths with commas between them."""
     from jitdb.common.paths import parse_path, split_paths
-    from jitdb.errors import QueryError
 
     names = split_paths(text)
     if not all(names):
         raise argparse.ArgumentTypeError(f"field paths with commas between them are expected, not {text!r}")
-    try:
-        for name in names:
-            parse_path(name)
-    except QueryError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    for name in names:
+        parse_path(name)
     return names
 
 
 def sort_fields(text: str) -> list[SortKey]:
     """The same to sort by, each with a `-` in front where the greatest comes first."""
-    from jitdb.errors import QueryError
     from jitdb.operators.nodes.sort_key import sort_keys
 
-    try:
-        return list(sort_keys("--sort", fields(text)))
-    except QueryError as error:
-        raise argparse.ArgumentTypeError(error.reason) from None
+    return list(sort_keys("--sort", fields(text)))
 
 
 def as_of(text: str) -> int | str:
@@ -130,13 +108,9 @@ def as_of(text: str) -> int | str:
 
 def instant(text: str) -> Instant:
     """A point in time, or how long ago."""
-    from jitdb.errors import QueryError
     from jitdb.operators.nodes.instants import instant_at
 
-    try:
-        return instant_at(text)
-    except QueryError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return instant_at(text)
 
 
 def age(text: str) -> Instant:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from jitdb.cli.commands import COMMANDS, module_of
-from jitdb.cli.failures import UsageError
+from jitdb.cli.failures import Diagnostic, UsageError
 from jitdb.cli.options import OPTIONS
+from jitdb.cli.output.output import columns
+from jitdb.errors import JitdbError
 
 _EXAMPLES: Final = "examples:"
 
@@ -91,7 +92,6 @@ class Parser(argparse.ArgumentParser):
             options, rest = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_inner = False
-        self._negative_number_matcher = re.compile(r"-[\d.]")  # also several, as bins are: -50,0,50
         if rest:
             self._complain_of(rest)
         return options, rest
@@ -136,12 +136,22 @@ class Parser(argparse.ArgumentParser):
         """Its options, by their long names."""
         return [option for option in self._option_string_actions if option.startswith("--")]
 
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        """The value of an option. What the library has against it is said as what its type has."""
+        try:
+            return text if action.type is None else action.type(text)  # type: ignore[operator]
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+        except JitdbError as error:
+            told = Diagnostic.of(error)
+            raise argparse.ArgumentError(action, "; ".join((told.message, *told.hints))) from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
-        from jitdb.cli.meant import nearest_choice
+        from jitdb.cli.meant import nearest
 
-        near = nearest_choice(str(value), action.choices)
+        near = nearest(str(value).lower(), action.choices)
         meant = f"; did you mean {near}?" if near else ""
         there = ", ".join(map(str, action.choices))
         raise argparse.ArgumentError(action, f"{value!r} is none of {there}{meant}")
@@ -167,16 +177,7 @@ class _Help(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         # argparse would import shutil to find the width, each time that an argument is added.
-        super().__init__(prog, max_help_position=26, width=_width())
+        super().__init__(prog, max_help_position=26, width=max(60, min(columns(82), 122)) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
-
-
-def _width() -> int:
-    """Columns of the terminal, within reason; 80 where there is none."""
-    try:
-        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(sys.stdout.fileno()).columns
-    except (ValueError, OSError, AttributeError):
-        columns = 82
-    return max(60, min(columns, 122)) - 2

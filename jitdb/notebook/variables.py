@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from jitdb.cli.expressions import is_expression
 from jitdb.cli.failures import UsageError
+from jitdb.cli.meant import nearest
 from jitdb.common.paths import format_path
 from jitdb.engine.database import JITDB
 from jitdb.logset import LogSet
@@ -60,11 +60,6 @@ def database_named(name: str, names: Names) -> JITDB | LogSet | None:
 def databases(names: Names) -> list[str]:
     """The variables that hold one."""
     return [name for name in names if not name.startswith("_") and database_named(name, names) is not None]
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The one that is written most like it; empty if none is."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)), "")
 
 
 def _value(text: str, names: Names) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.options import GENERAL
+from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def _info(db: HyperDB, options: Namespace) -> int:
         ],
     }  # fmt: skip
     if options.json:
-        import json
-
-        print(json.dumps(told, indent=2))
+        show_json(told)
         return 0
     print(f"database {told['key']}\nversion  {told['version']}")
     for feed in told["feeds"]:

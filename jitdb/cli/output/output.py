@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from jitdb.cli.failures import Failure
 
@@ -36,6 +36,21 @@ def show(text: str) -> None:
     """Print a line of results."""
     with named(STDOUT):
         print(text)
+
+
+def show_json(value: Any) -> None:
+    """Print it as JSON that a person can read, too."""
+    import json
+
+    show(json.dumps(value, indent=2))
+
+
+def columns(otherwise: int) -> int:
+    """Of the terminal; where there is none, so many. Without shutil, which would take as long as a question."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or otherwise
+    except (ValueError, OSError, AttributeError):
+        return otherwise
 
 
 class Output:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.output import flush, show
+from jitdb.cli.output.output import columns, flush, show
 from jitdb.display.sheet import Sheet, table_lines
 from jitdb.operators.summaries.sheets import sheet_of
 
@@ -26,7 +25,7 @@ def show_sheet(options: Namespace, sheet: Sheet) -> None:
     """Print it in the format that was asked for."""
     form: str = options.format
     if form == "table":
-        for line in table_lines(sheet, _columns(), _has_blocks()):
+        for line in table_lines(sheet, columns(80), _has_blocks()):
             show(line)
         if not options.quiet:
             show(sheet.footer)
@@ -59,17 +58,6 @@ def _text(value: Any) -> str:
     from jitdb.common.jsonl import line_of
 
     return line_of(value).decode().rstrip("\n")
-
-
-def _columns() -> int:
-    try:
-        return int(os.environ.get("COLUMNS", "")) or 80
-    except ValueError:
-        pass
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError, AttributeError):
-        return 80
 
 
 def _has_blocks() -> bool:

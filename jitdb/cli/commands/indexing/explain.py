@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 from jitdb.display.cells import printable
 from jitdb.operators.nodes.sort_key import sort_keys
@@ -39,7 +39,7 @@ def run(options: Namespace) -> int:
     with asked(options) as db:
         told = db.explain(question_of(db, operation, options))
     if options.json:
-        print(json.dumps(told.as_dict(), indent=2))
+        show_json(told.as_dict())
     else:
         print("\n".join(map(printable, str(told).split("\n"))))
     return 0

@@ -14,6 +14,7 @@ from jitdb.cli.expressions import is_expression, read_expression
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 from jitdb.display.cells import printable
@@ -53,8 +54,6 @@ PARSER.take("json", *READING, *GENERAL)
 
 def run(options: Namespace) -> int:
     """List them, or drop some and say which; of many logs one after the other."""
-    import json
-
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
     left = _leftovers(options)
@@ -64,14 +63,14 @@ def run(options: Namespace) -> int:
     if not is_many(options):
         found = _done(options)
         if options.json:
-            print(json.dumps(found.as_dict(), indent=2))
+            show_json(found.as_dict())
         else:
             _show(found, options)
         return 0
     every = list(_each(options))
     all_found = _drop_by_name(options, every) if options.drop else {each.log: _done(each) for each in every}
     if options.json:
-        print(json.dumps({path: found.as_dict() for path, found in all_found.items()}, indent=2))
+        show_json({path: found.as_dict() for path, found in all_found.items()})
     else:
         _show_all(all_found, options, [each.bundle for each in every if each.bundle is not None])
     _tell_leftovers(left, options)
@@ -126,7 +125,7 @@ class _Done(NamedTuple):
     dropped: Sequence[IndexInfo]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for json.dumps."""
+        """Plain values, for JSON."""
         rows = {name: [row.as_dict() for row in getattr(self, name)] for name in ("indexes", "dropped")}
         return {"folder": self.folder, **rows}
 
@@ -192,8 +191,7 @@ def _show_dropped(rows: Sequence[IndexInfo]) -> None:
 
 def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:
     """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
-    import difflib
-
+    from jitdb.cli.meant import nearest
     from jitdb.engine.showing.listing import describe_indexes
 
     names: dict[str, set[str]] = {}
@@ -205,8 +203,8 @@ def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done
     known = set().union(*names.values())
     for text in options.drop:
         if text not in known and not is_expression(text):
-            close = difflib.get_close_matches(text, known, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
+            near = nearest(text, known)
+            meant = f"; did you mean {near!r}?" if near else ""
             raise Failure(f"no log has an index of {text!r}{meant}", f"jitdb indexes {shlex.quote(options.log)}")
     found = {}
     for each in every:

@@ -15,7 +15,7 @@ from jitdb.cli.input.batches import RowOptions
 from jitdb.cli.input.delimiters import check_delimiter
 from jitdb.cli.input.formats import FORMATS
 from jitdb.cli.input.uncompressed import without_ending
-from jitdb.cli.opening import check_free, exists, nearest, wanted_progress
+from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
@@ -181,7 +181,7 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
         if path == "-":
             continue
         if not exists(path):
-            raise Failure(f"{path}: there is no such file", nearest(path))
+            raise Failure(f"{path}: there is no such file", nearest_file(path))
         if os.path.isdir(path):
             raise Failure(f"{path}: this is a folder; import reads files")
         if os.path.exists(log) and os.path.samefile(path, log):
@@ -195,7 +195,7 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
         again = shlex.join(["jitdb", "import", "--append", *sources, log])
         raise Failure(f"{log}: there is a file already", f"--append adds to it, if it is a log: {again}")
     if append and not there:
-        raise Failure(f"{log}: there is no log to add to", nearest(log) or "leave --append out to make it")
+        raise Failure(f"{log}: there is no log to add to", nearest_file(log) or "leave --append out to make it")
     if append:
         check_free(log, "added to", options)
 

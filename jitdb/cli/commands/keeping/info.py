@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL, LINES
+from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 from jitdb.display.cells import printable
@@ -40,11 +41,9 @@ PARSER.take(*GENERAL)
 
 def run(options: Namespace) -> int:
     """Print it; of many logs a line each, and their sums."""
-    import json
-
     if not is_many(options):
         found = _told(options)
-        print(json.dumps(found, indent=2)) if options.json else _show(found)
+        show_json(found) if options.json else _show(found)
         return 0
     logs: list[dict[str, Any]] | None = [] if options.json else None
     count, sums = 0, Counter[str]()
@@ -70,7 +69,7 @@ def run(options: Namespace) -> int:
             f"{size_in_words(sums['bytes'])}, and {size_in_words(sums['index_bytes'])} of indexes"
         )
     else:
-        print(json.dumps({"logs": logs, **sums}, indent=2))
+        show_json({"logs": logs, **sums})
     return code
 
 

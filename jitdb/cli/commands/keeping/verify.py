@@ -9,7 +9,7 @@ from typing import Any
 from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import flush
+from jitdb.cli.output.output import flush, show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.errors import LogError
@@ -66,8 +66,6 @@ def run(options: Namespace) -> int:
 
 
 def _verify_all(options: Namespace) -> int:
-    import json
-
     reports, wrong = {}, 0
     opened = [(each.log, database(each)) for each in each_log(options)]
     together = [(str(bundle.place), bundle_database(options, bundle)) for bundle in each_bundle(options)]
@@ -88,7 +86,7 @@ def _verify_all(options: Namespace) -> int:
         elif not report.ok:
             print(f"{path}:\n{report}", flush=True)
     if options.json:
-        print(json.dumps({"ok": not wrong, "logs": reports}, indent=2))
+        show_json({"ok": not wrong, "logs": reports})
     else:
         sound = "all are sound" if not wrong else f"{counted(wrong, 'is', 'are')} not"
         told = counted(len(opened), "log", "logs")
@@ -102,9 +100,7 @@ def _verify_all(options: Namespace) -> int:
 def show(report: Any, as_json: bool) -> None:
     """A report, as text or for programs."""
     if as_json:
-        import json
-
-        print(json.dumps(report.to_json(), indent=2))
+        show_json(report.to_json())
     else:
         print(report)
     flush()
