@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.errors import NotALog
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jitdb.log.lines.bundles.bundle import Bundle
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
+
+    AnyDatabase: TypeAlias = JITDB | LogSet
 
 _ONE: Final = (
     "this command takes one log at a time; count, query, tail, prepare, info, indexes, verify and export take folders "
@@ -50,7 +52,7 @@ def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
 
 
 @contextmanager
-def asked(options: Namespace) -> Iterator[JITDB | LogSet]:
+def asked(options: Namespace) -> Iterator[AnyDatabase]:
     """What `options.log` names: the database of a log, or a set of logs; or `options.db`, which a notebook has open.
 
     Raises Failure, LogError.
@@ -127,7 +129,7 @@ def refuse_of_several(options: Namespace, *flags: str) -> None:
             raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
 
 
-def _check_as_of(db: JITDB | LogSet, options: Namespace) -> None:
+def _check_as_of(db: AnyDatabase, options: Namespace) -> None:
     """Raises Failure where --as-of tells no state of the log, UsageError where several are asked."""
     if getattr(options, "as_of", None) is None:
         return
@@ -146,7 +148,7 @@ def note_pattern(error: NotALog, options: Namespace) -> None:
         error.add_note(f"or ask the files by a pattern: '{os.path.join(options.log, '**', '*.ndjson')}'")
 
 
-def check_time(db: JITDB | LogSet, options: Namespace) -> None:
+def check_time(db: AnyDatabase, options: Namespace) -> None:
     """Raises Failure where --since or the like asks for a time that no record has under the fields that are it."""
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
@@ -170,7 +172,7 @@ def check_time(db: JITDB | LogSet, options: Namespace) -> None:
     raise Failure(f"no record has a time under {names}", f"say where it is: --timestamp {typed}")
 
 
-def paths_of(db: JITDB | LogSet) -> list[str]:
+def paths_of(db: AnyDatabase) -> list[str]:
     """The files of the logs that are asked."""
     from jitdb.engine.database import JITDB
 

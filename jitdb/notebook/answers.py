@@ -12,13 +12,12 @@ from jitdb.cli.failures import UsageError
 from jitdb.cli.output.sheet import TABLE_ROWS
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
 
 _LIMITED: Final = frozenset({"query", "values", "stats"})  # a timeline's limit is one of its series
 
 
-def _count(db: JITDB | LogSet, options: Namespace) -> int:
+def _count(db: AnyDatabase, options: Namespace) -> int:
     from jitdb.cli.output.notes import note_missing, note_times
 
     operation = one_expression(options)
@@ -28,7 +27,7 @@ def _count(db: JITDB | LogSet, options: Namespace) -> int:
     return found
 
 
-def _query(db: JITDB | LogSet, options: Namespace) -> Any:
+def _query(db: AnyDatabase, options: Namespace) -> Any:
     from jitdb.cli.commands.asking.query import check_sort, settings_of
     from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times, note_unknown_columns
     from jitdb.cli.output.passages import wants_context
@@ -68,7 +67,7 @@ def _written(options: Namespace) -> None:
     print(f"written: {options.output}")
 
 
-def _of_a_field(db: JITDB | LogSet, options: Namespace) -> Any:
+def _of_a_field(db: AnyDatabase, options: Namespace) -> Any:
     """Values, stats, histogram: what their commands answer."""
     from jitdb.cli.commands.counting.asked import Question
 
@@ -76,7 +75,7 @@ def _of_a_field(db: JITDB | LogSet, options: Namespace) -> Any:
     return module_of(options.command).answer(Question(db, operation, options, _shows_itself), path)
 
 
-def _timeline(db: JITDB | LogSet, options: Namespace) -> Any:
+def _timeline(db: AnyDatabase, options: Namespace) -> Any:
     from jitdb.cli.commands.counting import timeline
     from jitdb.cli.commands.counting.asked import Question
 
@@ -87,11 +86,11 @@ def _shows_itself(answer: object) -> None:
     """The cell shows it."""
 
 
-def _fields(db: JITDB | LogSet, options: Namespace) -> Any:
+def _fields(db: AnyDatabase, options: Namespace) -> Any:
     return db.fields(None if options.all else options.sample)
 
 
-def _explain(db: JITDB | LogSet, options: Namespace) -> Any:
+def _explain(db: AnyDatabase, options: Namespace) -> Any:
     from jitdb.cli.commands.indexing.explain import question_of
 
     return db.explain(question_of(db, one_expression(options), options))
@@ -110,7 +109,7 @@ ANSWERS: Final[dict[str, Callable[[Any, Namespace], Any]]] = {
 OF_A_FIELD: Final = frozenset({"values", "stats", "histogram"})  # whose first operand it is
 
 
-def answer(db: JITDB | LogSet, options: Namespace, is_kept: bool) -> Any:
+def answer(db: AnyDatabase, options: Namespace, is_kept: bool) -> Any:
     """What the command of these options gives; all of it where it is kept, unless --limit says otherwise.
 
     Raises UsageError, Failure, JitdbError.

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
-from jitdb.engine.database import JITDB
-from jitdb.logset import LogSet
 from jitdb.notebook.answers import answer
 from jitdb.notebook.failures import told_shortly
 from jitdb.notebook.variables import databases, in_word
 from jitdb.notebook.words import Asked, read, split
+
+if TYPE_CHECKING:
+    from jitdb.cli.opening import AnyDatabase
 
 _OPEN: Final = Parser(
     "open",
@@ -79,7 +80,7 @@ class Magic:
         known = databases(self._shell.user_ns)
         return self.current if self.current in known else known[0] if len(known) == 1 else ""
 
-    def _opened(self, line: str) -> JITDB | LogSet:
+    def _opened(self, line: str) -> AnyDatabase:
         words = [in_word(word, self._shell.user_ns) for word in split(line)]
         name = "db"
         if "as" in words[1:]:

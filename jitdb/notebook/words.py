@@ -19,8 +19,7 @@ from jitdb.notebook.answers import ANSWERS, OF_A_FIELD
 from jitdb.notebook.variables import Names, database_named, databases, in_expression, in_word
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
 
 _KEPT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*<<(?:\s+|$)")
 _KEPT_BEHIND: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*)\s*<<\s*$")
@@ -82,7 +81,7 @@ def _lines_as_one(cell: str) -> str:
     return f"(\n{text}\n)" if "\n" in text or "#" in text else text
 
 
-def _choose_log(options: Namespace, names: Names, current: str, has_cell: bool) -> JITDB | LogSet | None:
+def _choose_log(options: Namespace, names: Names, current: str, has_cell: bool) -> AnyDatabase | None:
     """Take the log from the operands: a variable, or a place; else the current one."""
     operands: list[str] = options.expressions if "expressions" in options else options.more_logs
     is_one_more = has_cell and len(operands) > 1 + (options.command in OF_A_FIELD)  # than the command has without it

@@ -11,6 +11,7 @@ from jitdb.logset import LogSet
 from jitdb.logset.members.finding import fields_of
 
 if TYPE_CHECKING:
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.engine.database import JITDB
 
 BEFORE: Final = "_prefix"  # keys of what is put into a record: what stands before it in its line
@@ -19,7 +20,7 @@ BEHIND: Final = "_text"  # and the lines behind it, up to the next record
 _CUT: Final = "\n…"
 
 
-def with_text(db: JITDB | LogSet, places: Sequence[Any], *, labelled: bool) -> list[Any]:
+def with_text(db: AnyDatabase, places: Sequence[Any], *, labelled: bool) -> list[Any]:
     """The records at these places, which a question gave as_offsets; those that are gone by now are left out.
 
     labelled: those of sets have the fields of their logs' paths

@@ -10,20 +10,21 @@ import base64
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.opening import paths_of
+from jitdb.cli.output.fields import chosen, paths_by_name
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
 from jitdb.common.values import UNDEFINED
 
 if TYPE_CHECKING:
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.output.output import Output
-    from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.question import Settings
@@ -174,24 +175,53 @@ def write_arrow(
 
 
 def write_answer(
-    db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace, form: str
+    db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
     """Write the records that match, or the --fields of each, in any format but a table. Raises Failure, LogError."""
     if form not in ("ndjson", "json"):
-        write_columns(db, operation, settings, options, form)
+        _write_columns(db, operation, settings, options, form)
         return
     from jitdb.common.jsonl import line_of
 
-    if options.fields:
-        settings = {**settings, "select": options.fields}
+    unseen = paths_by_name(options.fields)
+    is_empty = True
+
+    def seen(records: Iterable[Any]) -> Iterator[Any]:
+        nonlocal is_empty
+        for record in records:
+            for name in [name for name in unseen if name in record]:
+                del unseen[name]
+            is_empty = False
+            yield record
+
+    records = records_of(db, operation, settings, options, options.limit)
     with output(options.output, paths_of(db)) as out:
-        pages = db.pages(operation, limit=_PAGE, **settings)
-        lines = map(line_of, chain.from_iterable(page.data for page in pages))
+        lines = map(line_of, seen(records) if unseen else records)
         out.write(json_array(lines) if form == "json" else lines)
+    if not is_empty:
+        note_unknown_columns(db, unseen.values(), options)
 
 
-def write_columns(
-    db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace, form: str
+def records_of(
+    db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, limit: int | None
+) -> Iterator[Any]:
+    """The first `limit` records that match, or the --fields of each; with --offsets where they are."""
+    settings = {**settings, "as_offsets": options.offsets or options.text}
+    if options.fields and not options.text:
+        settings["select"] = options.fields
+    pages: Iterator[Page] = db.pages(operation, limit=_PAGE if limit is None else min(_PAGE, limit), **settings)
+    if not options.text:
+        return islice(chain.from_iterable(page.data for page in pages), limit)
+    from jitdb.cli.output.beside import with_text
+
+    labelled = bool(options.fields)
+    records = islice(chain.from_iterable(with_text(db, page.data, labelled=labelled) for page in pages), limit)
+    paths = paths_by_name(options.fields)
+    return (chosen(record, paths) for record in records) if paths else records
+
+
+def _write_columns(
+    db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
     """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
     from jitdb.engine.checks import question_of
@@ -202,12 +232,13 @@ def write_columns(
         check_pyarrow()
     if isinstance(db, JITDB) and settings.get("as_of") is None:  # each time the same records
         settings = {**settings, "as_of": db.log.durable_end - 1}
-    limit: int | None = getattr(options, "limit", None)
-    fields: list[str] = getattr(options, "fields", None) or []
-    question = question_of(db, operation, {**settings, "select": fields} if fields else settings, limit)
+    limit: int | None = options.limit
+    if options.fields:
+        settings = {**settings, "select": options.fields}
+    question = question_of(db, operation, settings, limit)
     select = columns_of(db, question, None)
     question = question.changed(select=select, limit=portion_of(question), batch=None)
-    unseen = dict(enumerate(path for _, path in select)) if fields else {}
+    unseen = dict(enumerate(path for _, path in select)) if options.fields else {}
 
     def batches() -> Iterator[FieldBatch]:
         for batch in first_of(db.field_batches(question), limit):

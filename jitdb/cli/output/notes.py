@@ -18,13 +18,12 @@ from jitdb.engine.hinting.hints import SAMPLE, unknown_field
 from jitdb.engine.hinting.spelling import fields_in, is_known
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.log import LogSource
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
 
-def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Say so where the answer's order by time is none, no record having a timestamp."""
     if options.quiet or options.arrival:
         return
@@ -51,7 +50,7 @@ def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespa
 
 
 def note_times(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, ordered: bool, is_full: bool = False
+    db: AnyDatabase, operation: Operation | None, options: Namespace, *, ordered: bool, is_full: bool = False
 ) -> None:
     """Say what is no time, or none of one kind. Of an answer that is nothing, or done for good (`is_full`), and where
     there are several, which field is the time, and how times were taken, too.
@@ -71,21 +70,21 @@ def note_times(
         say(f"jitdb: {remark}")
 
 
-def note_missing(db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
+def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
     """Say which fields of the question no record has; of an empty answer, too, which values they have instead."""
     if operation is not None and not options.quiet:
         for hint in db.hints(operation, is_empty=is_empty):
             say(f"jitdb: {hint}")
 
 
-def note_unknown_columns(db: JITDB | LogSet, fields: Iterable[Path], options: Namespace) -> None:
+def note_unknown_columns(db: AnyDatabase, fields: Iterable[Path], options: Namespace) -> None:
     """None of the records shown had these fields."""
     paths = list(fields)
     if paths and not options.quiet:
         _say_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)))
 
 
-def note_sorted(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Say which of the fields that they were sorted by none of the records has, and which hold values of several kinds:
     the least and the greatest tell.
     """

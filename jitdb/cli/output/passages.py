@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import is_many
+from jitdb.cli.output.fields import chosen
 from jitdb.common.paths import Path
-from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.parser import Parser
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation
     from jitdb.operators.passages import Seen
 
@@ -55,7 +54,7 @@ def wants_context(options: Namespace) -> bool:
 
 
 def passages_of(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
+    db: AnyDatabase, operation: Operation | None, options: Namespace, limit: int | None
 ) -> Iterator[list[Seen]]:
     """The passages. Raises Failure where no record begins at --around."""
     usual = options.context
@@ -79,7 +78,7 @@ def passages_of(
     )  # fmt: skip
 
 
-def as_records(db: JITDB | LogSet, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:
+def as_records(db: AnyDatabase, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:
     """The records of a passage, and whether each is an answer."""
     if not options.text:
         yield from ((seen.record, seen.is_match) for seen in passage)
@@ -92,7 +91,7 @@ def as_records(db: JITDB | LogSet, passage: Iterable[Seen], options: Namespace) 
 
 
 def passage_lines(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: Mapping[str, Path]
+    db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path]
 ) -> Iterator[list[bytes]]:
     """The lines of each passage."""
     from jitdb.common.jsonl import line_of
@@ -102,15 +101,13 @@ def passage_lines(
         for record, is_match in as_records(db, passage, options):
             shown = record if isinstance(record, dict) else {_VALUE: record}
             if paths:
-                shown = {
-                    name: value for name, path in paths.items() if (value := value_at(record, path)) is not UNDEFINED
-                }
+                shown = chosen(record, paths)
             lines.append(line_of({**shown, MATCH: is_match, PASSAGE: number}))
         yield lines
 
 
 def passage_table(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
+    db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
 ) -> tuple[list[Any], int]:
     """Print at most so many answers among the records around them; gives what was printed, and how many answers."""
     from jitdb.cli.output.table import print_table

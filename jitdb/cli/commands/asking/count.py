@@ -14,9 +14,8 @@ from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.log.any_log import AnyLog
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -61,7 +60,7 @@ def _count_all(operation: Operation | None, options: Namespace) -> int:
     return 0
 
 
-def _note(db: JITDB | LogSet, operation: Operation | None, options: Namespace, found: int) -> None:
+def _note(db: AnyDatabase, operation: Operation | None, options: Namespace, found: int) -> None:
     """What is to be said of the number: fields that no record has, why it is none, how numbers and times were taken."""
     if operation is None:
         return

@@ -49,6 +49,7 @@ PARSER.add_argument(
     action="store_true",
     help="pass over damaged blocks, and records that cannot be decoded; the exit code is 1 then",
 )
+PARSER.set_defaults(limit=None, offsets=False, text=False)
 PARSER.take(*READING, *GENERAL)
 
 

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
-from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_columns
-from jitdb.cli.output.notes import (
-    note_missing,
-    note_order,
-    note_sorted,
-    note_times,
-    note_unknown_columns,
-)
+from jitdb.cli.output.fields import chosen, note_unseen, paths_by_name
+from jitdb.cli.output.formats import FORMATS, format_of, records_of, write_answer
+from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
+from jitdb.cli.output.sheet import TABLE_ROWS
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import Path
-from jitdb.common.values import UNDEFINED, value_at
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.engine.reading.page import Page
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.question import Settings
-
-_TABLE_ROWS: Final = 20  # of a table, unless --limit says otherwise
-_PAGE: Final = 1000  # records read and written at a time
 
 PARSER = Parser(
     "query",
@@ -51,7 +38,7 @@ PARSER = Parser(
 )
 PARSER.take("log", "expressions")
 _SHOWN = PARSER.group("which records, and how")
-PARSER.take("limit", help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)")
+PARSER.take("limit", help=f"at most N records (default: {TABLE_ROWS} in a table, else all)")
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
@@ -95,12 +82,8 @@ def run(options: Namespace) -> int:
             _with_context(db, operation, options, form)
         elif form == "table":
             _table(db, operation, options)
-        elif form in ("ndjson", "json"):
-            with output(options.output, paths_of(db)) as out:
-                lines = chain.from_iterable(_lines(db, operation, options))
-                out.write(json_array(lines) if form == "json" else lines)
         else:
-            write_columns(db, operation, settings_of(options), options, form)
+            write_answer(db, operation, settings_of(options), options, form)
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
         note_missing(db, operation, options, is_empty=is_empty)
         if options.sort and not is_empty:
@@ -109,18 +92,16 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Namespace, form: str) -> None:
+def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:
     paths = paths_by_name(options.fields)
     if form != "table":
         with output(options.output, paths_of(db)) as out:
             for lines in passage_lines(db, operation, options, paths):
                 out.write(lines)
         return
-    records, answers = passage_table(db, operation, options, paths, options.limit or _TABLE_ROWS)
+    records, answers = passage_table(db, operation, options, paths, options.limit or TABLE_ROWS)
     wanted = {**paths, **paths_by_name([options.same] if options.same else [])}
-    if records:
-        held = {name for record in records for name in chosen(record, wanted)}
-        note_unknown_columns(db, [path for name, path in wanted.items() if name not in held], options)
+    note_unseen(db, (chosen(record, wanted) for record in records), wanted, options)
     if not options.quiet:
         total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
         print(_footer(answers, total, options))
@@ -147,65 +128,16 @@ def settings_of(options: Namespace) -> Settings:
     }
 
 
-def _pages(
-    db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
-) -> Iterator[list[Any]]:
-    settings = settings_of(options)
-    settings["as_offsets"] = options.offsets or options.text
-    if options.fields and not options.text:
-        settings["select"] = options.fields
-    pages: Iterator[Page] = db.pages(operation, limit=_PAGE if limit is None else min(_PAGE, limit), **settings)
-    if not options.text:
-        return (page.data for page in pages)
-    from jitdb.cli.output.beside import with_text
-
-    return (with_text(db, page.data, labelled=bool(options.fields)) for page in pages)
-
-
-def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
-    from jitdb.common.jsonl import line_of
-
-    left = options.limit
-    paths = paths_by_name(options.fields)
-    unseen = dict(paths)
-    written = 0
-
-    def line(record: Any) -> bytes:
-        if not paths:
-            return line_of(record)
-        found = chosen(record, paths) if options.text else record
-        for name in [name for name in unseen if name in found]:
-            del unseen[name]
-        return line_of(found)
-
-    for page in _pages(db, operation, options, left):
-        data = page if left is None else page[:left]
-        yield map(line, data)
-        written += len(data)
-        if left is not None:
-            left -= len(data)
-            if not left:
-                break
-    if written:
-        note_unknown_columns(db, unseen.values(), options)
-
-
-def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     from jitdb.cli.output.table import print_table
 
-    limit = options.limit or _TABLE_ROWS
-    records: list[Any] = []
-    for page in _pages(db, operation, options, limit):
-        records += islice(page, limit - len(records))
-        if len(records) >= limit:
-            break
+    limit = options.limit or TABLE_ROWS
+    records = list(records_of(db, operation, settings_of(options), options, limit))
     total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
     paths = paths_by_name(options.fields)
     first = [key.path for key in options.sort]
-    hidden = print_table(records, paths, options.timestamp, by_name=bool(paths) and not options.text, first=first)
-    if records and paths:
-        held = {name for record in records for name in (chosen(record, paths) if options.text else record)}
-        note_unknown_columns(db, [path for name, path in paths.items() if name not in held], options)
+    hidden = print_table(records, paths, options.timestamp, by_name=bool(paths), first=first)
+    note_unseen(db, records, paths, options)
     if not options.quiet:
         _tell_left_out(hidden)
         print(_footer(len(records), total, options))
@@ -228,16 +160,3 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
         return counted(total, "record", "records")
     more = f"; more with --skip {following}" if following < total else ""
     return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"
-
-
-def paths_by_name(names: list[str] | None) -> dict[str, Path]:
-    """The paths that --fields gave, by the names of their columns. Raises QueryError."""
-    from jitdb.operators.nodes.selection import selection
-
-    return dict(selection("--fields", names)) if names else {}
-
-
-def chosen(record: Any, paths: dict[str, Path]) -> dict[str, Any]:
-    """The fields asked for, by the names of their columns; absent ones are left out."""
-    held = ((name, value_at(record, path)) for name, path in paths.items())
-    return {name: value for name, value in held if value is not UNDEFINED}

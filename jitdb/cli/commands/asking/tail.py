@@ -9,12 +9,12 @@ import threading
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.commands.asking.query import chosen, paths_by_name
 from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import database, is_many, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.fields import chosen, paths_by_name
 from jitdb.cli.output.notes import note_missing
 from jitdb.cli.parser import Parser
 from jitdb.cli.places import check_place, cursor, is_of_many

@@ -11,16 +11,15 @@ from jitdb.cli.output.notes import note_missing, note_unknown_columns
 from jitdb.common.paths import format_path
 
 if TYPE_CHECKING:
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.common.paths import Path
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation, Query
 
 
 class Question(NamedTuple):
     """What is counted. `show` gets the answer before anything is said of it."""
 
-    db: JITDB | LogSet
+    db: AnyDatabase
     operation: Operation | None
     options: Namespace
     show: Callable[[Any], object]

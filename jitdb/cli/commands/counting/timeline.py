@@ -21,8 +21,7 @@ from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.operators.summaries.results import Timeline
 
 PARSER = Parser(
@@ -69,7 +68,7 @@ def answer(question: Question) -> Timeline:
     return line
 
 
-def _note_no_time(db: JITDB | LogSet, options: Namespace) -> None:
+def _note_no_time(db: AnyDatabase, options: Namespace) -> None:
     """Say where the time was looked for, and which field has one."""
     names = " or ".join(f"`{name}`" for name in options.timestamp or map(format_path, db.declared_time))
     texts = (field for field in db.fields() if any(isinstance(each, str) for each in field.examples))

@@ -17,10 +17,9 @@ from jitdb.operators.nodes.field_ref import as_path
 
 if TYPE_CHECKING:
     from jitdb.cli.commands.counting.asked import Question
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.common.paths import Path as FieldPath
-    from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
-    from jitdb.logset import LogSet
     from jitdb.operators import Operation
     from jitdb.operators.summaries.results import GroupCounts, ValueCounts
 
@@ -63,7 +62,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _show(db: JITDB | LogSet, path: FieldPath, operation: Operation | None, options: Namespace) -> None:
+def _show(db: AnyDatabase, path: FieldPath, operation: Operation | None, options: Namespace) -> None:
     from jitdb.cli.commands.counting.asked import Question
 
     answer(Question(db, operation, options, partial(show_result, options)), path)

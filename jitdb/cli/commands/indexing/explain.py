@@ -14,8 +14,7 @@ from jitdb.display.cells import printable
 from jitdb.operators.nodes.sort_key import sort_keys
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.question import Question
 
@@ -45,7 +44,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def question_of(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Question:
+def question_of(db: AnyDatabase, operation: Operation | None, options: Namespace) -> Question:
     """Raises QueryError."""
     from jitdb.operators.parts import context
 

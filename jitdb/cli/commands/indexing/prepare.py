@@ -14,8 +14,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
-    from jitdb.logset import LogSet
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -54,7 +53,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _rows(db: JITDB | LogSet, operation: Operation) -> Iterator[tuple[tuple[str, str], int]]:
+def _rows(db: AnyDatabase, operation: Operation) -> Iterator[tuple[tuple[str, str], int]]:
     """The indexes of a question, by log and name, and their bytes."""
     told = db.explain(operation)
     for path, one in told["logs"].items() if "logs" in told else [("", told)]:
