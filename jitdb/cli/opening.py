@@ -52,7 +52,7 @@ def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
 
 
 @contextmanager
-def asked(options: Namespace) -> Iterator[AnyDatabase]:
+def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase]:
     """What `options.log` names: the database of a log, or a set of logs; or `options.db`, which a notebook has open.
 
     Raises Failure, LogError.
@@ -61,12 +61,8 @@ def asked(options: Namespace) -> Iterator[AnyDatabase]:
         _check_as_of(options.db, options)
         yield options.db
         return
-    if not is_many(options):
-        with database(options) as db:
-            yield db
-        return
-    with log_set(options) as logs:
-        yield logs
+    with log_set(options, may_come=may_come) if is_many(options) else database(options) as db:
+        yield db
 
 
 def is_many(options: Namespace) -> bool:

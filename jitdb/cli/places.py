@@ -44,18 +44,19 @@ def check_as_of(log: LogSource, place: int | str | None) -> None:
         )
 
 
-def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> None:
-    """Raises Failure where the cursor tells no place of this log; `source` is where it came from."""
-    if text is None:
+def check_place(log: LogSource | None, text: str | None, source: str, remedy: str) -> None:
+    """Raises Failure where the cursor tells no place of this log (None: of several); `source` is where it came from."""
+    if text is None or (log is None and is_of_many(text)):
         return
+    if log is None:
+        raise Failure(f"{source}: this is a place in one log, and these are several", remedy)
     if is_of_many(text):
         raise Failure(f"{source}: this is a place in several logs, and {log.path.name} is one", remedy)
     from jitdb.engine.cursor import parse_cursor
 
     reason = parse_cursor(text).lost(log)
-    if not reason:
-        return
-    raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
+    if reason:
+        raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
 
 
 def read_place(text: str) -> str | None:

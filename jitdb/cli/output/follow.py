@@ -15,12 +15,13 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.failures import Failure
 from jitdb.cli.output.output import STDOUT, flush, named
 from jitdb.cli.signals import Ending
+from jitdb.common.jsonl import line_of
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Pipe:
 
 
 class Follower:
-    """Writes what a feed gives, each record as a `line`, at most `limit` of them; keeps the place in `keeper`.
+    """Writes what a feed gives, each record a line, at most `limit` of them; keeps the place in `keeper`.
 
     log: that the feed is of; None where it is of several
     """
@@ -91,7 +92,6 @@ class Follower:
         pipe: Pipe,
         ending: Ending,
         *,
-        line: Callable[[Any], bytes],
         limit: int | None,
         keeper: PlaceFile | None,
     ) -> None:
@@ -100,7 +100,6 @@ class Follower:
         self._feed = feed
         self._pipe = pipe
         self._keeper = keeper
-        self._line = line
         self._left = limit
         self._ending = ending
         self._place: str | None = None  # behind what was written
@@ -139,7 +138,7 @@ class Follower:
             ) from error
 
     def _write(self, portion: Portion) -> None:
-        lines = [self._line(record) for record in portion.data[: self._left]]
+        lines = list(map(line_of, portion.data[: self._left]))
         with self._ending.undisturbed():
             count = self._pipe.write(lines, lambda: self._ending.asked)
             if count:

@@ -7,26 +7,25 @@ import shlex
 import signal
 import threading
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.opening import database, is_many, log_only, log_set
+from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.fields import chosen, paths_by_name
 from jitdb.cli.output.notes import note_missing
 from jitdb.cli.parser import Parser
-from jitdb.cli.places import check_place, cursor, is_of_many
+from jitdb.cli.places import check_place, cursor
 from jitdb.cli.signals import Ending
+from jitdb.engine.database import JITDB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.output.follow import Pipe
     from jitdb.engine.database import JITDB
-    from jitdb.log.any_log import AnyLog
-    from jitdb.logset import LogSet
+    from jitdb.log.source import LogSource
     from jitdb.operators import Operation
 
 _PORTION: Final = 256  # records read and written at a time
@@ -63,12 +62,8 @@ def run(options: Namespace) -> int:
     _check(options)
     with Ending() as ending:
         try:
-            if is_many(options):
-                with log_set(options, may_come=True) as logs:
-                    _tail_all(logs, operation, options, ending)
-                return 0
-            with log_only(options) as log, database(options, log) as db:
-                _tail(log, db, operation, options, ending)
+            with asked(options, may_come=True) as db:
+                _tail(db, operation, options, ending)
         except KeyboardInterrupt as interrupt:
             if ending.signal != signal.SIGTERM and hasattr(interrupt, "__notes__"):
                 raise  # there is something to tell
@@ -84,23 +79,28 @@ def _check(options: Namespace) -> None:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
 
 
-def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, ending: Ending) -> None:
+def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
 
-    keeper = None if options.cursor is None else PlaceFile(options.cursor, (member.path for member in logs.members))
-    if keeper is not None:
-        _check_beside(options)
-    after = options.after if keeper is None else keeper.place
-    _check_set_place(after, options)
-    pipe = Pipe()
-    query = logs.query(operation).batch(_PORTION).live(options.old and after is None, after)
-    feed = logs.feed((query.as_offsets() if options.offsets else query).question)
-    if operation is not None and not options.quiet:
-        note_missing(logs, operation, options, is_empty=not logs.count(operation))
-    try:
-        Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
-    finally:
-        feed.close()
+    log = db.log if isinstance(db, JITDB) else None
+    keeper = None if options.cursor is None else PlaceFile(options.cursor, paths_of(db))
+    if keeper is None:
+        after, source, remedy = options.after, "--after", "leave it out, or begin anew with --old"
+    else:
+        after, source, remedy = keeper.place, keeper.name, f"to begin anew, remove it: rm {shlex.quote(keeper.name)}"
+        if log is None:
+            _check_beside(options)
+    check_place(log, after, source, remedy)
+    pipe, old = Pipe(), options.old
+    if log is not None:
+        old = _await_first(log, pipe) or old
+        _check_name(log, options)
+    query = db.query(operation).batch(_PORTION).live(old and after is None, after)
+    query = query.as_offsets() if options.offsets else query.select(*options.fields) if options.fields else query
+    with closing(db.feed(query.question)) as feed:
+        if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
+            note_missing(db, operation, options, is_empty=not db.count(operation))
+        Follower(log, feed, pipe, ending, limit=options.limit, keeper=keeper).run()
 
 
 def _check_beside(options: Namespace) -> None:
@@ -118,36 +118,7 @@ def _check_beside(options: Namespace) -> None:
             )
 
 
-def _check_set_place(after: str | None, options: Namespace) -> None:
-    if after is not None and not is_of_many(after):
-        source = "--after" if options.cursor is None else options.cursor
-        raise Failure(
-            f"{source}: this is a place in one log, and these are several",
-            "leave it out, or begin anew with --old" if options.cursor is None else _remove(options),
-        )
-
-
-def _remove(options: Namespace) -> str:
-    return f"to begin anew, remove it: rm {shlex.quote(options.cursor)}"
-
-
-def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
-    from jitdb.cli.output.follow import Follower, Pipe
-
-    keeper = None if options.cursor is None else PlaceFile(options.cursor, [options.log])
-    after = options.after if keeper is None else keeper.place
-    _check_place(db, after, options)
-    pipe = Pipe()
-    old = _await_first(log, pipe) or options.old
-    _check_name(log, options)
-    feed = db.feed(operation, limit=_PORTION, old=old and after is None, after=after, as_offsets=options.offsets)
-    found = db.count(operation)  # in any case: so the indexes are up to date
-    if operation is not None and not options.quiet:
-        note_missing(db, operation, options, is_empty=not found)
-    Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
-
-
-def _await_first(log: AnyLog, pipe: Pipe) -> bool:
+def _await_first(log: LogSource, pipe: Pipe) -> bool:
     """Wait while the file is empty and no log yet: it gets its name with the first record. Whether it was."""
     from jitdb.cli.output.follow import LOOK
 
@@ -168,25 +139,10 @@ def _await_first(log: AnyLog, pipe: Pipe) -> bool:
     return True
 
 
-def _check_place(db: JITDB, after: str | None, options: Namespace) -> None:
-    if options.cursor is None:
-        check_place(db.log, after, "--after", "leave it out, or begin anew with --old")
-    else:
-        check_place(db.log, after, options.cursor, _remove(options))
-
-
-def _check_name(log: AnyLog, options: Namespace) -> None:
+def _check_name(log: LogSource, options: Namespace) -> None:
     if options.cursor is not None and not log.identity_is_stored:
         raise Failure(
             f"{options.log}: the folder {log.sidecar.name} beside it cannot be written, and without it no place in "
             f"the log can be told the next time",
             "leave --cursor out, or make the folder writable once",
         )
-
-
-def _line(options: Namespace) -> Callable[[Any], bytes]:
-    """How a record is written."""
-    from jitdb.common.jsonl import line_of
-
-    paths = paths_by_name(options.fields)
-    return (lambda record: line_of(chosen(record, paths))) if paths else line_of
