@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 from argparse import Namespace
 from collections.abc import Iterator
@@ -148,8 +147,8 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     """Raises Failure where --since or the like asks for a time that no record has under the fields that are it."""
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
-    from jitdb.common.paths import format_path, parse_path
-    from jitdb.common.times import time_of
+    from jitdb.cli.output.notes import time_fields
+    from jitdb.common.paths import parse_path
     from jitdb.engine.hinting.hints import SAMPLE, unknown_field
     from jitdb.engine.hinting.spelling import fields_in, is_known
     from jitdb.operators import gte
@@ -160,12 +159,8 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
         return
     if options.timestamp:
         raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
-    names = " or ".join(f"`{format_path(path)}`" for path in paths)
-    times = [
-        format_path(path) for path, value in known.items() if isinstance(value, str) and time_of(value) is not None
-    ]
-    typed = shlex.quote(min(times, key=len)) if times else "PATH"
-    raise Failure(f"no record has a time under {names}", f"say where it is: --timestamp {typed}")
+    shown, meant = time_fields(db, known, options)
+    raise Failure(f"no record has a time under {shown}", f"say where it is: --timestamp {meant or 'PATH'}")
 
 
 def paths_of(db: AnyDatabase) -> list[str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import say
-from jitdb.common.paths import ANY, Path, Step, format_path
+from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_name, value_at
 from jitdb.engine.hinting.hints import SAMPLE, unknown_field
@@ -33,20 +33,28 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     as_of = options.as_of
     if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
         return
-    names = options.timestamp or [format_path(path) for path in db.declared_time]
     known = fields_in(db.sample(SAMPLE))
     if not known:  # raw bytes have no fields
         return
-    held = {format_path(path): value for path, value in known.items() if ANY not in path and _is_time(path[-1])}
-    times = [name for name, value in held.items() if time_of(value) is not None and name not in names]
-    others = [name for name, value in held.items() if time_of(value) is None and not isinstance(value, dict)]
+    shown, meant = time_fields(db, known, options)
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
-    shown = " or ".join(f"`{name}`" for name in names)
-    typed = shlex.quote(min(times, key=len)) if times else "PATH"
-    say(f"jitdb: no {whose} has a time under {shown}: this is the order of arrival; say --timestamp {typed}")
-    if others and not times:
-        name = min(others, key=len)
+    say(f"jitdb: no {whose} has a time under {shown}: this is the order of arrival; say --timestamp {meant or 'PATH'}")
+    others = [path for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)]
+    if others and not meant:
+        name = min(map(format_path, others), key=len)
         say(f"  `{name}` holds no time: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
+
+
+def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) -> tuple[str, str]:
+    """The fields that are the time, in words, and another one that holds times, as a shell takes it; empty if none."""
+    names = options.timestamp or [format_path(path) for path in db.declared_time]
+    times = [
+        format_path(path)
+        for path, value in known.items()
+        if time_of(value) is not None and (isinstance(value, str) or _is_called_time(path))
+    ]
+    meant = min((name for name in times if name not in names), key=len, default="")
+    return " or ".join(f"`{name}`" for name in names), shlex.quote(meant) if meant else ""
 
 
 def note_times(
@@ -120,6 +128,6 @@ def _say_unknown(who: str, paths: Iterable[Path], known: Iterable[Path]) -> None
         say(f"jitdb: {unknown_field(f'{who} the field', path, known)}")
 
 
-def _is_time(step: Step) -> bool:
-    key = str(step)
-    return key.lower().endswith(("time", "timestamp", "_at", "_ts", "_date")) or key.lower() in ("ts", "date")
+def _is_called_time(path: Path) -> bool:
+    key = str(path[-1]).lower()
+    return ANY not in path and (key.endswith(("time", "timestamp", "_at", "_ts", "_date")) or key in ("ts", "date"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,16 +11,15 @@ from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import say
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, SUMMARY
-from jitdb.cli.output.notes import note_times
+from jitdb.cli.output.notes import note_times, time_fields
 from jitdb.cli.output.sheet import show_result
 from jitdb.cli.parser import Once, Parser
-from jitdb.common.paths import format_path
-from jitdb.common.times import time_of
+from jitdb.engine.hinting.hints import SAMPLE
+from jitdb.engine.hinting.spelling import fields_in
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.operators.summaries.results import Timeline
 
 PARSER = Parser(
@@ -64,14 +62,6 @@ def answer(question: Question) -> Timeline:
     question.note_nothing(line.total, () if by is None or line.values or not line.rows else [by])
     note_times(db, operation, options, ordered=True, is_full=not line.total)
     if line.total and not line.rows and not options.quiet:
-        _note_no_time(db, options)
+        shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
+        say(f"jitdb: none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
     return line
-
-
-def _note_no_time(db: AnyDatabase, options: Namespace) -> None:
-    """Say where the time was looked for, and which field has one."""
-    names = " or ".join(f"`{name}`" for name in options.timestamp or map(format_path, db.declared_time))
-    texts = (field for field in db.fields() if any(isinstance(each, str) for each in field.examples))
-    others = [format_path(field.path) for field in texts if time_of(field.examples[0]) is not None]
-    typed = shlex.quote(min(others, key=len)) if others else "PATH"
-    say(f"jitdb: none of these records has a time under {names}: say --timestamp {typed}")
