@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 from argparse import _SubParsersAction
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands import COMMANDS
 from jitdb.cli.parser import Program
-from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.paths import format_path
 
 if TYPE_CHECKING:
     from argparse import Action
@@ -24,7 +23,6 @@ _FIELDS: Final = (
     frozenset({"PATH", "PATHS", "FIELD"}) | _EXPRESSIONS
 )  # metavars of what may be, or hold, fields of the log
 _SAMPLE: Final = 50  # records looked at: a person waits
-_DEPTH: Final = 5  # steps of a path
 _FOLLOWING: Final = (" == ", " in [", " > ", " < ", " is absent")  # what may come behind a field
 _BEFORE: Final = re.compile(r"(.*[\s(,~-])?")  # what stands before the field at the end of an expression, or of a list
 
@@ -74,25 +72,11 @@ def offered(prefix: str, action: Action, **_: Any) -> dict[str, str]:
 
 def fields_of(log: str) -> list[str]:
     """The fields that some records of the log have, as expressions write them; none where it cannot be read."""
+    from jitdb.engine.hinting.spelling import fields_in
     from jitdb.errors import JitdbError
     from jitdb.log.any_log import open_any
     from jitdb.log.reading.sampling import sample
 
-    found: dict[str, None] = {}
     with suppress(JitdbError, OSError), open_any(log, read_only=True, folder="memory") as opened:
-        for record in sample(opened, _SAMPLE):
-            found |= dict.fromkeys(map(format_path, _paths(record)))
-    return list(found)
-
-
-def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    if len(path) == _DEPTH:
-        return
-    if isinstance(value, list):
-        for item in value[:1]:  # which stands for the others
-            yield from _paths(item, (*path, ANY))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(key, str):
-                yield (*path, key)
-                yield from _paths(item, (*path, key))
+        return list(map(format_path, fields_in(sample(opened, _SAMPLE))))
+    return []

@@ -21,7 +21,7 @@ _ROOMY: Final = 40  # characters of a column that is hardly cut
 _DEPTH: Final = 5  # keys in a path
 DEEPEST: Final = 8  # the same of all fields
 _CHARACTERS: Final = 200  # of a value, that are looked at
-SAMPLE: Final = 200  # records looked at
+_SAMPLE: Final = 200  # records looked at
 
 GAP: Final = 3  # blanks between columns
 LEAST: Final = 4  # characters of a column that is shown
@@ -55,7 +55,7 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0)
     >>> choose_columns([17, "text"])
     [('',)]
     """
-    sample = records[:SAMPLE]
+    sample = records[:_SAMPLE]
     seen: dict[Path, list[str]] = {}
     for record in sample:
         for path, value in _leaves(record):

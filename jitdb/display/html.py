@@ -8,7 +8,6 @@ trusted, what is left is a plain table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from html import escape
 from itertools import islice
@@ -33,7 +32,7 @@ _LINE: Final = 160  # characters of what is said to be left out
 def html_of(display: Display) -> str:
     """The whole of it, with its style, which touches nothing else of the page."""
     head = f"<b>{_text(display.title)}</b>" if display.title else ""
-    about = f'<span class="jitdb-quiet">{_text(display.about)}</span>' if display.about else ""
+    about = _quiet(_text(display.about)) if display.about else ""
     parts = "".join(map(_part, display.parts))
     return f'<div class="jitdb"><style>{_style()}</style><div class="jitdb-head">{head}{about}</div>{parts}</div>'
 
@@ -57,11 +56,10 @@ def _part(part: Part) -> str:
     if isinstance(part, Code):
         return f"<pre>{_text(part.text)}</pre>"
     if isinstance(part, Folded):
-        footer = f'<div class="jitdb-note">{_text(part.sheet.footer)}</div>' if part.sheet.footer else ""
         table = _sheet(part.sheet._replace(footer=""))
-        return f"{footer}<details><summary>{_text(part.summary)}</summary>{table}</details>"
+        return f"{_note(part.sheet.footer)}<details><summary>{_text(part.summary)}</summary>{table}</details>"
     assert isinstance(part, Note)
-    return f'<div class="jitdb-note">{_text(part.text)}</div>'
+    return _note(part.text)
 
 
 def _text(text: str) -> str:
@@ -70,8 +68,16 @@ def _text(text: str) -> str:
     return f"<bdi>{'<br>'.join(lines)}</bdi>"
 
 
+def _note(text: str) -> str:
+    return f'<div class="jitdb-note">{_text(text)}</div>' if text else ""
+
+
 def _fact(value: Any) -> str:
     return _text(value) if isinstance(value, str) else _special(value) or _text(short("", value))
+
+
+def _quiet(text: str) -> str:
+    return f'<span class="jitdb-quiet">{text}</span>' if text else ""
 
 
 def _special(value: Any) -> str:
@@ -87,9 +93,8 @@ def _special(value: Any) -> str:
 
 
 def _sheet(sheet: Sheet) -> str:
-    footer = f'<div class="jitdb-note">{_text(sheet.footer)}</div>' if sheet.footer else ""
     if not sheet.rows:
-        return footer
+        return _note(sheet.footer)
     numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
     most = max((row[sheet.bars] for row in sheet.rows), default=0) if sheet.bars is not None else 0
     heads = "".join(map(_head, sheet.names, numeric)) + ("<th></th>" if most else "")
@@ -101,7 +106,7 @@ def _sheet(sheet: Sheet) -> str:
         )
         drawn = f"<td>{bar(row[sheet.bars] / most)}</td>" if most and sheet.bars is not None else ""
         rows.append(f"<tr>{cells}{drawn}</tr>")
-    return f"{_table(heads, rows)}{footer}"
+    return f"{_table(heads, rows)}{_note(sheet.footer)}"
 
 
 def _table(heads: str, rows: list[str]) -> str:
@@ -130,7 +135,10 @@ def _records(part: Records) -> str:
     columns = columns_for(part, _COLUMNS)
     times, held = times_of(columns, None), values_of(part.records, columns, part.by_name)
     folds = not part.columns and any(isinstance(record, dict) for record in part.records)
-    numeric = [name not in times and are_numbers(_there(values)) for name, values in held.items()]
+    numeric = [
+        name not in times and are_numbers(value for value in values if value is not UNDEFINED)
+        for name, values in held.items()
+    ]
     heads = "".join(map(_head, held, numeric)) + ("<th></th>" if folds else "")
     rows = []
     for record, values in zip(part.records, zip(*held.values(), strict=True), strict=True):
@@ -140,12 +148,7 @@ def _records(part: Records) -> str:
         )
         rows.append(f"<tr>{cells}{f'<td>{_folded_record(record)}</td>' if folds else ''}</tr>")
     hidden = left_out(names_left_out(part, columns), _LINE)
-    note = f'<div class="jitdb-note">{_text(hidden)}</div>' if hidden else ""
-    return f"{_table(heads, rows)}{note}" if rows else ""
-
-
-def _there(values: list[Any]) -> Iterator[Any]:
-    return (None if value is UNDEFINED else value for value in values)
+    return f"{_table(heads, rows)}{_note(hidden)}" if rows else ""
 
 
 def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:
@@ -157,7 +160,7 @@ def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:
     text = cell(value, is_time)
     if isinstance(value, str):
         if not value:
-            return '<span class="jitdb-quiet">""</span>'
+            return _quiet('""')
         if len(value) <= most and "\n" not in value:
             return _text(text)
         left = len(value) - _UNFOLDED
@@ -165,7 +168,7 @@ def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:
     if isinstance(value, (dict, list, tuple)) and value:
         return _folded(text, _pretty(value), "")
     if value is None:
-        return f'<span class="jitdb-quiet">{_text(text)}</span>'
+        return _quiet(_text(text))
     return _text(text[:_SHOWN] + ("…" if len(text) > _SHOWN else ""))
 
 
@@ -178,7 +181,7 @@ def _folded_record(record: Any) -> str:
 
 def _folded(line: str, whole: str, more: str) -> str:
     shown = line[:_SHOWN] + ("…" if len(line) > _SHOWN else "")
-    note = f'<br><span class="jitdb-quiet">{escape(more)}</span>' if more else ""
+    note = f"<br>{_quiet(escape(more))}" if more else ""
     return f"<details><summary>{_text(shown)}</summary><pre>{_text(whole)}{note}</pre></details>"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.common.paths import TIMESTAMPS, Path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.display.cells import WIDEST, cell, is_number, printable
-from jitdb.display.columns import GAP, LEAST, TIMES, floor_of, last_word
+from jitdb.display.columns import GAP, LEAST, TIMES, fitting, floor_of, last_word
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +18,7 @@ _OPAQUE: Final = 16  # characters of a column that holds keys and hashes: their 
 _TIME: Final = 35  # characters of a time with nanoseconds and an offset
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _ANSWER: Final = ">"  # before what was asked for, among what stands around it
-BETWEEN: Final = "--"  # passages, as grep has it
+_BETWEEN: Final = "--"  # passages, as grep has it
 
 
 class Marks(NamedTuple):
@@ -36,8 +36,8 @@ def make_table(
     marks: Marks | None = None,
     *,
     by_name: bool = False,
-) -> Table:
-    """The records as a rich table of at most `width` characters; columns beyond that are made narrower."""
+) -> tuple[Table, list[str]]:
+    """The records as a rich table of at most `width` characters, and the columns that it has room for."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -47,9 +47,10 @@ def make_table(
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     if marks is not None:
-        width -= len(BETWEEN) + GAP
-        table.add_column("", width=len(BETWEEN))
-    for name, characters in zip(columns, _widths(texts, width, times), strict=True):
+        width -= len(_BETWEEN) + GAP
+        table.add_column("", width=len(_BETWEEN))
+    texts = {name: texts[name] for name in fitting(texts, width)}
+    for name, characters in zip(texts, _widths(texts, width, times), strict=True):
         right = name not in times and all(value is UNDEFINED or is_number(value) for value in values[name])
         table.add_column(
             Text(head_of(name)),
@@ -63,10 +64,10 @@ def make_table(
             table.add_row(*map(Text, row))
             continue
         if number in marks.begins:
-            table.add_row(BETWEEN)
+            table.add_row(_BETWEEN)
         is_answer = marks.answers[number]
         table.add_row(_ANSWER if is_answer else "", *map(Text, row), style="bold" if is_answer else None)
-    return table
+    return table, list(texts)
 
 
 def times_of(columns: dict[str, Path], timestamps: Sequence[str] | None) -> set[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from jitdb.common.paths import Path
-from jitdb.display.cells import cell, printable
-from jitdb.display.columns import choose_columns, column_name, columns_in, fitting, leaf_fields, left_out
+from jitdb.display.cells import printable
+from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields, left_out
 from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part, Records
 from jitdb.display.sheet import Sheet, short, table_lines
 
@@ -68,15 +68,13 @@ def _record_lines(part: Records, width: int) -> Iterator[str]:
 
     from rich.console import Console
 
-    from jitdb.display.record_table import make_table, values_of
+    from jitdb.display.record_table import make_table
 
     columns = columns_for(part, columns_in(width), width)
-    values = values_of(part.records, columns, part.by_name)
-    texts = {name: list(map(cell, held)) for name, held in values.items()}
-    kept = {name: columns[name] for name in fitting(texts, width)}
+    table, kept = make_table(part.records, columns, width, by_name=part.by_name)
     stream = StringIO()
     console = Console(file=stream, width=width, color_system=None, highlight=False, force_jupyter=False)
-    console.print(make_table(part.records, kept, width, by_name=part.by_name))
+    console.print(table)
     yield from (line.rstrip() for line in stream.getvalue().splitlines())
     hidden = left_out(names_left_out(part, kept), width)
     if hidden:

@@ -47,14 +47,15 @@ def test_what_may_come(events: Path, line: str, wanted: set[str]) -> None:
 
 
 def test_fields_are_those_of_some_records(events: Path) -> None:
-    wanted = ["time", "level", "status", "user", "user.name", "message", "tags"]
+    wanted = ["time", "level", "status", "user", "user.name", "message", "tags", "tags[]"]
     assert fields_of("events.log") == fields_of("events.ndjson") == wanted
     assert fields_of("none.log") == fields_of(str(events.parent)) == []
 
 
 def test_fields_are_written_as_expressions_have_them(folder: Path) -> None:
     make_log(folder / "a.log", [{"log.level": "x", "items": [{"sku": "a"}, {"other": 1}], "if": {"b c": 1}}])
-    assert fields_of("a.log") == ['["log.level"]', "items", "items[].sku", '["if"]', '["if"]["b c"]']
+    wanted = ['["log.level"]', "items", "items[]", "items[].sku", "items[].other", '["if"]', '["if"]["b c"]']
+    assert fields_of("a.log") == wanted
 
 
 def test_the_program_says_that_it_completes() -> None:

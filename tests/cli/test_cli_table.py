@@ -19,7 +19,7 @@ def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None)
     paths = {name: tuple(name.split(".")) for name in columns} if columns else None
     paths = paths or {".".join(path): path for path in choose_columns(records)}
     stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None).print(make_table(records, paths, width))
+    Console(file=stream, width=width, color_system=None).print(make_table(records, paths, width)[0])
     return stream.getvalue().splitlines()
 
 

@@ -103,7 +103,8 @@ def _show(path: str, options: Namespace) -> None:
                 _say(screen, f"  {answer:,}   in {shown}", "bold green")
             else:
                 paths = {name: parse_path(name) for name in ("timestamp", "value.author", "value.content.text")}
-                screen.print(make_table(answer.data, paths, screen.width))
+                table, _ = make_table(answer.data, paths, screen.width)
+                screen.print(table)
                 _say(screen, f"  {len(answer.data)} of {answer.total:,}   in {shown}", "bold green")
     _say(screen, "\nWhat next?", "bold cyan")
     typed, kept = program(), shlex.quote(path)

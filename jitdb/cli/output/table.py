@@ -8,9 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from jitdb.common.paths import Path
-from jitdb.display.cells import cell
-from jitdb.display.columns import GAP, SAMPLE, choose_columns, column_name, columns_in, fitting, leaf_fields
-from jitdb.display.record_table import BETWEEN, Marks, make_table, times_of, values_of
+from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields
+from jitdb.display.record_table import Marks, make_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,11 +50,6 @@ def print_table(
         chosen = choose_columns(records, columns_in(screen.width), screen.width)
         several = dict.fromkeys([*first, *chosen])  # the last ones give way
         columns = {column_name(path): path for path in islice(several, max(len(chosen), len(first)))}
-    times = times_of(columns, timestamps)
-    values = values_of(records[:SAMPLE], columns, by_name)
-    texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
-    kept = fitting(texts, screen.width - (len(BETWEEN) + GAP if marks else 0))
-    shown = {name: columns[name] for name in kept}
-    screen.print(make_table(records, shown, screen.width, timestamps, marks, by_name=by_name))
-    others = paths or leaf_fields(records)
-    return [name for name in others if name not in shown]
+    table, shown = make_table(records, columns, screen.width, timestamps, marks, by_name=by_name)
+    screen.print(table)
+    return [name for name in paths or leaf_fields(records) if name not in shown]
