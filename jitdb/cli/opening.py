@@ -16,7 +16,6 @@ from jitdb.errors import NotALog
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
-    from jitdb.log.lines.bundles.bundle import Bundle
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
 
@@ -33,8 +32,12 @@ SETTINGS: Final = ("timestamp", "time_unit", "sequence", "threads")  # of a data
 
 
 @contextmanager
-def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
+def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB]:
     """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
+    if "bundle" in options:
+        from jitdb.log.lines.bundles.bundled_lines import BundledLines
+
+        log = BundledLines(options.bundle)
     if log is None:
         with log_only(options) as log, database(options, log) as db:
             yield db
@@ -183,22 +186,18 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
         yield Namespace(**{**vars(options), "log": member.path, "more_logs": [], "indexes": folder})
 
 
-def each_bundle(options: Namespace) -> list[Bundle]:
-    """The bundles of which files are among these logs. One that is void, for a file was changed, has no name."""
+def each_bundle(options: Namespace) -> Iterator[Namespace]:
+    """The options for each bundle in which files of these logs are counted together.
+
+    One that is void, for a file was changed, has no name.
+    """
     from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import bundles_of
 
-    found = bundles_of(find_members([options.log, *options.more_logs]), index_folder(options))
-    return [bundle if bundle.is_current() else bundle._replace(identity=bytes(16)) for bundle in found]
-
-
-@contextmanager
-def bundle_database(options: Namespace, bundle: Bundle) -> Iterator[JITDB]:
-    """The database in which the files of a bundle are counted."""
-    from jitdb.log.lines.bundles.bundled_lines import BundledLines
-
-    with engine(Namespace(**{**vars(options), "indexes": ""}), BundledLines(bundle)) as db:
-        yield db
+    for bundle in bundles_of(find_members([options.log, *options.more_logs]), index_folder(options)):
+        current = bundle if bundle.is_current() else bundle._replace(identity=bytes(16))
+        each = {"log": str(bundle.place), "more_logs": [], "indexes": "", "bundle": current}
+        yield Namespace(**{**vars(options), **each})
 
 
 def _no_file(options: Namespace) -> Failure:

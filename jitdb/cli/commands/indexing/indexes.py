@@ -6,13 +6,12 @@ import os
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.cli.expressions import is_expression, read_expression
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
+from jitdb.cli.opening import database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
@@ -67,12 +66,12 @@ def run(options: Namespace) -> int:
         else:
             _show(found, options)
         return 0
-    every = list(_each(options))
+    every = [*each_log(options), *each_bundle(options)]
     all_found = _drop_by_name(options, every) if options.drop else {each.log: _done(each) for each in every}
     if options.json:
         show_json({path: found.as_dict() for path, found in all_found.items()})
     else:
-        _show_all(all_found, options, [each.bundle for each in every if each.bundle is not None])
+        _show_all(all_found, options, [each.bundle for each in every if "bundle" in each])
     _tell_leftovers(left, options)
     return 0
 
@@ -109,14 +108,6 @@ def _tell_leftovers(left: list[Path], options: Namespace) -> None:
     print(f"indexes of {files} there no more: {size}, {done}")
 
 
-def _each(options: Namespace) -> Iterator[Namespace]:
-    """The options for each of several logs, and for each bundle in which some are counted together."""
-    for each in each_log(options):
-        yield Namespace(**vars(each), bundle=None)
-    for bundle in each_bundle(options):
-        yield Namespace(**{**vars(options), "log": str(bundle.place), "more_logs": [], "bundle": bundle})
-
-
 class _Done(NamedTuple):
     """The folder, the indexes in it now, and those that were dropped: as jitdb.engine.showing.listing tells of them."""
 
@@ -134,19 +125,14 @@ def _done(options: Namespace) -> _Done:
     from jitdb.engine.showing.listing import describe_indexes
     from jitdb.log.lines.bundles.finding import remove
 
-    with _opened(options) as db:
+    with database(options) as db:
         assert db.folder is not None
         rows = describe_indexes(db.folder, db.log).rows
         names = _drop(db, options, rows) if options.drop or options.drop_all else ()
         left = describe_indexes(db.folder, db.log).rows if names else rows
-    if options.drop_all and getattr(options, "bundle", None) is not None:
+    if options.drop_all and "bundle" in options:
         remove(options.bundle)
     return _Done(str(db.folder), left, [row for row in rows if row.file in names])
-
-
-def _opened(options: Namespace) -> AbstractContextManager[JITDB]:
-    bundle = getattr(options, "bundle", None)
-    return database(options) if bundle is None else bundle_database(options, bundle)
 
 
 def _show(found: _Done, options: Namespace) -> None:
@@ -196,7 +182,7 @@ def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done
 
     names: dict[str, set[str]] = {}
     for each in every:
-        with _opened(each) as db:
+        with database(each) as db:
             assert db.folder is not None
             rows = describe_indexes(db.folder, db.log).rows
             names[each.log] = {text for row in rows for text in (row.name, row.file, *row.name.split(", "))}

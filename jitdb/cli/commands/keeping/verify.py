@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from jitdb.cli.failures import Diagnostic, complain
-from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
+from jitdb.cli.opening import database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush, show_json
 from jitdb.cli.parser import Parser
@@ -67,24 +67,23 @@ def run(options: Namespace) -> int:
 
 def _verify_all(options: Namespace) -> int:
     reports, wrong = {}, 0
-    opened = [(each.log, database(each)) for each in each_log(options)]
-    together = [(str(bundle.place), bundle_database(options, bundle)) for bundle in each_bundle(options)]
-    for path, opening in (*opened, *together):
+    opened, together = list(each_log(options)), list(each_bundle(options))
+    for each in (*opened, *together):
         try:
-            with opening as db:
+            with database(each) as db:
                 report = db.verify(options.sample)
         except LogError as error:
             wrong += 1
             if options.json:
-                reports[path] = {"ok": False, "error": error.reason}
+                reports[each.log] = {"ok": False, "error": error.reason}
             else:
                 complain(Diagnostic.of(error))
             continue
         wrong += not report.ok
         if options.json:
-            reports[path] = report.to_json()
+            reports[each.log] = report.to_json()
         elif not report.ok:
-            print(f"{path}:\n{report}", flush=True)
+            print(f"{each.log}:\n{report}", flush=True)
     if options.json:
         show_json({"ok": not wrong, "logs": reports})
     else:
