@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from _queue import SimpleQueue  # queue.SimpleQueue, without what else queue imports
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, Self
@@ -57,13 +57,18 @@ def handlers_kept(wanted: bool) -> Iterator[None]:
 
 
 class Ending:
-    """Within this, either signal raises KeyboardInterrupt; `undisturbed` work is not cut short, and looks at `asked`.
+    """Within this, signals raise KeyboardInterrupt; `undisturbed` work is not cut short, and looks at `asked`.
+
+    once: only the first one does, until who called the program is back: further ones would cut short the last word
 
     A signal that the process was started to ignore, such as SIGINT in the background of a script, stays ignored.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, numbers: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM), *, once: bool = False
+    ) -> None:
         self.signal = 0  # the first one that came
+        self._numbers, self._once = numbers, once
         self._undisturbed = False
         self._raised = float("-inf")
         self._before: dict[int, Any] = {}
@@ -72,14 +77,15 @@ class Ending:
     def __enter__(self) -> Self:
         self._none_lost.__enter__()
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in self._numbers:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._come)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        if not (self._once and self.asked):
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
         self._none_lost.__exit__(None, None, None)
 
     def _lost(self) -> int:
@@ -87,9 +93,10 @@ class Ending:
         return self.signal
 
     def _come(self, number: int, frame: FrameType | None) -> None:
+        is_ignored = self._undisturbed or (self._once and self.asked)
         self.signal = self.signal or number
         now = time.monotonic()
-        if not self._undisturbed and now - self._raised > _ONE:
+        if not is_ignored and now - self._raised > _ONE:
             self._raised = now
             raise KeyboardInterrupt
 
@@ -112,6 +119,10 @@ class Ending:
         finally:
             self._undisturbed = False
         self.check()
+
+    def ignore(self) -> None:
+        """From here on nothing is cut short."""
+        self._undisturbed = True
 
     def check(self) -> None:
         """Raises KeyboardInterrupt if a signal came."""

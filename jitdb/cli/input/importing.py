@@ -6,11 +6,7 @@ the log cannot be written any more, what is in it is found out afterwards (targe
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure, UsageError, say
@@ -33,6 +29,7 @@ from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, R
 from jitdb.log.blocks.layout import MAX_BLOCK_SIZE, largest_record
 
 if TYPE_CHECKING:
+    from jitdb.cli.signals import Ending
     from jitdb.log import Log
     from jitdb.log.codecs.json.kernels import Transcoded
 
@@ -72,6 +69,7 @@ class Importer:
         rows: RowOptions,
         quiet: bool,
         may_grow: bool,
+        ending: Ending,
     ) -> None:
         """`first_line`: of the first source; those before it are in the log. `may_grow`: its blocks, if need be."""
         self.done = Done(line=first_line - 1)
@@ -84,12 +82,11 @@ class Importer:
         self._lines_by_json = 1  # behind one that the kernel leaves
         self._skip_bad = not rows.stop_at_bad
         self._quiet = quiet
-        self._busy = False  # within a batch
-        self._interrupted = False
+        self._ending = ending
 
     def close(self) -> None:
         """Make what was imported durable. Raises LogWriteFailed."""
-        self._busy = True
+        self._ending.ignore()
         if self.target.is_open and not self.shape:
             log = self.target.log
             self.shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
@@ -199,16 +196,11 @@ class Importer:
             self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
 
     def _append_encoded(self, source: Source, batch: EncodedBatch) -> None:
-        self._busy = True
-        try:
+        with self._ending.undisturbed():
             if len(batch.lengths):
                 data, lengths = batch.data, batch.lengths
                 self.target.give(batch.numbers, lambda: int(self.target.log.append_encoded(data, lengths)[-1]))
             source.taken = self.done.line = batch.last
-        finally:
-            self._busy = False
-        if self._interrupted:
-            raise KeyboardInterrupt
 
     def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
         self._put(source, self._reader.read(lines, first, stop_at_bad=not self._skip_bad), first + len(lines) - 1)
@@ -217,16 +209,11 @@ class Importer:
         """Append what was found up to the line, or record, `last`. Raises LineFailure for the first bad one."""
         stopped = bool(found.bad) and not self._skip_bad
         source.taken = max(source.taken, last)
-        self._busy = True
-        try:
+        with self._ending.undisturbed():
             refused = self._append(source, found)
             self.done.line = found.bad[0].number - 1 if stopped else max(self.done.line, last)
-        finally:
-            self._busy = False
-        for bad in sorted([*refused, *found.bad], key=lambda bad: bad.number):
-            self._refuse(source, bad)
-        if self._interrupted:
-            raise KeyboardInterrupt
+            for bad in sorted([*refused, *found.bad], key=lambda bad: bad.number):
+                self._refuse(source, bad)
 
     def _append(self, source: Source, found: Records) -> list[BadLine]:
         """Gives the lines to skip, which are no records of this log. Raises LineFailure for the first, if none are."""
@@ -282,28 +269,3 @@ class Importer:
             say(f"jitdb: skipped {told}")
         elif self.done.skipped == _TOLD + 1:
             say(f"jitdb: further bad {source.unit}s are skipped and counted, but not told of one by one")
-
-    @contextmanager
-    def interruptible(self, more: Sequence[signal.Signals] = ()) -> Iterator[None]:
-        """Within this, Ctrl-C, or one of `more` signals, in the middle of a batch waits for its end; further ones do
-        nothing.
-
-        They would only cut short what makes the last word true: how far the import came, and how to go on. So they do
-        nothing behind this, either, until who called the program is back.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            first, self._interrupted = not self._interrupted, True
-            if first and not self._busy:
-                raise KeyboardInterrupt
-
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *more)}
-        try:
-            yield
-        finally:
-            if not self._interrupted:
-                for number, handler in before.items():
-                    signal.signal(number, handler)

@@ -22,7 +22,6 @@ from jitdb.common.words import counted, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.cli.input.importing import Importer
-    from jitdb.cli.signals import Ending
     from jitdb.errors import LogWriteFailed
     from jitdb.log import Log
 
@@ -89,8 +88,6 @@ def run(options: Namespace) -> int:
 
 def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
     """Import what a pipe brings, until it or somebody ends it."""
-    from jitdb.cli.signals import Ending
-
     files = [path for path in sources if os.path.isfile(path)]
     if files or len(sources) > 1:
         what = f"{files[0]} is a file" if files else "there are several"
@@ -101,27 +98,29 @@ def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
     options.skip_bad = True
     options.append = exists(log_path) and os.path.getsize(log_path) > 0
     _check_target(sources, log_path, options)
-    with Ending() as ending:
-        return _import(sources, log_path, options, ending)
+    return _import(sources, log_path, options)
 
 
-def _import(sources: list[str], log_path: str, options: Namespace, ending: Ending | None = None) -> int:
-    """Import them, until their end, or until `ending` is asked to."""
+def _import(sources: list[str], log_path: str, options: Namespace) -> int:
+    """Import them, until their end; with --follow until somebody ends it, too."""
     from jitdb.cli.input.importing import Importer
+    from jitdb.cli.signals import Ending
 
     begin = time.perf_counter()
-    importer = Importer(
-        lambda: _open(log_path, options),
-        first_line=options.from_line,
-        rows=_row_options(options),
-        quiet=options.quiet,
-        may_grow=options.block_size is None,
-    )
-    with importer.interruptible(() if ending is None else (signal.SIGTERM,)):
+    numbers = (signal.SIGINT, signal.SIGTERM) if options.follow else (signal.SIGINT,)
+    with Ending(numbers, once=True) as ending:
+        importer = Importer(
+            lambda: _open(log_path, options),
+            first_line=options.from_line,
+            rows=_row_options(options),
+            quiet=options.quiet,
+            may_grow=options.block_size is None,
+            ending=ending,
+        )
         try:
             total, shape = _add_all(importer, sources, log_path, options)
         except KeyboardInterrupt:
-            if ending is None:
+            if not options.follow:
                 raise
             total, shape = 0, importer.shape or "no log was made"
     seconds = time.perf_counter() - begin
