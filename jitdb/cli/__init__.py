@@ -79,7 +79,6 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
 
 
 def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
-    """What to run, with its arguments."""
     early = [argument for argument in arguments[:1] if argument in ("--debug", "--quiet", "-q")]
     rest = arguments[len(early) :]
     if not rest or rest[0] not in COMMANDS:

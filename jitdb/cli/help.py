@@ -77,7 +77,6 @@ def show_help(topics: list[str]) -> int:
 
 
 def _option_first(words: list[str]) -> UsageError:
-    """The error for options before the command."""
     from jitdb.cli.meant import nearest_option
 
     command = next((word for word in words if word in COMMANDS), None)

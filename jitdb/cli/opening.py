@@ -8,10 +8,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.errors import NotALog
+from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -28,9 +30,6 @@ _ONE: Final = (
 _OPEN_FILES: Final = 8192  # that a process which asks many logs allows itself, where the system does
 
 
-SETTINGS: Final = ("timestamp", "time_unit", "sequence", "threads")  # of a database
-
-
 @contextmanager
 def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB]:
     """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
@@ -42,7 +41,10 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
         with log_only(options) as log, database(options, log) as db:
             yield db
         return
-    with engine(options, log) as db:
+    from jitdb.engine.database import JITDB
+
+    with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
+        db.warns_of_questions = False  # commands say it themselves, behind the answer: notes.note_missing
         try:
             check_time(db, options)
             _check_as_of(db, options)
@@ -89,8 +91,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
 
     refuse_of_several(options, "--as-of", "--block-size")
     allow_open_files()
-    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name)}
-    given |= {"allow_prefix": options.allow_prefix, "each": options.each}
+    given = {**_settings(options), "allow_prefix": options.allow_prefix, "each": options.each}
     labelled = bool(getattr(options, "fields", None))
     places = [options.log, *options.more_logs]
     with open_many(
@@ -237,39 +238,36 @@ def index_folder(options: Namespace) -> str | None:
     return "memory" if given == "none" else given or None
 
 
-def engine(options: Namespace, log: LogSource) -> JITDB:
-    """A database over an open log."""
-    from jitdb.engine.database import JITDB
-
-    given = vars(options)
-    settings: dict[str, Any] = {name: given[name] for name in SETTINGS if given.get(name)}
-    db = JITDB(log, index_folder(options), progress=wanted_progress(options), **settings)
-    db.warns_of_questions = False  # commands say it themselves, behind the answer: notes.note_missing
-    return db
+def index_place(options: Namespace, log: LogSource) -> Path:
+    """The folder on disk of a log's index files."""
+    return log.sidecar / INDEXES if options.indexes in ("", "none") else Path(options.indexes)
 
 
-@contextmanager
-def log_only(options: Namespace, *, writing: bool = False) -> Iterator[AnyLog]:
+def _settings(options: Namespace) -> dict[str, Any]:
+    """What was said of a database."""
+    given = {name: getattr(options, name, None) for name in ("timestamp", "time_unit", "sequence", "threads")}
+    return {name: value for name, value in given.items() if value}
+
+
+def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
     """The log of `options.log`, without indexes."""
     from jitdb.log.any_log import open_any
     from jitdb.log.lines.each import parse_each
     from jitdb.log.lines.form import LineForm
 
     check_exists(options.log)
-    folder = index_folder(options)
     form = LineForm(getattr(options, "allow_prefix", False), parse_each(getattr(options, "each", None)))
-    with open_any(
-        options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder, form=form
-    ) as log:
-        yield log
+    given = {"codec": options.codec, "block_size": options.block_size, "folder": index_folder(options)}
+    return open_any(options.log, read_only=not writing, form=form, **given)
 
 
 def load_numpy(options: Namespace) -> None:
     """Import it. It makes an ImportError of a Ctrl-C that it hears: so that ends the process, as while it is loaded."""
-    if options.is_alone:
+    is_alone = getattr(options, "is_alone", False)
+    if is_alone:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("numpy")
-    if options.is_alone:
+    if is_alone:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

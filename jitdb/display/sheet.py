@@ -144,7 +144,6 @@ def _padded(text: str, width: int, right: bool) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal it takes."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

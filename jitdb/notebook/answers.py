@@ -60,7 +60,6 @@ def _query(db: AnyDatabase, options: Namespace) -> Any:
 
 
 def _written(options: Namespace) -> None:
-    """Write the records into a file, as the shell does."""
     from jitdb.cli.commands.asking.query import run
 
     run(options)

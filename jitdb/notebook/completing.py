@@ -130,7 +130,6 @@ class Completing:
                 db.fields.names()
                 return db.fields
             options = Program().parse_args(["fields", place or NO_LOG, "--indexes", "none"])
-            options.is_alone = False
             with asked(options) as opened:
                 records = opened.sample(_SAMPLE)
             return FieldNames(lambda _: records, lambda: place)

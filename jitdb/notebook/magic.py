@@ -90,7 +90,7 @@ class Magic:
             name = words[place + 1]
             del words[place : place + 2]
         options: Namespace = _OPEN.parse_args(words)
-        options.is_alone, options.command = False, "open"
+        options.command = "open"
         with ExitStack() as opening:
             db = opening.enter_context(asked(options))
             self.close(name)

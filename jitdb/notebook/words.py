@@ -70,7 +70,6 @@ def read(line: str, cell: str | None, names: Names, current: str) -> Asked:
     if cell is not None and cell.strip():
         words.append(in_expression(_lines_as_one(cell), names))
     options = Program().parse_args([command, NO_LOG, *words])
-    options.is_alone = False
     options.db = _choose_log(options, names, current, has_cell=bool(cell and cell.strip()))
     return Asked(keep, options)
 

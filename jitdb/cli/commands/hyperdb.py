@@ -58,7 +58,8 @@ def run(options: Namespace) -> int:
     except ImportError as error:
         raise Failure(str(error)) from error
     if options.action == "put":  # before the database is open for writing: input may take its time, or never end
-        options.value = sys.stdin.buffer.read() if options.value is None else _bytes(options.value)
+        given = options.value
+        options.value = sys.stdin.buffer.read() if given is None else given.encode("utf-8", "surrogateescape")
     with HyperDB(options.folder, create=options.action == "put", read_only=not writing) as db:
         return _ACTIONS[options.action](db, options)
 
@@ -129,12 +130,10 @@ _ACTIONS: Final[dict[str, Callable[[Any, Namespace], int]]] = {
 
 
 def _state(db: HyperDB, options: Namespace) -> Any:
-    """The database, or what it was."""
     return db.checkout(options.version) if options.version else db
 
 
 def _said(db: HyperDB, node: Node) -> str:
-    """A node in a line."""
     who = f"{db.feeds[node.feed].key.hex()[:8]} {node.seq}"
     if node.deleted:
         return f"{who} delete {node.key}"
@@ -158,11 +157,6 @@ def _line(text: str) -> bytes:
     from jitdb.display.cells import printable
 
     return printable(text).encode() + b"\n"
-
-
-def _bytes(text: str) -> bytes:
-    """As the shell gave it, or is to be given it."""
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _write(lines: Iterable[bytes]) -> None:

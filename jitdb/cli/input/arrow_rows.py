@@ -16,6 +16,7 @@ from jitdb.cli.input.lines import Records, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from jitdb.log.codecs.rows.table_rows import RowEncoder
 
 _BATCH: Final = 8_192  # rows
 
@@ -28,41 +29,34 @@ def arrow_batches(source: Source, name: str, compiled: Compiled) -> Iterator[Bat
         raise Failure(
             f"{source.name}: {name} is read by pyarrow, which is not installed", "pip install 'jitdb[arrow]'"
         ) from None
+    from jitdb.log.codecs.rows.table_rows import RowEncoder
+
     last = 0
-    coder = _Coder(compiled)
+    encoder = RowEncoder()
     with _seekable(source) as file:
         try:
             for batch in _read(file, name):
                 for start in range(0, batch.num_rows, _BATCH):
                     some = batch.slice(start, _BATCH)
-                    yield coder.encode(some, last) or _rows(some, last)
+                    yield _encoded(encoder, some, last, compiled(some.nbytes)) or _rows(some, last)
                     last += some.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise Failure(f"{source.name}, behind record {last:,}: this cannot be read as {name}: {reason}") from None
 
 
-class _Coder:
-    """Makes records of rows by the kernels that a build has, where it pays, and they know the log's codec."""
+def _encoded(
+    encoder: RowEncoder, batch: pa.RecordBatch, last: int, form: tuple[str, int] | None
+) -> EncodedBatch | None:
+    """The records of a batch, behind record `last`; None where they are left to Python."""
+    import numpy as np
 
-    def __init__(self, compiled: Compiled) -> None:
-        from jitdb.log.codecs.rows.table_rows import RowEncoder
+    from jitdb.log.codecs import get_codec
 
-        self._compiled, self._encoder = compiled, RowEncoder()
-
-    def encode(self, batch: pa.RecordBatch, last: int) -> EncodedBatch | None:
-        """The records of a batch, behind record `last`; None where they are left to Python."""
-        form = self._compiled(batch.nbytes)
-        if form is None:
-            return None
-        import numpy as np
-
-        from jitdb.log.codecs import get_codec
-
-        found = self._encoder.encode(batch, get_codec(form[0]), form[1])
-        if found is None:
-            return None
-        return EncodedBatch(*found, np.arange(last + 1, last + 1 + batch.num_rows), last + batch.num_rows)
+    found = None if form is None else encoder.encode(batch, get_codec(form[0]), form[1])
+    if found is None:
+        return None
+    return EncodedBatch(*found, np.arange(last + 1, last + 1 + batch.num_rows), last + batch.num_rows)
 
 
 def _read(file: IO[bytes], name: str) -> Iterator[pa.RecordBatch]:

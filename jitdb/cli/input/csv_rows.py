@@ -165,7 +165,6 @@ class _Coder:
 
 
 def _names(source: Source, head: _Row) -> list[str]:
-    """The names of the fields. Raises Failure."""
     names = head.fields
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     fault = head.fault or (f"two columns are called {twice[0]!r}" if twice else "")

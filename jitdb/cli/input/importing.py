@@ -145,7 +145,6 @@ class Importer:
             say(f"jitdb: {text}")
 
     def _from_line(self, source: Source, first_line: int) -> Iterator[Portion]:
-        """The portions, without the lines before that one."""
         for portion in self._unwrapped(source):
             if source.taken < first_line - 1:
                 portion, passed = portion.behind(first_line - 1 - source.taken)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
+from jitdb.cli.opening import database, index_place, is_many, load_numpy, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush, show
 from jitdb.cli.parser import Parser
-from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
     from jitdb.cli.opening import AnyDatabase
@@ -51,7 +49,6 @@ def run(options: Namespace) -> int:
 
 
 def _count_all(operation: Operation | None, options: Namespace) -> int:
-    """Print the number of all logs."""
     load_numpy(options)
     with log_set(options) as logs:
         found = logs.count(operation)
@@ -79,4 +76,4 @@ def _at_a_glance(log: AnyLog, operation: Operation | None, options: Namespace) -
         return None
     from jitdb.engine.answering.glance import count_at_a_glance
 
-    return count_at_a_glance(log, Path(options.indexes) if options.indexes else log.sidecar / INDEXES, operation)
+    return count_at_a_glance(log, index_place(options, log), operation)

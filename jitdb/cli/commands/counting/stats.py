@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def _shares(text: str) -> list[float]:
-    """What --quantiles says."""
     try:
         shares = [float(share) for share in text.split(",")]
     except ValueError:

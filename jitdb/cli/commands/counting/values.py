@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from argparse import Namespace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import field_and_expression
-from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
+from jitdb.cli.opening import database, index_place, is_many, load_numpy, log_only, log_set
 from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.sheet import TABLE_ROWS, show_result
 from jitdb.cli.parser import Parser
-from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.field_ref import as_path
 
 if TYPE_CHECKING:
     from jitdb.cli.commands.counting.asked import Question
     from jitdb.cli.opening import AnyDatabase
-    from jitdb.common.paths import Path as FieldPath
+    from jitdb.common.paths import Path
     from jitdb.log.any_log import AnyLog
     from jitdb.operators import Operation
     from jitdb.operators.summaries.results import GroupCounts, ValueCounts
@@ -62,13 +60,13 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _show(db: AnyDatabase, path: FieldPath, operation: Operation | None, options: Namespace) -> None:
+def _show(db: AnyDatabase, path: Path, operation: Operation | None, options: Namespace) -> None:
     from jitdb.cli.commands.counting.asked import Question
 
     answer(Question(db, operation, options, partial(show_result, options)), path)
 
 
-def answer(question: Question, path: FieldPath) -> ValueCounts | GroupCounts:
+def answer(question: Question, path: Path) -> ValueCounts | GroupCounts:
     """The counts, and what is to be said of them."""
     query, options = question.query, question.options
     paths = [path, *(as_path("values", by) for by in options.by)]
@@ -82,14 +80,13 @@ def answer(question: Question, path: FieldPath) -> ValueCounts | GroupCounts:
     return counts
 
 
-def _at_a_glance(log: AnyLog, path: FieldPath, operation: Operation | None, options: Namespace) -> ValueCounts | None:
+def _at_a_glance(log: AnyLog, path: Path, operation: Operation | None, options: Namespace) -> ValueCounts | None:
     """The counts, where fresh bitmaps have them and the engine need not be loaded."""
     if operation is not None or options.by or options.as_of is not None or options.indexes == "none":
         return None
     from jitdb.engine.answering.glance import values_at_a_glance
 
-    folder = Path(options.indexes) if options.indexes else log.sidecar / INDEXES
-    counts = values_at_a_glance(log, folder, path)
+    counts = values_at_a_glance(log, index_place(options, log), path)
     if not counts or not any(key != b"\0" for key in counts):
         return None
     from jitdb.common.values import value_of_key

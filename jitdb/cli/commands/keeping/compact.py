@@ -13,7 +13,6 @@ from jitdb.log.maintained import MaintainedSource
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
-    from jitdb.log.compaction.compact import Compaction
 
 PARSER = Parser(
     "compact",
@@ -62,16 +61,11 @@ def _compact(options: Namespace) -> str:
 
 
 def compacted(db: JITDB) -> str:
-    """Compact its log; gives what that did, in words."""
-    done = _interruptible(db)
-    return f"{done}{_taken_over(db) if done.removed else ''}"
-
-
-def _interruptible(db: JITDB) -> Compaction:
-    """Compact; whoever interrupts it learns what the log is then."""
+    """Compact its log; gives what that did, in words. Whoever interrupts it learns what the log is then."""
     before = db.log.generation
     try:
-        return db.compact()
+        done = db.compact()
+        return f"{done}{_taken_over(db) if done.removed else ''}"
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(
             "the log is as it was"

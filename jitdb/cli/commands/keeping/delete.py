@@ -6,7 +6,6 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cli.commands.keeping.compact import compacted
@@ -22,7 +21,6 @@ from jitdb.log.maintained import MaintainedSource
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
-    from jitdb.engine.database import JITDB
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -137,15 +135,9 @@ def _agreed(question: str) -> bool:
 
 def _delete(found: _Found) -> None:
     options = found.options
-    with _writing(options) as db:
+    with log_only(options, writing=True) as log, database(options, log) as db:
         deleted = db.delete(found.operation)
         told = f"{options.log}: deleted {counted(deleted, 'record', 'records')}, {db.count():,} stay" if deleted else ""
         done = compacted(db) if options.compact else ""
     if not options.quiet:
         print("\n".join(filter(None, (told, done))))
-
-
-@contextmanager
-def _writing(options: Namespace) -> Iterator[JITDB]:
-    with log_only(options, writing=True) as log, database(options, log) as db:
-        yield db

@@ -136,7 +136,6 @@ def _import(sources: list[str], log_path: str, options: Namespace) -> int:
 
 
 def _row_options(options: Namespace) -> RowOptions:
-    """How the sources are read. Raises UsageError."""
     given = next((flag for flag in ("delimiter", "columns", "all_text") if getattr(options, flag)), None)
     if given and options.format not in ("auto", "csv", "tsv"):
         raise UsageError(f"import: --{given.replace('_', '-')} is for CSV, and --format says {options.format}")
@@ -256,15 +255,10 @@ def _tell_how_to_go_on(
     imported = counted(done.records, "record was", "records were")
     error.add_note(f"{imported} imported, {name} up to {done.unit} {done.line:,}; they stay in {log_path}")
     words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
-    flags = {"--skip-bad": options.skip_bad, "--tagged": options.tagged, "--allow-prefix": options.allow_prefix}
-    words += [flag for flag, given in flags.items() if given]
-    said = {
-        "--format": options.format.removeprefix("auto"),
-        "--delimiter": options.delimiter,
-        "--columns": options.columns,
-    }
-    words += [word for flag, given in said.items() if given for word in (flag, given)]
-    words += ["--all-text"] if options.all_text else []
+    for name in ("skip_bad", "tagged", "allow_prefix", "format", "delimiter", "columns", "all_text"):
+        given = getattr(options, name)
+        if given and given != "auto":
+            words += [f"--{name.replace('_', '-')}", *([] if given is True else [given])]
     command = shlex.join([*words, *rest, log_path])
     if isinstance(error, SourceDamaged):
         error.add_note(f"get the file whole first; then go on with: {command}")
@@ -281,7 +275,6 @@ def _tell_how_to_go_on(
 
 
 def _remedy(error: LogWriteFailed) -> str:
-    """What must be done before the log can be written to."""
     from jitdb.log.io.osfile import NO_ROOM
 
     full = isinstance(error.__cause__, OSError) and error.__cause__.errno in NO_ROOM
@@ -289,5 +282,4 @@ def _remedy(error: LogWriteFailed) -> str:
 
 
 def _removal(log_path: str) -> str:
-    """The command that removes a log which an import made."""
     return shlex.join(["rm", "-r", log_path, f"{log_path}.jitdb"])

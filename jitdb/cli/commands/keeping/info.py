@@ -7,14 +7,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Diagnostic, complain
-from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
+from jitdb.cli.opening import each_log, index_place, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL, LINES
 from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 from jitdb.display.cells import printable
 from jitdb.errors import NotALog
-from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
@@ -78,13 +77,11 @@ def _told(options: Namespace) -> dict[str, Any]:
 
     with log_only(options) as log:
         found = _describe(log)
-        folder = log.sidecar / INDEXES if options.indexes in ("", "none") else options.indexes
-        found["indexes"] = [index.as_dict() for index in describe_indexes(folder, log)]
+        found["indexes"] = [index.as_dict() for index in describe_indexes(index_place(options, log), log)]
     return found
 
 
 def _line(found: dict[str, Any]) -> str:
-    """All that is to be said of one of many logs."""
     states = Counter(index["state"] for index in found["indexes"])
     told = [counted(found["records"], "record", "records"), size_in_words(found["bytes"])]
     if found.get("malformed_lines"):
