@@ -52,11 +52,14 @@ class NumberingTable:
         self._number = np.zeros(1 << 8, np.float64)
         self._hash = np.zeros(1 << 8, np.uint64)
         self._arena = np.zeros(1 << 14, np.uint8)
+        self._recent = np.zeros(0, np.uint64)  # see the kernel
 
     def number(self, values: FieldValues, states: NDArray[np.uint8]) -> NDArray[np.uint32] | None:
         """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full."""
         from jitdb.indexes import numbering_kernels as kernels
 
+        if not len(self._recent):
+            self._recent = np.zeros(3 * kernels.RECENT, np.uint64)
         count = len(values.kind)
         self._encoding = values.encoding
         out = np.empty(count, np.uint32)
@@ -67,7 +70,7 @@ class NumberingTable:
             done, self.filled, self._used, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
                 self._secret, MAX_PROBES, largest, self._slots, self.filled, self._used,
-                self._kind, self._start, self._length, self._number, self._hash, self._arena, out,
+                self._kind, self._start, self._length, self._number, self._hash, self._arena, self._recent, out,
             )  # fmt: skip
             if done == count:
                 return out
