@@ -21,7 +21,7 @@ from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
 from jitdb.indexes.hashing import P1, P2
 from jitdb.log.codecs.container_kernels import MANY, open_value
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, I64, U8, U32, U64, I64Rows, U64Rows

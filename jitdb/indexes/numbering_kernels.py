@@ -9,8 +9,8 @@ quadratic time. So slots follow from a hash with secret keys, not from the one o
 step is NH (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: fast and secure message authentication", 1999): which
 difference two words make, nobody can tell without the key. And a search is given up after so many slots.
 
-Most fields have few values that are mostly short. So of a value that fits a word the entry is kept where the word itself
-says: who finds it there needs no hash, and looks at one place in memory in the place of four.
+Most fields have few values, which are short. So the entry of a value that fits a word is also kept where that word
+says: who finds it there needs no hash, and looks at one place in memory instead of four.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
 from jitdb.indexes.hash_kernels import number_bits
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, I64, U8, U32, U64
@@ -34,7 +34,9 @@ NO_VALUE = np.uint32(0)  # the record lacks the field
 
 RECENT = 256  # places of such entries: each holds the word, what tells values of one word apart, and the entry
 _PLACE_BITS = np.uint64(64 - 8)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio (Knuth, "The Art of Computer Programming" 3, 6.4)
+_SPREAD = np.uint64(
+    0x9E3779B97F4A7C15
+)  # 2**64 divided by the golden ratio (Knuth, "The Art of Computer Programming" 3, 6.4)
 
 _1, _2, _8, _32 = (np.uint64(number) for number in (1, 2, 8, 32))
 _LOW = np.uint64(0xFFFFFFFF)

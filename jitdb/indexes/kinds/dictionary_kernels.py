@@ -10,7 +10,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, FALSE, NULL, NUMBER, TRUE
 from jitdb.indexes.hash_kernels import number_bits
 from jitdb.indexes.numbering_kernels import copy_bytes
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, I64, U8, U32

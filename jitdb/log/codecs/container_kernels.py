@@ -13,7 +13,8 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.bipf import read as bipf
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
-from jitdb.log.codecs.fields.shape_kernels import find_node, word_at
+from jitdb.log.codecs.fields.shape_kernels import find_node
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.msgpack import read as msgpack
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.lines.line_kernels import newline_from
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import NUMBER
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 
 HEAD: Final = 5  # bytes of a part that stand before what it holds: its length, its kind
 

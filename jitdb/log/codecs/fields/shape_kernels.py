@@ -61,16 +61,6 @@ SLACK: Final = 16  # bytes of the buffer that must lie behind a record that is r
 
 
 @part
-def word_at(buf, position):
-    """Eight bytes as a little-endian integer. With an unsigned index numba reads them at once."""
-    start = np.uint64(position)
-    word = np.uint64(0)
-    for i in range(8):
-        word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
-    return word
-
-
-@part
 def first_marked(word):
     """Of which of its eight bytes, from the lowest on, a word has the top bit set first, and no other bit."""
     return np.int64(trailing_zeros(word) >> np.uint64(3))

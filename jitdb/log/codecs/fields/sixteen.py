@@ -1,4 +1,4 @@
-"""What kernels do with sixteen bytes at once, or 64: the processor's vectors where they are compiled, else a loop.
+"""What kernels do with 8, 16 or 64 bytes at once: the processor's vectors where they are compiled, else a loop.
 
 Whoever calls sees to it that so many bytes are in the buffer. Masks have a bit a byte, the lowest for the first one,
 and, of sixteen bytes, one behind these, so that there is always a first.
@@ -11,8 +11,20 @@ import numpy as np
 from jitdb.common.kernels import WAY
 
 if WAY == "numba":
-    from jitdb.log.codecs.fields.vectors import digit_stops, newlines, pairs, same_literal, text_stops, trailing_zeros
+    from jitdb.log.codecs.fields.vectors import (
+        digit_stops,
+        newlines,
+        pairs,
+        same_literal,
+        text_stops,
+        trailing_zeros,
+        word_at,
+    )
 else:
+
+    def word_at(buf, at):
+        """Eight bytes as a little-endian integer."""
+        return np.uint64(int.from_bytes(bytes(buf[at : at + 8]), "little"))
 
     def trailing_zeros(word):
         """How many zeros are at the lower end of a uint64 that is not 0."""
@@ -61,4 +73,4 @@ else:
         return True
 
 
-__all__ = ["digit_stops", "newlines", "pairs", "same_literal", "text_stops", "trailing_zeros"]
+__all__ = ["digit_stops", "newlines", "pairs", "same_literal", "text_stops", "trailing_zeros", "word_at"]

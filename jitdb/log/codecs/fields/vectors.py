@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -82,6 +83,16 @@ def _pairs(typing: Any, buf: Any, at: Any, distance: Any, wanted: Any) -> Any:
     return types.uint64(buf, types.int64, types.int64, types.int64), generate
 
 
+def _word_at(typing: Any, buf: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = builder.gep(context.make_array(signature.args[0])(context, builder, arguments[0]).data, [arguments[1]])
+        loaded = builder.load(builder.bitcast(place, _I64.as_pointer()))
+        loaded.align = 1
+        return loaded if sys.byteorder == "little" else builder.bswap(loaded)
+
+    return types.uint64(buf, types.int64), generate
+
+
 def _trailing_zeros(typing: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(_I1, 1))
@@ -101,6 +112,7 @@ def _same_literal(typing: Any, buf: Any, at: Any, words: Any, place: Any) -> Any
     return types.boolean(buf, types.int64, words, types.int64), generate
 
 
+word_at: Final[Any] = intrinsic(_word_at)
 trailing_zeros: Final[Any] = intrinsic(_trailing_zeros)
 newlines: Final[Any] = intrinsic(_newlines)
 pairs: Final[Any] = intrinsic(_pairs)

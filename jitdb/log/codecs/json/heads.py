@@ -8,7 +8,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.bipf.format import BOOL_TAG
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.numbers import store_big_endian, store_word
 
 

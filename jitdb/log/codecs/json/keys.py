@@ -15,7 +15,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.heads import copy_words
 from jitdb.log.codecs.json.text import BACKSLASH, COLON, QUOTE, past_blanks, put_text
 

@@ -16,8 +16,8 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.bipf.format import DOUBLE_TAG, INT_TAG
 from jitdb.log.codecs.fields.part_kernels import rest_of
-from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
-from jitdb.log.codecs.fields.sixteen import digit_stops, trailing_zeros
+from jitdb.log.codecs.fields.shape_kernels import first_marked
+from jitdb.log.codecs.fields.sixteen import digit_stops, trailing_zeros, word_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import U64

@@ -14,8 +14,7 @@ import numpy as np
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
-from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.fields.sixteen import text_stops, trailing_zeros
+from jitdb.log.codecs.fields.sixteen import text_stops, trailing_zeros, word_at
 from jitdb.log.codecs.json.numbers import digits_before, fits_word, read_digits, read_number, short_number_end, split
 from jitdb.log.codecs.json.text import (
     BACKSLASH,

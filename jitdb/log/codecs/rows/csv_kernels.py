@@ -17,7 +17,8 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
+from jitdb.log.codecs.fields.shape_kernels import first_marked
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.heads import copy_words, put_bool, put_container_head, put_text_head, text_head_size
 from jitdb.log.codecs.json.kernels import DONE, LEFT, MOST_RECORDS, Transcoded
 from jitdb.log.codecs.json.numbers import powers, put_number
