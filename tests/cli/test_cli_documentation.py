@@ -28,10 +28,9 @@ def test_the_page_shows_what_happens(shell, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_page_names_every_command_and_option() -> None:
     for name in COMMANDS:
         assert f"`jitdb {name}" in PAGE
-        for action in module_of(name).PARSER._actions:
-            for option in action.option_strings:
-                if option.startswith("--") and option not in ("--help", "--json", "--keep", "--runs"):
-                    assert option in PAGE, f"{option} of {name}"
+        for option in module_of(name).PARSER.long_options():
+            if option not in ("--help", "--json", "--keep", "--runs"):
+                assert option in PAGE, f"{option} of {name}"
 
 
 def help_examples() -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 
@@ -15,6 +14,7 @@ import pytest
 from cli_helpers import environment, records_of
 from json_cases import lines, record_of
 from thoroughness import tries
+from waiting import until
 
 from jitdb.cli import main
 from jitdb.cli.input import lines as reading
@@ -136,11 +136,6 @@ def test_a_pipe_is_handed_on_at_once(tmp_path: Path) -> None:
             before = 0 if count == 300 else 300 if count == 301 else 301
             os.write(process.stdin.fileno(), b"".join(some[before:count]) + some[count][:5])
             some[count] = some[count][5:]
-            patience = time.monotonic() + 60
-            while time.monotonic() < patience:
-                if (tmp_path / "out.log").exists() and len(records_of(tmp_path / "out.log")) == count:
-                    break
-                time.sleep(0.01)
-            assert len(records_of(tmp_path / "out.log")) == count
+            until(lambda: (tmp_path / "out.log").exists() and len(records_of(tmp_path / "out.log")) == count)  # noqa: B023
         process.stdin.close()
         assert process.wait(60) == 1  # the last line is cut off

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,8 @@ def test_what_fails_leaves_the_file_as_it_was(
     import jitdb.cli.output.output as module
 
     class Failing(module.Output):
-        def _write(self, lines: list[bytes]) -> None:
-            super()._write(lines)
+        def write(self, lines: Iterable[bytes]) -> None:
+            super().write(lines)
             raise failure
 
     with monkeypatch.context() as patched:

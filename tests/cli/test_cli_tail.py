@@ -57,11 +57,8 @@ class Tail:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait for it."""
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
-            assert time.monotonic() < end, self.lines[-3:]
-            time.sleep(0.005)
+        until(lambda: condition() or self.process.poll() is not None, PATIENCE)
+        assert condition(), self.process.stderr and self.process.stderr.read()
 
     def end(self, number: int | None = None) -> tuple[int, str]:
         """Send the signal, if any, and wait for its end: exit code and what it said."""
@@ -152,7 +149,6 @@ def test_what_another_process_writes_comes_at_once(tail, hundred: Path, tmp_path
             if number % 2 == 0:
                 running.until(lambda: len(running.lines) == (number - 98) // 2)  # noqa: B023
                 waits.append(time.time() - durable)
-            time.sleep(0.05)
         writer.stdin.close()
     assert running.numbers == list(range(100, 120, 2))
     assert sorted(waits)[len(waits) // 2] < 0.5

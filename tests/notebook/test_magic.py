@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
+from waiting import until_async
 
 import jitdb
 from jitdb.notebook.completing import Completing
@@ -328,21 +329,25 @@ def test_a_set_of_logs_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[
     line = '{"x": 1}\n'
     (tmp_path / "a.ndjson").write_text(line)
 
+    shown: list[str] = []
+
+    def is_shown() -> str:
+        shown.append(capsys.readouterr().out)
+        return shown[-1]
+
     async def program(logs: jitdb.LogSet) -> Any:
         watched = asyncio.create_task(watch(logs.query(field("x") == 1), every=0.01))
-        while "1 record" not in (shown := capsys.readouterr().out):
-            await asyncio.sleep(0.01)
-        assert shown == "1 record\n"
+        await until_async(is_shown)
+        assert shown.pop() == "1 record\n"
         (tmp_path / "b.ndjson").write_text(3 * line)
-        while not (shown := capsys.readouterr().out):
-            await asyncio.sleep(0.01)
+        await until_async(is_shown)
         watched.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watched
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await watch(logs.query(), every=0.01)
-        return shown
+        return shown.pop()
 
     with jitdb.open_many(tmp_path) as logs:
         assert asyncio.run(program(logs)) == "4 records\n"
