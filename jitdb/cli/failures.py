@@ -9,9 +9,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from jitdb.errors import JitdbError, JitdbWarning, QueryError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 class Failure(Exception):
@@ -92,6 +95,12 @@ def say(text: str, stream: TextIO | None = None) -> None:
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
     except BrokenPipeError:
         pass  # what is said there is no result
+
+
+def note(options: Namespace, text: str) -> None:
+    """A word beside the results; none with --quiet."""
+    if not options.quiet:
+        say(f"jitdb: {text}")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from jitdb.cli.failures import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.errors import NotALog
 from jitdb.log.io.filenames import INDEXES
 
@@ -105,8 +105,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
         if not logs.members:
             if not may_come or not os.path.isdir(options.log):
                 raise _no_file(options)
-            if not options.quiet:
-                say(f"jitdb: no log is in {options.log} yet: those that come are followed")
+            note(options, f"no log is in {options.log} yet: those that come are followed")
         logs.warns_of_questions = False
         try:
             check_time(logs, options)

@@ -28,7 +28,8 @@ def _count(db: AnyDatabase, options: Namespace) -> int:
 
 
 def _query(db: AnyDatabase, options: Namespace) -> Any:
-    from jitdb.cli.commands.asking.query import check_sort, settings_of
+    from jitdb.cli.commands.asking.query import check_sort
+    from jitdb.cli.output.fields import settings_of
     from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times, note_unknown_columns
     from jitdb.cli.output.passages import wants_context
 

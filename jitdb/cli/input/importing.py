@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.failures import Failure, UsageError, say
-from jitdb.cli.input.batches import Batch, EncodedBatch, RowOptions
+from jitdb.cli.failures import Failure, UsageError
+from jitdb.cli.input.batches import Batch, EncodedBatch, RowOptions, Tell
 from jitdb.cli.input.formats import LINED, batches, format_of
 from jitdb.cli.input.lines import (
     ARRAY_HINT,
@@ -67,9 +67,9 @@ class Importer:
         *,
         first_line: int,
         rows: RowOptions,
-        quiet: bool,
         may_grow: bool,
         ending: Ending,
+        tell: Tell,
     ) -> None:
         """`first_line`: of the first source; those before it are in the log. `may_grow`: its blocks, if need be."""
         self.done = Done(line=first_line - 1)
@@ -81,7 +81,7 @@ class Importer:
         self._may_grow = may_grow
         self._lines_by_json = 1  # behind one that the kernel leaves
         self._skip_bad = not rows.stop_at_bad
-        self._quiet = quiet
+        self._tell = tell
         self._ending = ending
 
     def close(self) -> None:
@@ -118,8 +118,8 @@ class Importer:
         total = source.size
         name, is_guessed = format_of(source, self._rows)
         source.unit = self.done.unit = "line" if name in LINED else "record"
-        if is_guessed and not self._quiet:
-            say(f"jitdb: {source.name} is taken for {name.upper()}; --format says otherwise")
+        if is_guessed:
+            self._tell(f"{source.name} is taken for {name.upper()}; --format says otherwise")
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
             try:
                 if name == "ndjson":
@@ -139,10 +139,6 @@ class Importer:
         if first_line > source.taken + 1:
             there = counted(source.taken, source.unit, f"{source.unit}s")
             raise UsageError(f"{source.name} has only {there}: --from-line {first_line:,} is behind its end")
-
-    def _tell(self, text: str) -> None:
-        if not self._quiet:
-            say(f"jitdb: {text}")
 
     def _from_line(self, source: Source, first_line: int) -> Iterator[Portion]:
         for portion in self._unwrapped(source):
@@ -262,9 +258,7 @@ class Importer:
             self.done.line = bad.number - 1
             raise LineFailure(told, bad)
         self.done.skipped += 1
-        if self._quiet:
-            return
         if self.done.skipped <= _TOLD:
-            say(f"jitdb: skipped {told}")
+            self._tell(f"skipped {told}")
         elif self.done.skipped == _TOLD + 1:
-            say(f"jitdb: further bad {source.unit}s are skipped and counted, but not told of one by one")
+            self._tell(f"further bad {source.unit}s are skipped and counted, but not told of one by one")

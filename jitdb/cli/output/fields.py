@@ -1,4 +1,4 @@
-"""The fields that --fields names, in records and in answers."""
+"""What the options of query say of records: which, in what order, and which of their fields."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
     from jitdb.cli.opening import AnyDatabase
+    from jitdb.operators.question import Settings
+
+
+def settings_of(options: Namespace) -> Settings:
+    """Which records, and in which order."""
+    return {
+        "start_from": options.skip,
+        "descending": options.descending,
+        "sort_by": options.sort or ("arrival" if options.arrival else "declared"),
+        "as_of": options.as_of,
+    }
 
 
 def paths_by_name(names: list[str] | None) -> dict[str, Path]:

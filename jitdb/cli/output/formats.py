@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.failures import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.cli.opening import paths_of
 from jitdb.cli.output.fields import chosen, paths_by_name
 from jitdb.cli.output.notes import note_unknown_columns
@@ -252,7 +252,7 @@ def _write_columns(
             several = write_arrow(out, form, select, batches, is_stream=options.output in (None, "-"))
         elif select:
             out.write(separated([name for name, _ in select], batches(), SEPARATED[form]))
-    for name, kinds in several.items() if not options.quiet else ():
-        say(f"jitdb: the column `{name}` is text, for it holds {', '.join(kinds[:-1])} and {kinds[-1]}")
+    for name, kinds in several.items():
+        note(options, f"the column `{name}` is text, for it holds {', '.join(kinds[:-1])} and {kinds[-1]}")
     if unseen and db.count(operation, as_of=settings.get("as_of")):
         note_unknown_columns(db, unseen.values(), options)

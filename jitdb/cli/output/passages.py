@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import is_many
-from jitdb.cli.output.fields import chosen
+from jitdb.cli.output.fields import chosen, settings_of
 from jitdb.common.paths import Path
 
 if TYPE_CHECKING:
@@ -71,11 +71,9 @@ def passages_of(
                 f"{options.log}: no record begins at offset {options.around:,}",
                 "`jitdb query LOG EXPR --offsets` prints those of records",
             )
-    return db.context(
-        asked, before, after, same=options.same, among=among, limit=limit, start_from=options.skip,
-        descending=options.descending, as_offsets=options.text,
-        sort_by=options.sort or ("arrival" if options.arrival else "declared"), as_of=options.as_of,
-    )  # fmt: skip
+    settings = settings_of(options)
+    settings["as_offsets"] = options.text
+    return db.context(asked, before, after, same=options.same, among=among, limit=limit, **settings)
 
 
 def as_records(db: AnyDatabase, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:

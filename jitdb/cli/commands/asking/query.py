@@ -9,7 +9,7 @@ from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
-from jitdb.cli.output.fields import chosen, note_unseen, paths_by_name
+from jitdb.cli.output.fields import chosen, note_unseen, paths_by_name, settings_of
 from jitdb.cli.output.formats import FORMATS, format_of, records_of, write_answer
 from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times
 from jitdb.cli.output.output import output
@@ -21,7 +21,6 @@ from jitdb.common.words import counted
 if TYPE_CHECKING:
     from jitdb.cli.opening import AnyDatabase
     from jitdb.operators import Operation
-    from jitdb.operators.question import Settings
 
 PARSER = Parser(
     "query",
@@ -116,16 +115,6 @@ def check_sort(options: Namespace) -> None:
         options.sort = options.sort and sort_keys("--sort", options.sort)
     except QueryError as error:
         raise UsageError(f"query: {error.reason}") from None
-
-
-def settings_of(options: Namespace) -> Settings:
-    """Which records, and in which order."""
-    return {
-        "start_from": options.skip,
-        "descending": options.descending,
-        "sort_by": options.sort or ("arrival" if options.arrival else "declared"),
-        "as_of": options.as_of,
-    }
 
 
 def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:

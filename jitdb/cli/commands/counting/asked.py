@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitdb.cli.failures import say
+from jitdb.cli.failures import note
 from jitdb.cli.output.notes import note_missing, note_unknown_columns
 from jitdb.common.paths import format_path
 
@@ -36,17 +36,17 @@ class Question(NamedTuple):
         kinds = next((field.kinds for field in self.db.fields() if field.path == path), None)
         if kinds is None:
             note_unknown_columns(self.db, [path], self.options)
-        elif not self.options.quiet:
+        else:
             other = "timeline" if path in self.db.declared_time else "values"
-            say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
+            note(self.options, f"`{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
 
     def note_others(self, path: Path) -> None:
         """Some records have numbers there: say whether others have something else."""
         from jitdb.operators import gt
 
         if not self.options.quiet and self.db.remarks(self.db.query(gt(0, path)).sort_by_arrival().question):
-            name = format_path(path)
-            say(f"jitdb: some values of `{name}` are no numbers, and left out here: `jitdb values` counts them, too")
+            told = f"some values of `{format_path(path)}` are no numbers, and left out here"
+            note(self.options, f"{told}: `jitdb values` counts them, too")
 
     def note_nothing(self, total: int, empty: Iterable[Path] = ()) -> None:
         """Say which fields of the question no record has; where none matched, or had such a field, why."""

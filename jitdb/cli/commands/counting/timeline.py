@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.commands.counting.asked import Question
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.failures import say
+from jitdb.cli.failures import note
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.notes import note_times, time_fields
@@ -61,7 +61,7 @@ def answer(question: Question) -> Timeline:
     show(line)
     question.note_nothing(line.total, () if by is None or line.values or not line.rows else [by])
     note_times(db, operation, options, ordered=True, is_full=not line.total)
-    if line.total and not line.rows and not options.quiet:
+    if line.total and not line.rows:
         shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
-        say(f"jitdb: none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
+        note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
     return line

@@ -8,9 +8,10 @@ import signal
 import sys
 import time
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.failures import Failure, UsageError, say
+from jitdb.cli.failures import Failure, UsageError, note, say
 from jitdb.cli.input.batches import RowOptions
 from jitdb.cli.input.delimiters import check_delimiter
 from jitdb.cli.input.formats import FORMATS
@@ -113,9 +114,9 @@ def _import(sources: list[str], log_path: str, options: Namespace) -> int:
             lambda: _open(log_path, options),
             first_line=options.from_line,
             rows=_row_options(options),
-            quiet=options.quiet,
             may_grow=options.block_size is None,
             ending=ending,
+            tell=partial(note, options),
         )
         try:
             total, shape = _add_all(importer, sources, log_path, options)
@@ -213,13 +214,13 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
     total = 0
     try:
         for place, path in enumerate(sources):
-            if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
-                say("jitdb: reading standard input; Ctrl-D ends it")
+            if path == "-" and sys.stdin is not None and sys.stdin.isatty():
+                note(options, "reading standard input; Ctrl-D ends it")
             with Source(path, allow_prefix=options.allow_prefix) as source:
                 total += source.size or 0
                 importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
-            if source.texts and not options.quiet:
-                say(f"jitdb: {source.name}: {counted(source.texts, 'line', 'lines')} without JSON passed over")
+            if source.texts:
+                note(options, f"{source.name}: {counted(source.texts, 'line', 'lines')} without JSON passed over")
         _ = importer.target.log  # made also of nothing
         importer.close()
     except BaseException as error:
