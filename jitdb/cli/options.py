@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.times import UNITS
@@ -18,20 +19,19 @@ if TYPE_CHECKING:
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
 
-class number:  # noqa: N801  (argparse shows it as a function)
+def number(least: int) -> Callable[[str], int]:
     """A whole number of at least `least`."""
 
-    def __init__(self, least: int) -> None:
-        self._least = least
-
-    def __call__(self, text: str) -> int:
+    def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = self._least - 1
-        if value < self._least:
-            raise argparse.ArgumentTypeError(f"a whole number of {self._least} or more is expected, not {text!r}")
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"a whole number of {least} or more is expected, not {text!r}")
         return value
+
+    return read
 
 
 def size(text: str) -> int:

@@ -18,19 +18,18 @@ _LIMITED: Final = frozenset({"query", "values", "stats"})  # a timeline's limit 
 
 
 def _count(db: AnyDatabase, options: Namespace) -> int:
-    from jitdb.cli.output.notes import note_missing, note_times
+    from jitdb.cli.commands.asking.count import note_count
 
     operation = one_expression(options)
     found = db.count(operation, as_of=options.as_of)
-    note_missing(db, operation, options, is_empty=not found)
-    note_times(db, operation, options, ordered=False)
+    note_count(db, operation, options, found)
     return found
 
 
 def _query(db: AnyDatabase, options: Namespace) -> Any:
     from jitdb.cli.commands.asking.query import check_sort
-    from jitdb.cli.output.fields import settings_of
-    from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times, note_unknown_columns
+    from jitdb.cli.output.fields import note_unseen, settings_of
+    from jitdb.cli.output.notes import note_answer, note_order
     from jitdb.cli.output.passages import wants_context
 
     if options.output:
@@ -46,17 +45,11 @@ def _query(db: AnyDatabase, options: Namespace) -> Any:
         settings["as_offsets"] = True
     if options.fields:
         settings["select"] = options.fields
-    if not options.sort:
-        note_order(db, operation, options)
+    note_order(db, operation, options)
     limit = options.limit or max(db.count(operation, as_of=options.as_of), 1)
     page = db.paginate(operation, limit=limit, **settings)
-    note_missing(db, operation, options, is_empty=not page.total)
-    if options.sort and page.total:
-        note_sorted(db, operation, options)
-    if page.data:
-        unseen = [path for name, path in page.select or () if not any(name in row for row in page)]
-        note_unknown_columns(db, unseen, options)
-    note_times(db, operation, options, ordered=not options.arrival and not options.sort)
+    note_unseen(db, page.data, dict(page.select or ()), options)
+    note_answer(db, operation, options, is_empty=not page.total)
     return page
 
 

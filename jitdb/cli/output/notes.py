@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Say so where the answer's order by time is none, no record having a timestamp."""
-    if options.quiet or options.arrival:
+    if options.quiet or options.arrival or options.sort:
         return
     from jitdb.operators import gte
 
@@ -76,6 +76,14 @@ def note_times(
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
+
+
+def note_answer(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
+    """What is to be said of records that were shown, or of none."""
+    note_missing(db, operation, options, is_empty=is_empty)
+    if options.sort and not is_empty:
+        note_sorted(db, operation, options)
+    note_times(db, operation, options, ordered=not options.arrival and not options.sort, is_full=is_empty)
 
 
 def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:

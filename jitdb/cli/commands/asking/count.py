@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
         with database(options, log) as db:
             found = db.count(operation, as_of=options.as_of)
             show(str(found))
-            _note(db, operation, options, found)
+            note_count(db, operation, options, found)
     return 0
 
 
@@ -53,11 +53,11 @@ def _count_all(operation: Operation | None, options: Namespace) -> int:
     with log_set(options) as logs:
         found = logs.count(operation)
         show(str(found))
-        _note(logs, operation, options, found)
+        note_count(logs, operation, options, found)
     return 0
 
 
-def _note(db: AnyDatabase, operation: Operation | None, options: Namespace, found: int) -> None:
+def note_count(db: AnyDatabase, operation: Operation | None, options: Namespace, found: int) -> None:
     """What is to be said of the number: fields that no record has, why it is none, how numbers and times were taken."""
     if operation is None:
         return

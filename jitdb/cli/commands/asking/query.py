@@ -11,7 +11,7 @@ from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.fields import chosen, note_unseen, paths_by_name, settings_of
 from jitdb.cli.output.formats import FORMATS, format_of, records_of, write_answer
-from jitdb.cli.output.notes import note_missing, note_order, note_sorted, note_times
+from jitdb.cli.output.notes import note_answer, note_order
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.output.sheet import TABLE_ROWS
@@ -75,8 +75,7 @@ def run(options: Namespace) -> int:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
     check_sort(options)
     with asked(options) as db:
-        if not options.sort:
-            note_order(db, operation, options)
+        note_order(db, operation, options)
         if has_context:
             _with_context(db, operation, options, form)
         elif form == "table":
@@ -84,10 +83,7 @@ def run(options: Namespace) -> int:
         else:
             write_answer(db, operation, settings_of(options), options, form)
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
-        note_missing(db, operation, options, is_empty=is_empty)
-        if options.sort and not is_empty:
-            note_sorted(db, operation, options)
-        note_times(db, operation, options, ordered=not options.arrival and not options.sort, is_full=is_empty)
+        note_answer(db, operation, options, is_empty=is_empty)
     return 0
 
 
