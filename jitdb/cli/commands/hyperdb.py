@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
@@ -76,30 +77,22 @@ def _delete(db: HyperDB, options: Namespace) -> int:
 
 def _get(db: HyperDB, options: Namespace) -> int:
     nodes = _state(db, options).get(options.key)
-    if options.json:
-        _write(_lines(db, nodes))
-    else:
-        _write((node.value or b"") + b"\n" for node in nodes)
+    _write(_lines(db, nodes) if options.json else ((node.value or b"") + b"\n" for node in nodes))
     return 0 if nodes else 1
 
 
 def _list(db: HyperDB, options: Namespace) -> int:
     groups: Iterable[list[Node]] = _state(db, options).iterator(options.key or "")
-    if options.json:
-        _write(_lines(db, (node for nodes in groups for node in nodes)))
-    else:
-        _write(_line(nodes[0].key) for nodes in groups)
+    every = chain.from_iterable(groups)
+    _write(_lines(db, every) if options.json else (_line(nodes[0].key) for nodes in groups))
     return 0
 
 
 def _history(db: HyperDB, options: Namespace) -> int:
     state = _state(db, options)
     groups = [state.history()] if options.key is None else state.key_history(options.key)
-    nodes = [node for nodes in groups for node in nodes]
-    if options.json:
-        _write(_lines(db, nodes))
-    else:
-        _write(_line(_said(db, node)) for node in nodes)
+    nodes = chain.from_iterable(groups)
+    _write(_lines(db, nodes) if options.json else (_line(_said(db, node)) for node in nodes))
     return 0
 
 
