@@ -122,14 +122,12 @@ class _Done(NamedTuple):
 
 
 def _done(options: Namespace) -> _Done:
-    from jitdb.engine.showing.listing import describe_indexes
     from jitdb.log.lines.bundles.finding import remove
 
     with database(options) as db:
-        assert db.folder is not None
-        rows = describe_indexes(db.folder, db.log).rows
+        rows = db.indexes().rows
         names = _drop(db, options, rows) if options.drop or options.drop_all else ()
-        left = describe_indexes(db.folder, db.log).rows if names else rows
+        left = db.indexes().rows if names else rows
     if options.drop_all and "bundle" in options:
         remove(options.bundle)
     return _Done(str(db.folder), left, [row for row in rows if row.file in names])
@@ -178,14 +176,11 @@ def _show_dropped(rows: Sequence[IndexInfo]) -> None:
 def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:
     """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
     from jitdb.cli.meant import nearest
-    from jitdb.engine.showing.listing import describe_indexes
 
     names: dict[str, set[str]] = {}
     for each in every:
         with database(each) as db:
-            assert db.folder is not None
-            rows = describe_indexes(db.folder, db.log).rows
-            names[each.log] = {text for row in rows for text in (row.name, row.file, *row.name.split(", "))}
+            names[each.log] = {text for row in db.indexes() for text in (row.name, row.file, *row.name.split(", "))}
     known = set().union(*names.values())
     for text in options.drop:
         if text not in known and not is_expression(text):

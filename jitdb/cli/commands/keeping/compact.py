@@ -77,9 +77,7 @@ def compacted(db: JITDB) -> str:
 
 def _taken_over(db: JITDB) -> str:
     """How many of its indexes are those of the log as it is now."""
-    from jitdb.engine.showing.listing import describe_indexes
-
-    rows = () if db.folder is None else describe_indexes(db.folder, db.log).rows
+    rows = () if db.folder is None else db.indexes().rows
     taken = sum(row.state in ("fresh", "stale") for row in rows)
     text = f"; {counted(taken, 'index was', 'indexes were')} taken over" if rows else ""
     lost = len(rows) - taken
