@@ -60,6 +60,7 @@ class ReadOptions:
     starting_offset: str = "earliest"
     max_bytes: int | None = None
     max_records: int | None = None
+    shared: Mapping[str, Any] = field(default_factory=dict)  # fields that all records of a log have by its path
 
     @staticmethod
     def of(given: Mapping[str, str]) -> ReadOptions:

@@ -21,7 +21,7 @@ from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import absent, and_, equal, field, starts_with
 from jitdb.operators.text.expression import parse_expression
 from jitdb.spark_ext.data_source import JitdbDataSource, explain_log
-from jitdb.spark_ext.errors import CopyDiffers, LogChanged
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
 from jitdb.spark_ext.options import as_options
 from jitdb.spark_ext.reading import line_reader, partitions
 
@@ -121,6 +121,50 @@ def test_many_files_are_one_table(tmp_path: Path, tmp_path_factory: pytest.TempP
         table_rows(tmp_path / "*.none", columns=["n"])
 
 
+def test_what_paths_say_are_columns(tmp_path: Path) -> None:
+    """As fields of a set of logs: of the path and its folders, whatever the records say; and told by where."""
+    expected = []
+    for hour in ("00", "7"):
+        for name in "ab":
+            path = tmp_path / f"date=2026-11-21/hour={hour}/{name}.ndjson"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps({"n": n, "date": 5}) + "\n" for n in range(3)))
+            expected += [(n, str(path), "2026-11-21", hour) for n in range(3)]
+    columns = ["n", "_path", "date", "hour"]
+    rows = table_rows(tmp_path, columns=columns)
+    assert [tuple(row[name] for name in columns) for row in rows] == expected
+    path = expected[6][1]
+    for where in (f'_path == "{path}"', starts_with("_path", path), and_(equal("hour", 7), starts_with("_path", path))):
+        assert [row["_path"] for row in table_rows(tmp_path, columns=columns, where=where)] == [path] * 3, where
+    with jitdb.open_many(tmp_path) as logs:
+        by_set = logs.query(field("hour") == 7).select(*columns).all()
+    hours = {**dict.fromkeys(columns, "string"), "hour": "int", "n": "long", "date": "timestamp"}
+    found = table_rows(tmp_path, columns={name: (name, hours[name]) for name in columns}, where="hour == 7")
+    assert [(row["n"], row["_path"], row["hour"]) for row in found] == [
+        (each["n"], each["_path"], each["hour"]) for each in by_set
+    ]
+    assert {row["date"].isoformat() for row in found} == {"2026-11-21T00:00:00+00:00"}
+    assert list(table_rows(tmp_path, core="")[0]) == ["n", "date", "hour"]  # found by looking
+    with pytest.raises(RecordMismatch, match="offset 0 does not fit the column 'hour'"):
+        table_rows(tmp_path, columns={"hour": ("hour", "boolean")})
+    assert [row["hour"] for row in table_rows(tmp_path, columns={"hour": ("hour", "int")}, mode="PERMISSIVE")][5:7] == [
+        None,
+        7,
+    ]
+
+
+def test_logs_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
+    for date in ("2026-11-21", "2026-11-22"):
+        (tmp_path / f"date={date}").mkdir()
+        (tmp_path / f"date={date}" / "a.ndjson").write_text('{"n": 1}\n')
+    (tmp_path / "date=2026-11-21" / "a.ndjson").write_bytes(bytes(99))  # it would be an error
+    kept = tmp_path / "date=2026-11-22" / "a.ndjson"
+    for where in ('date == "2026-11-22"', f'_path == "{kept}"', 'date > "2026-11-21T12:00Z" and n < 2'):
+        assert [row["_path"] for row in table_rows(tmp_path, columns=["_path", "n"], where=where)] == [str(kept)]
+    with pytest.raises(NotALog):
+        table_rows(tmp_path, columns=["n"], where="n == 1")
+
+
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
     path.write_text('{"n": 1}\nbad\n{"n": 2}\nworse\n')
@@ -198,6 +242,14 @@ def test_a_stream_of_lines_is_refused(tmp_path: Path) -> None:
     path.write_text('{"n": 1}\n')
     source = JitdbDataSource(options={**as_options(None, ["n"], None, {}), "path": str(path)})
     with pytest.raises(QueryError, match="import --follow"):
+        source.streamReader(source.schema()).initialOffset()
+
+
+@pytest.mark.parametrize("place", ["", "*.ndjson"])
+def test_a_stream_of_a_folder_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.ndjson").write_text('{"n": 1}\n')
+    source = JitdbDataSource(options={**as_options(None, ["n"], None, {}), "path": str(tmp_path / place)})
+    with pytest.raises(QueryError, match=r"a folder or a pattern.* --old \| jitdb import - FILE --follow"):
         source.streamReader(source.schema()).initialOffset()
 
 

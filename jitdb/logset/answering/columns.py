@@ -79,12 +79,12 @@ def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | No
     question = asked.changed(db=db, operation=part.operation, select=own)
     for batch in db.field_batches(question, keyed=question.order is True, cancel=cancel):
         fields = iter(batch.fields)
-        found = [_constant(shared, path, len(batch)) if path[0] in shared else next(fields) for _, path in select]
+        found = [constant(shared, path, len(batch)) if path[0] in shared else next(fields) for _, path in select]
         nowhere = np.full(len(batch), -1)
         yield FieldBatch(select, nowhere, nowhere, found, batch.keys)
 
 
-def _constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
+def constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
     """The same value for so many records."""
     one = FieldValues.of_keys([value_key(value_at(dict(shared), path))])
     parts: Iterator[Any] = (np.repeat(part, count) for part in one[2:])

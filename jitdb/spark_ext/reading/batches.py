@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +49,8 @@ def read_partition(
     for records in _reader(partition, source).records():
         chosen = np.flatnonzero(wanted(records))
         for low in range(0, len(chosen), ROWS):
-            yield _Rows(source, locator, records, chosen[low : low + ROWS], layout, permissive).batch()
+            rows = _Rows(source, locator, records, chosen[low : low + ROWS], layout, permissive, partition.shared)
+            yield rows.batch()
         done(records)
 
 
@@ -106,9 +107,11 @@ class _Rows:
         chosen: NDArray[np.int64],
         layout: Layout,
         permissive: bool,
+        shared: Mapping[str, Any],
     ) -> None:
-        """chosen: the places of these rows among the records"""
+        """chosen: the places of these rows among the records; shared: see Partition"""
         self._source = source
+        self._shared = shared
         self._permissive = permissive
         self._seqs = records.seqs[chosen]
         self._offsets = offsets = records.offsets[chosen]
@@ -137,7 +140,7 @@ class _Rows:
         return made
 
     def _field(self, node: Node, name: str) -> pa.Array:
-        values = self._fields[node.rows[0]]
+        values = self._values(node)
         if node.source.unless_map:
             values = values._replace(kind=np.where(values.kind == MAP, np.uint8(ABSENT), values.kind))
         if node.children:
@@ -146,6 +149,15 @@ class _Rows:
         if pa.types.is_timestamp(node.type):
             values = in_millis(values)
         return column(node.type, values, self._misfits(name))
+
+    def _values(self, node: Node) -> FieldValues:
+        """Those of a field."""
+        path = node.source.path
+        if not path or path[0] not in self._shared:
+            return self._fields[node.rows[0]]
+        from jitdb.logset.answering.columns import constant
+
+        return constant(self._shared, path, len(self._offsets))
 
     def _misfits(self, name: str) -> Callable[[NDArray[np.bool_]], None]:
         """Is told which values do not fit the column."""

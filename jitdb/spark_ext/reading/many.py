@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from jitdb.common.paths import Path
 from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.reading.sampling import sample
-from jitdb.logset.members.finding import Member, find_members
+from jitdb.logset.members.finding import PATH, Member, find_members
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.opening import folder_of
 from jitdb.spark_ext.options import ReadOptions
@@ -23,17 +23,21 @@ from jitdb.spark_ext.reading.schema import Layout
 _SAMPLED: Final = 10  # logs that a sample is taken from
 
 
+def is_several(path: str) -> bool:
+    """Whether it names a folder or a pattern."""
+    return os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
+
+
 def logs_of(options: ReadOptions) -> list[ReadOptions]:
     """What is asked of each log that the path names: a file is one, a folder or a pattern names several.
 
     A log in which nothing can match by the fields of its path is left out. Raises LogError.
     """
-    path = options.path
-    if not (os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))):
+    if not is_several(options.path):
         return [options]
-    members = find_members(path)
+    members = find_members(options.path)
     if not members:
-        raise NotALog("no file is there", path=path)
+        raise NotALog("no file is there", path=options.path)
     return [found for member in members if (found := _of(member, options)) is not None]
 
 
@@ -42,21 +46,38 @@ def _of(member: Member, options: ReadOptions) -> ReadOptions | None:
     if where == NOTHING:
         return None
     folder = folder_of(member, options.index_folder or None) or ""
-    return replace(options, path=os.path.abspath(member.path), index_folder=folder, where=where)
+    return replace(
+        options, path=os.path.abspath(member.path), index_folder=folder, where=where, shared=dict(member.fields)
+    )
 
 
 def samples(options: ReadOptions) -> Iterator[Any]:
-    """Some records of the logs, of so many as the options say. Raises LogError."""
-    logs = logs_of(replace(options, where=None))
+    """Some records of the logs, of so many as the options say; then, as records too, what names of folders say of each
+    log. Raises LogError.
+    """
+    logs = _looked_at(options)
     some = logs[:: -(-len(logs) // _SAMPLED)]
     for each in some:
         with open_log(each) as log:
-            yield from sample(log, -(-options.sample // len(some)))
+            for record in sample(log, -(-options.sample // len(some))):
+                yield _without(record, each.shared) if each.shared and isinstance(record, dict) else record
+    for each in logs_of(replace(options, where=None)):  # all, so that a column's type does not depend on the question
+        if each.shared:
+            yield _without(each.shared, (PATH,))
+
+
+def _without(record: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in names}
+
+
+def _looked_at(options: ReadOptions) -> list[ReadOptions]:
+    """The logs that are opened to tell what their records are like: those that will be read, if there are any."""
+    return logs_of(options) or logs_of(replace(options, where=None))
 
 
 def declared_time(options: ReadOptions) -> tuple[Path, ...]:
     """The fields that say when a record was made, as the first log has them. Raises LogError."""
-    for each in logs_of(replace(options, where=None))[:1]:
+    for each in _looked_at(options)[:1]:
         with open_log(each) as log:
             return found_time(log) or USUAL
     return USUAL

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -42,6 +42,7 @@ class Partition:
     chosen:  the records wanted, by their seqs, as a serialized bitmap; None: all
     where:   the question whose answers are wanted, as JSON, of runs that follow on one another; None: it was answered
              already, or there is none
+    shared:  fields that all records have by the log's path, whatever they say themselves
     """
 
     snapshot: Snapshot
@@ -52,6 +53,7 @@ class Partition:
     chosen: bytes | None = None
     where: dict[str, Any] | None = None
     skip_corrupt: bool = False
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self) -> FileRange:
         """Its blocks, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""

@@ -345,6 +345,7 @@ class Share:
             chosen=chosen,
             where=None if where is None else to_json(where),
             skip_corrupt=self._options.skip_corrupt,
+            shared=self._options.shared,
         )
 
 

@@ -14,6 +14,7 @@ from jitdb.errors import QueryError
 from jitdb.log.opening.swap import KEPT
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.file_range import Run
+from jitdb.spark_ext.reading.many import is_several
 from jitdb.spark_ext.reading.partitions import Partition, place_of, records_between, walked
 from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
 
@@ -33,6 +34,13 @@ class LogStream:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
+        if is_several(options.path):
+            raise QueryError(
+                "a stream follows one log of jitdb's, and this is a folder or a pattern",
+                path=options.path,
+                remedy="stream a log that its lines are brought into as they come, with jitdb tail FOLDER --old | "
+                "jitdb import - FILE --follow, or read what is there by now as a table: spark.read",
+            )
         self._log = open_log(options)
         if not self._log.framing.is_blocked:
             self._log.close()
