@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.hinting.evidence import Lack
     from jitdb.logset.answering.merging import Part
-    from jitdb.logset.logset import LogSet
     from jitdb.logset.members.finding import Member
     from jitdb.operators.nodes.operations import Operation
 
@@ -22,17 +21,20 @@ if TYPE_CHECKING:
 class SetEvidence:
     """Of several logs: what one of them has, is there.
 
-    parts: what is to be asked of which log, or of logs that are counted together
-    using: the database of one of these
+    parts:   what is to be asked of which log, or of logs that are counted together
+    using:   the database of one of these
+    remarks: those about an operation, of the set
+    sample:  at most so many of its records
     """
 
     def __init__(
         self,
-        logs: LogSet,
         parts: Callable[[Operation], Sequence[Part]],
         using: Callable[[Member], AbstractContextManager[JITDB]],
+        remarks: Callable[[Operation], list[str]],
+        sample: Callable[[int], list[Any]],
     ) -> None:
-        self._set, self._parts, self._using = logs, parts, using
+        self._parts, self._using, self._remarks, self._sample = parts, using, remarks, sample
 
     def lack(self, path: Path) -> Lack:
         found: list[Lack] = []
@@ -69,7 +71,7 @@ class SetEvidence:
         return found
 
     def remarks(self, operation: Operation) -> list[str]:
-        return self._set.remarks(operation)
+        return self._remarks(operation)
 
     def sample(self, count: int) -> list[Any]:
-        return self._set.sample(count)
+        return self._sample(count)

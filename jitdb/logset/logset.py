@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
 from jitdb.common.times import AUTO
@@ -21,15 +18,14 @@ from jitdb.engine.checks import question_of
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.hinting.question_warnings import QuestionWarnings
-from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.answering.merging import MergedPages, Part, Place, Stream
-from jitdb.logset.counting.counted_bundles import Bundles, Together, is_of_each, is_timed
+from jitdb.logset.asking import Asking
+from jitdb.logset.counting.counted_bundles import Bundles, Together
 from jitdb.logset.counting.counts import Counts
-from jitdb.logset.members.finding import Member, Where, find_members
+from jitdb.logset.members.finding import Member, Where
 from jitdb.logset.members.open_logs import OpenLogs
-from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Settings
@@ -59,9 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
-_SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
-_TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
 class LogSet(Contexts, Summaries, Shown):
@@ -95,16 +89,12 @@ class LogSet(Contexts, Summaries, Shown):
         progress: bool | None = None,
     ) -> None:
         self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
-        self._labelled, self._progress = labelled, progress
-        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._labelled = labelled
         self._logs = OpenLogs(partial(_without_warning, open_log))
+        self._asking = Asking(self._where, self._logs, bundles, threads, progress)
         self._warnings = QuestionWarnings(lambda: self._evidence(), None)
-        self._bundles = bundles
         self._names: FieldNames | None = None
         self._counts = Counts()
-        self._members = find_members(self._where)
-        self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
-        self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -132,10 +122,10 @@ class LogSet(Contexts, Summaries, Shown):
 
         def counted(parts: list[Part]) -> int:
             known = [(part, self._counts.of(part)) for part in parts]
-            unknown = self._of_each([part for part, found in known if found is None], count)
+            unknown = self._asking.of_each([part for part, found in known if found is None], count)
             return sum(unknown) + sum(found for _, found in known if found is not None)
 
-        found = self._of_together(asked, counted)
+        found = self._asking.of_together(asked, counted)
         self._tell(asked, not found)
         return max(0, found - asked.start_from)
 
@@ -156,13 +146,13 @@ class LogSet(Contexts, Summaries, Shown):
                     of_these = (lambda view: work(member.within(view))) if isinstance(member, Together) else work
                     return db.tally(own, counter, of_these, member.fields, cancel=cancel)
 
-                return self._of_each(parts, one, question.summary)
+                return self._asking.of_each(parts, one, question.summary)
 
             if counter.surveys:
                 counter = counter.settled(each(counter.survey))
             return counter.result(each(counter.count))
 
-        found = self._of_together(asked, counted)
+        found = self._asking.of_together(asked, counted)
         assert asked.summary is not None
         is_empty = found.missing == found.total
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
@@ -225,7 +215,7 @@ class LogSet(Contexts, Summaries, Shown):
             own = db.leaf_paths(asked.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
             return [*own, *((name,) for name in part.member.fields if own and self._labelled)]
 
-        found = self._of_each(self._parts(asked.operation), of_one)
+        found = self._asking.of_each(self._asking.parts(asked.operation), of_one)
         return list(dict.fromkeys(path for paths in found for path in paths))
 
     def arrow(
@@ -261,11 +251,11 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.logset.answering.columns import SetColumns
 
         return SetColumns(
-            portions, lambda: self._parts(asked.operation), self._logs.using, merged, known, schema, cancel
+            portions, lambda: self._asking.parts(asked.operation), self._logs.using, merged, known, schema, cancel
         )
 
     def _times(self) -> Times:
-        for member in self._members[:1]:
+        for member in self._asking.members[:1]:
             with self._logs.using(member) as db:
                 return db.times
         return Times((), AUTO)
@@ -277,7 +267,7 @@ class LogSet(Contexts, Summaries, Shown):
         asked = self._asked(question, {}, None, cancel)
         assert asked.context is not None
         pages = self._merged(asked.changed(as_offsets=True, context=asked.context._replace(among=None)), cancel)
-        return SetPassages(pages, asked, self._members, self._logs.using, self._finishing(asked), cancel)
+        return SetPassages(pages, asked, self._asking.members, self._logs.using, self._finishing(asked), cancel)
 
     def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
         """The answer to a live question: see operators.question.Feed."""
@@ -299,7 +289,7 @@ class LogSet(Contexts, Summaries, Shown):
         def one(db: JITDB, part: Part) -> tuple[str, LogRecordSet]:
             return part.member.path, db.record_set(part.operation, cancel=cancel)
 
-        return set_of_logs(self._each_log(), self._of_each(self._parts(asked.operation), one))
+        return set_of_logs(self._each_log(), self._asking.of_each(self._asking.parts(asked.operation), one))
 
     @property
     def sets(self) -> SavedLogSets:
@@ -311,15 +301,15 @@ class LogSet(Contexts, Summaries, Shown):
     def _each_log(self) -> Logs:
         from jitdb.logset.sets import Logs
 
-        return Logs(lambda: self._members, self._logs.using)
+        return Logs(lambda: self._asking.members, self._logs.using)
 
     def sample(self, count: int) -> list[Any]:
         """At most so many live records, of logs from all over the set."""
-        step = max(len(self._members) // _SAMPLED, 1)
+        step = max(len(self._asking.members) // _SAMPLED, 1)
         found: list[Any] = []
-        for member in self._members[::step][:_SAMPLED]:
+        for member in self._asking.members[::step][:_SAMPLED]:
             with self._logs.using(member) as db:
-                found += db.sample(-(-count // min(len(self._members), _SAMPLED)))
+                found += db.sample(-(-count // min(len(self._asking.members), _SAMPLED)))
         return found[:count]
 
     @property
@@ -328,7 +318,7 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.operators.summaries.names import FieldNames, all_records
 
         if self._names is None:
-            self._names = FieldNames(self.sample, lambda: tuple(self._members), lambda: all_records(self))
+            self._names = FieldNames(self.sample, lambda: tuple(self._asking.members), lambda: all_records(self))
         return self._names
 
     @property
@@ -340,7 +330,7 @@ class LogSet(Contexts, Summaries, Shown):
         """As JITDB.remarks, of some of the logs that are asked."""
         asked = self._asked(question, {}, None, None)
         found: dict[str, None] = {}
-        for part in self._parts(asked.operation)[:_SAMPLED]:
+        for part in self._asking.parts(asked.operation)[:_SAMPLED]:
             with self._logs.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation), is_full=is_full))
         return list(found)
@@ -357,9 +347,9 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.logset.evidence import SetEvidence
 
         def parts(operation: Operation) -> list[Part]:
-            return self._together(Question(db=self, operation=operation))
+            return self._asking.together(Question(db=self, operation=operation))
 
-        return SetEvidence(self, parts, self._logs.using)
+        return SetEvidence(parts, self._logs.using, self.remarks, self.sample)
 
     def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         if self.warns_of_questions:
@@ -370,21 +360,21 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.engine.showing.explanation import SetExplanation
 
         asked = self._asked(question, {}, None, None)
-        parts = self._parts(asked.operation)
+        parts = self._asking.parts(asked.operation)
 
         def of_one(db: JITDB, part: Part) -> tuple[str, Explanation]:
             return part.member.path, db.explain(asked.changed(db=db, operation=part.operation))
 
-        told = dict(self._of_each(parts, of_one))
-        return SetExplanation.of(repr(asked.operation), told, len(self._members) - len(parts))
+        told = dict(self._asking.of_each(parts, of_one))
+        return SetExplanation.of(repr(asked.operation), told, len(self._asking.members) - len(parts))
 
     def first_look(self, question: Question) -> Display:
         """As JITDB.first_look. Of more logs than are soon looked at, the question alone."""
         from jitdb.display.parts import Code, Display, Note
         from jitdb.engine.showing.first_look import first_look
 
-        if len(self._members) > _LOOKED_AT:
-            said = Note(f"of {len(self._members):,} logs: explain() looks at all of them, page() asks")
+        if len(self._asking.members) > _LOOKED_AT:
+            said = Note(f"of {len(self._asking.members):,} logs: explain() looks at all of them, page() asks")
             return Display("Query", "not asked yet", [Code(repr(question)), said])
         return first_look(question, self._explained_soon, self.paginate)
 
@@ -393,25 +383,25 @@ class LogSet(Contexts, Summaries, Shown):
 
         asked = self._asked(question, {}, None, None)
         told = {}
-        parts = self._parts(asked.operation)
+        parts = self._asking.parts(asked.operation)
         for part in parts:
             with self._logs.using(part.member) as db:
                 found = db.explained_soon(asked.changed(db=db, operation=part.operation))
             if found is None:
                 return None
             told[part.member.path] = found
-        return SetExplanation.of(repr(asked.operation), told, len(self._members) - len(parts))
+        return SetExplanation.of(repr(asked.operation), told, len(self._asking.members) - len(parts))
 
     def _display(self) -> Display:
         from jitdb.logset.overview import overview
 
-        return overview(self, self._logs)
+        return overview(self._where, self._asking.members, self._logs, self.fields)
 
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""
         for operation in operations:
-            parts = self._parts(self._asked(operation, {}, None, None).operation)
-            self._of_each(parts, lambda db, part: db.prepare(part.operation))
+            parts = self._asking.parts(self._asked(operation, {}, None, None).operation)
+            self._asking.of_each(parts, lambda db, part: db.prepare(part.operation))
 
     @contextmanager
     def using(self, path: str) -> Iterator[JITDB]:
@@ -432,15 +422,16 @@ class LogSet(Contexts, Summaries, Shown):
     @property
     def members(self) -> tuple[Member, ...]:
         """The logs, ordered by their paths."""
-        return tuple(self._members)
+        return tuple(self._asking.members)
+
+    @property
+    def scanning(self) -> tuple[int, int]:
+        """How many logs are done, and of how many, while they are brought up to date; zeros at other times."""
+        return self._asking.scanning
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
-        before, self._members = self._members, find_members(self._where)
-        self._known.clear()
-        changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
-        changed.append(self._look_at_bundles())
-        return before != self._members or any(changed)
+        return self._asking.refresh()
 
     def close(self) -> None:
         """Close all logs."""
@@ -453,13 +444,13 @@ class LogSet(Contexts, Summaries, Shown):
         self.close()
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._asking.members)
 
     def __iter__(self) -> NoReturn:
         raise QueryError("a set of logs is gone through by its records or its logs", remedy="query() or .members")
 
     def __repr__(self) -> str:
-        return f"<LogSet of {len(self._members):,} logs: {', '.join(map(str, self._where))}>"
+        return f"<LogSet of {len(self._asking.members):,} logs: {', '.join(map(str, self._where))}>"
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -471,48 +462,16 @@ class LogSet(Contexts, Summaries, Shown):
             )
         return resolved(question, cancel)
 
-    def _parts(self, operation: Operation) -> list[Part]:
-        """What is to be asked of which log."""
-        parts = [Part(member, narrowed(operation, member.fields)) for member in self._members]
-        return [part for part in parts if part.operation != NOTHING]
-
-    def _together(self, question: Question) -> list[Part]:
-        """The same for who counts: with logs that are counted as one."""
-        parts = self._parts(question.operation)
-        if self._bundles is None or is_of_each(question):
-            return parts
-        return self._bundles.joined(parts, is_timed(question))
-
-    def _of_together(self, question: Question, ask: Callable[[list[Part]], T]) -> T:
-        """What `ask` gives of these parts; of others, where files were changed that were to be counted together.
-
-        Each that was is asked on its own then, so there is an end of it.
-        """
-        while True:
-            try:
-                return ask(self._together(question))
-            except Unbundled as void:
-                if self._bundles is not None and void.bundle is not None:
-                    self._bundles.give_up(void.bundle)
-                self._look_at_bundles()
-
-    def _look_at_bundles(self) -> bool:
-        """See which files are counted together by now; whether any were that are not any more."""
-        void = self._bundles.look_again() if self._bundles is not None else []
-        for bundle in void:
-            self._logs.drop(Member(bundle.path))
-        return bool(void)
-
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
-            parts = self._parts(question.operation)
+            parts = self._asking.parts(question.operation)
 
             def one(db: JITDB, part: Part) -> Stream:
                 stream = Stream(self._logs, part, question, cancel, self._finishing(question), len(parts))
                 stream.begin(db)
                 return stream
 
-            return self._of_each(parts, one)
+            return self._asking.of_each(parts, one)
 
         return MergedPages(question, begin, self._tell)
 
@@ -526,41 +485,6 @@ class LogSet(Contexts, Summaries, Shown):
         if self._labelled:
             return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
         return lambda record, member: record
-
-    def _of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T], asked_for: Any = None) -> list[T]:
-        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side.
-
-        asked_for: what the work needs beside what the operations do
-        """
-
-        def one(part: Part) -> T:
-            with self._logs.using(part.member) as db:
-                found = work(db, part)
-            if isinstance(part.member, Together) and part.member.look() is None:
-                raise Unbundled("files of it were changed", path=part.member.path)
-            return found
-
-        asked = {(part.member, part.operation.identity, asked_for) for part in parts}
-        if len(parts) < 2 or asked <= self._known:
-            return [one(part) for part in parts]
-        scanned = list(accumulate(part.member.size for part in parts))
-        logs = list(accumulate(part.member.logs for part in parts))
-        done: list[T] = []
-        with Bar(f"{logs[-1]:,} logs", scanned[-1], self._progress) as bar:
-
-            def note(found: T) -> None:
-                done.append(found)
-                bar(scanned[len(done) - 1])
-                self.scanning = logs[len(done) - 1], logs[-1]
-
-            if scanned[-1] < _SMALL * len(parts):
-                _until_kept_waiting(map(one, parts), note)
-            with ThreadPoolExecutor(self._threads) as pool:
-                for found in pool.map(one, parts[len(done) :]):
-                    note(found)
-        self.scanning = (0, 0)
-        self._known |= asked
-        return done
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:
@@ -577,14 +501,3 @@ def _with_shared(record: dict[str, Any], member: Member, select: Selection) -> d
         return record
     found = {**record, **selected(dict(shared), tuple((name, path) for name, path in select if path[0] in shared))}
     return {name: found[name] for name, _ in select if name in found}
-
-
-def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:
-    """Take results in this thread for as long as half of the time is work of this process: threads would cost more
-    than they give, but where files are waited for.
-    """
-    begin, worked = time.perf_counter(), time.process_time()
-    for number, found in enumerate(results, 1):
-        note(found)
-        if number >= _TRIED and time.perf_counter() - begin > 2 * (time.process_time() - worked):
-            return

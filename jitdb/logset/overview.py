@@ -16,18 +16,17 @@ from jitdb.log.reading.sampling import sample_raw
 
 if TYPE_CHECKING:
     from jitdb.engine.showing.overview import Known
-    from jitdb.logset.logset import LogSet
-    from jitdb.logset.members.finding import Member
+    from jitdb.logset.members.finding import Member, Where
     from jitdb.logset.members.open_logs import OpenLogs
+    from jitdb.operators.summaries.names import FieldNames
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records
 _LOOKED_AT: Final = 5  # records of a log, whose sizes tell how many there are
 
 
-def overview(logs: LogSet, opened: OpenLogs) -> Display:
+def overview(where: Sequence[Where], members: Sequence[Member], opened: OpenLogs, fields: FieldNames) -> Display:
     """What there is to see. Never raises what may be wrong with a log: that is said."""
-    members = logs.members
     sizes = [_size(member) for member in members]
     chosen = members[:: max(-(-len(members) // _LOGS), 1)]
     rows: list[list[Any]] = []
@@ -51,11 +50,11 @@ def overview(logs: LogSet, opened: OpenLogs) -> Display:
     footer = f"and {counted(left, 'log', 'logs')} more" if left else ""
     parts: list[Part] = [Facts(facts), Sheet(["log", "size", "records"], rows, None, {}, footer)]
     try:
-        fields = logs.fields(_SAMPLE)
-        parts.extend([field_sheet(fields)] if fields.rows else [])
+        sampled = fields(_SAMPLE)
+        parts.extend([field_sheet(sampled)] if sampled.rows else [])
     except (JitdbError, OSError) as error:
         notes.append(Note(f"a sample of records cannot be read: {error}"))
-    return Display("LogSet", ", ".join(map(str, logs.where)), [*parts, *notes])
+    return Display("LogSet", ", ".join(map(str, where)), [*parts, *notes])
 
 
 def _of_records(

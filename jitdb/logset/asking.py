@@ -1,0 +1,132 @@
+"""What of a question is asked of which log of a set, and the asking: of each, or of files that are counted together."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from jitdb.engine.progress import Bar
+from jitdb.log.lines.bundles.bundled_lines import Unbundled
+from jitdb.logset.answering.merging import Part
+from jitdb.logset.counting.counted_bundles import Bundles, Together, is_of_each, is_timed
+from jitdb.logset.members.finding import Member, Where, find_members
+from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.narrowing import NOTHING, narrowed
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.question import Question
+
+T = TypeVar("T")
+
+_SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
+_TRIED: Final = 8  # such logs, before it is judged whether they are waited for
+
+
+class Asking:
+    """The logs of a set as they were found last, and the asking of them.
+
+    where:   files, patterns and folders
+    logs:    those of them that are open
+    threads: that scan at the same time; 0 is one a core
+    """
+
+    def __init__(
+        self, where: Sequence[Where], logs: OpenLogs, bundles: Bundles | None, threads: int, progress: bool | None
+    ) -> None:
+        self._where, self._logs, self._bundles = where, logs, bundles
+        self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
+        self.members = find_members(where)
+        self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
+        self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
+
+    def refresh(self) -> bool:
+        """See which files there are now, and what was written to them; True if there was anything."""
+        before, self.members = self.members, find_members(self._where)
+        self._known.clear()
+        changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
+        changed.append(self._look_at_bundles())
+        return before != self.members or any(changed)
+
+    def parts(self, operation: Operation) -> list[Part]:
+        """What is to be asked of which log."""
+        parts = [Part(member, narrowed(operation, member.fields)) for member in self.members]
+        return [part for part in parts if part.operation != NOTHING]
+
+    def together(self, question: Question) -> list[Part]:
+        """The same for who counts: with logs that are counted as one."""
+        parts = self.parts(question.operation)
+        if self._bundles is None or is_of_each(question):
+            return parts
+        return self._bundles.joined(parts, is_timed(question))
+
+    def of_together(self, question: Question, ask: Callable[[list[Part]], T]) -> T:
+        """What `ask` gives of these parts; of others, where files were changed that were to be counted together.
+
+        Each that was is asked on its own then, so there is an end of it.
+        """
+        while True:
+            try:
+                return ask(self.together(question))
+            except Unbundled as void:
+                if self._bundles is not None and void.bundle is not None:
+                    self._bundles.give_up(void.bundle)
+                self._look_at_bundles()
+
+    def _look_at_bundles(self) -> bool:
+        """See which files are counted together by now; whether any were that are not any more."""
+        void = self._bundles.look_again() if self._bundles is not None else []
+        for bundle in void:
+            self._logs.drop(Member(bundle.path))
+        return bool(void)
+
+    def of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T], asked_for: Any = None) -> list[T]:
+        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side.
+
+        asked_for: what the work needs beside what the operations do
+        """
+
+        def one(part: Part) -> T:
+            with self._logs.using(part.member) as db:
+                found = work(db, part)
+            if isinstance(part.member, Together) and part.member.look() is None:
+                raise Unbundled("files of it were changed", path=part.member.path)
+            return found
+
+        asked = {(part.member, part.operation.identity, asked_for) for part in parts}
+        if len(parts) < 2 or asked <= self._known:
+            return [one(part) for part in parts]
+        scanned = list(accumulate(part.member.size for part in parts))
+        logs = list(accumulate(part.member.logs for part in parts))
+        done: list[T] = []
+        with Bar(f"{logs[-1]:,} logs", scanned[-1], self._progress) as bar:
+
+            def note(found: T) -> None:
+                done.append(found)
+                bar(scanned[len(done) - 1])
+                self.scanning = logs[len(done) - 1], logs[-1]
+
+            if scanned[-1] < _SMALL * len(parts):
+                _until_kept_waiting(map(one, parts), note)
+            with ThreadPoolExecutor(self._threads) as pool:
+                for found in pool.map(one, parts[len(done) :]):
+                    note(found)
+        self.scanning = (0, 0)
+        self._known |= asked
+        return done
+
+
+def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:
+    """Take results in this thread for as long as half of the time is work of this process: threads would cost more
+    than they give, but where files are waited for.
+    """
+    begin, worked = time.perf_counter(), time.process_time()
+    for number, found in enumerate(results, 1):
+        note(found)
+        if number >= _TRIED and time.perf_counter() - begin > 2 * (time.process_time() - worked):
+            return
