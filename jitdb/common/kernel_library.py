@@ -53,6 +53,7 @@ MODULES: Final = (
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.indexes.kinds.seen",
+    "jitdb.log.blocks.checksum",
     "jitdb.log.blocks.crc_folding",
     "jitdb.log.blocks.crc_arithmetic",
     "jitdb.log.codecs.fields.shape_kernels",

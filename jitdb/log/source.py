@@ -15,10 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.blocks.block_framing import BlockFraming
+from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
@@ -82,8 +82,6 @@ class ScanSource(ABC):
         that is damage.
         """
         import numpy as np
-
-        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         return np.full(count, UNKNOWN, np.int64)
 
@@ -182,7 +180,6 @@ class LogSource(ScanSource):
     def _verified(self, block: int) -> bytes:
         if not 0 <= block * self.block_size < self.durable_end:
             return b""
-        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         buffer, begin = bytearray(self.block_size), block * self.block_size
         data = bytes(buffer[: self.read_blocks(begin, begin + len(buffer), memoryview(buffer))])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.errors import LogCorrupt, LogError
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec

@@ -25,7 +25,7 @@ import pytest
 
 from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
-from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.maintained import MaintainedSource

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from thoroughness import tries
 
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN
 from jitdb.log.blocks.crc import Room, is_compiled, mismatches, walk_verified
-from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN, power, tables
+from jitdb.log.blocks.crc_arithmetic import power, tables
 from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.sidecar.checksums import decode_entries, encode_entry
 

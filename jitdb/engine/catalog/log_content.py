@@ -31,8 +31,8 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
 from jitdb.indexes.segment import Journal
 from jitdb.indexes.spec import deleted_spec
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.blocks.crc import Bytes, crcs_of
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.scanner import Walked, Walker, scan
 from jitdb.log.io import osfile

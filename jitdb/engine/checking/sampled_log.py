@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.source import ScanSource
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ cache: most of what the CRC costs is what the walk no longer waits for.
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jitdb.log.blocks.crc_arithmetic import DAMAGED, SMALLEST, UNKNOWN
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN
+from jitdb.log.blocks.checksum import crc32 as plain_crc32
+from jitdb.log.blocks.crc_arithmetic import SMALLEST
 from jitdb.log.codecs.base import Buffer
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def mismatches(data: Bytes, size: int, block_size: int, sums: Ints) -> list[int]
     for number, expected in enumerate(sums.tolist()):
         stop = (number + 1) * block_size
         if expected == DAMAGED or (
-            expected != UNKNOWN and stop <= size and zlib.crc32(view[stop - block_size : stop]) != expected
+            expected != UNKNOWN and stop <= size and plain_crc32(view[stop - block_size : stop]) != expected
         ):
             found.append(number)
     return found
@@ -82,7 +83,7 @@ def mismatches(data: Bytes, size: int, block_size: int, sums: Ints) -> list[int]
 def crc32(data: Buffer, before: int = 0) -> int:
     """zlib.crc32 of the bytes, behind others whose CRC is `before`."""
     if before or len(data) < SMALLEST or not is_compiled():
-        return zlib.crc32(data, before)
+        return plain_crc32(data, before)
     from jitdb.log.blocks.crc_kernels import crc32 as compiled
 
     return int(compiled(np.frombuffer(data, np.uint8), 0, len(data)))
@@ -98,5 +99,5 @@ def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints) -> Ints:
         return crcs
     view = data.data
     for at, number in enumerate(numbers.tolist()):
-        crcs[at] = zlib.crc32(view[number * block_size : min((number + 1) * block_size, size)])
+        crcs[at] = plain_crc32(view[number * block_size : min((number + 1) * block_size, size)])
     return crcs

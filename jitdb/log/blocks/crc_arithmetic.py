@@ -13,11 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-POLYNOMIAL: Final = 0xEDB88320  # that of zlib, reflected, without its x**32
-
-# In the place of a checksum:
-UNKNOWN: Final = -1  # the block is not verified
-DAMAGED: Final = -2  # the block is known not to be what was written
+from jitdb.log.blocks.checksum import POLYNOMIAL, byte_remainders
 
 ACCUMULATORS: Final = 8  # chains of folding beside each other
 LANE: Final = 16  # bytes
@@ -47,11 +43,7 @@ def fold_factors(bits: int) -> tuple[int, int]:
 def tables() -> npt.NDArray[np.uint32]:
     """uint32 [16, 256]: what a byte that has n bytes behind it gives to the remainder, in row n."""
     rows = np.empty((16, 256), np.uint32)
-    for byte in range(256):
-        remainder = byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
-        rows[0, byte] = remainder
+    rows[0] = byte_remainders()
     for row in range(1, 16):
         rows[row] = rows[row - 1] >> 8 ^ rows[0][rows[row - 1] & 255]
     return rows

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitdb.common.kernels import WAY, kernel, part
-from jitdb.log.blocks.crc_arithmetic import DAMAGED, SMALLEST, UNKNOWN, tables
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN
+from jitdb.log.blocks.crc_arithmetic import SMALLEST, tables
 from jitdb.log.blocks.walk_kernels import walk_one
 
 if TYPE_CHECKING:

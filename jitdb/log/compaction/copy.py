@@ -5,7 +5,6 @@ little is left. That, and what was deleted behind the copy's back, is done while
 from __future__ import annotations
 
 import os
-import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt, Remedy
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.crc import Ints
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import place_array, walk_block
@@ -112,7 +112,7 @@ class Copy:
         self._fs.write(self._file.number, memoryview(piece)[len(self._open) :], self._end)
         sealed = (end // self._size - base // self._size) * self._size
         for at in range(0, sealed, self._size):
-            self._crcs.append(zlib.crc32(piece[at : at + self._size]))
+            self._crcs.append(crc32(piece[at : at + self._size]))
         self._open = bytes(piece[sealed:])
         self._end = end
 
@@ -135,7 +135,7 @@ class Copy:
         proven = [self._verifier.is_proof(first + number) for number in range(piece.blocks)]
         if len(piece.data) % self._size:  # the last one, which is partly filled, has no checksum; its writer knows
             begin = (piece.blocks - 1) * self._size
-            proven[-1] = self._tail_crc == zlib.crc32(piece.data.data[begin:])
+            proven[-1] = self._tail_crc == crc32(piece.data.data[begin:])
             if self._tail_crc is not None and not proven[-1]:
                 raise self._broken(piece.begin + begin)
         return proven

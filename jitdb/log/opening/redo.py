@@ -7,12 +7,12 @@ follows replaces it. A writer that finds it does it again. The identity changes 
 from __future__ import annotations
 
 import os
-import zlib
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening import swap
@@ -97,7 +97,7 @@ def apply(fs: FileSystem, path: Path, sidecar: Path, step: RedoStep) -> None:
     if not step.is_last:
         with closing(Checksums(fs, sidecar / filenames.CHECKSUMS, step.generation, step.entry.change)) as sums:
             sums.open_to_write()
-            sums.put(step.block, [zlib.crc32(step.image)])
+            sums.put(step.block, [crc32(step.image)])
             sums.sync()
     journal.append_entry(fs, sidecar / filenames.COMMIT, step.entry._replace(stamp=stamp))
 

@@ -8,10 +8,10 @@ which at most can have been deleted since (docs/format-log.md says what this can
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.codecs import Codec
@@ -83,11 +83,11 @@ def measure(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail | None:
     return Tail(
         end=end,
         last_record_size=len(newest),
-        last_record_crc=zlib.crc32(newest),
+        last_record_crc=crc32(newest),
         last_record_deleted=is_zero(newest),
         first_chain=first_chain(fs, fd, block_size) if begin else tail_chain,
         tail_chain=tail_chain,
-        block_crc=zlib.crc32(block),
+        block_crc=crc32(block),
     )
 
 
@@ -98,7 +98,7 @@ def first_chain(fs: FileSystem, fd: int, block_size: int) -> int:
 
 
 def _chain(block: bytes, positions: Sequence[int], header: int) -> int:
-    return zlib.crc32(b"".join([block[at : at + header] for at in positions]))
+    return crc32(b"".join([block[at : at + header] for at in positions]))
 
 
 def stamp_of(status: os.stat_result) -> int:
@@ -125,7 +125,7 @@ def believe(fs: FileSystem, fd: int, end: int, entries: tuple[journal.Entry, ...
 def _crc(fs: FileSystem, fd: int, start: int, end: int) -> int:
     crc = 0
     for at in range(start, end, _CHUNK):
-        crc = zlib.crc32(fs.read(fd, min(_CHUNK, end - at), at), crc)
+        crc = crc32(fs.read(fd, min(_CHUNK, end - at), at), crc)
     return crc
 
 

@@ -7,10 +7,10 @@ if no deletion in this block was under way, or came, while the block and its ent
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogCorrupt, Remedy
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN, crc32
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.tail import stamp_of
@@ -53,7 +53,6 @@ class Verifier:
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """As sums, of those only that a block must fit: not those of before another program changed the log."""
-        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
@@ -70,7 +69,6 @@ class Verifier:
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `compiled` as in checksums.decode_entries."""
-        from jitdb.log.blocks.crc_arithmetic import DAMAGED
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sealed = min(count, self._sealed() - first)
@@ -94,7 +92,7 @@ class Verifier:
         begin = block * self._block_size
         if block == self._damaged_tail():
             tail = self._opened.recovery.tail
-            got = zlib.crc32(self._opened.read(tail.end - begin, begin))
+            got = crc32(self._opened.read(tail.end - begin, begin))
             if got != tail.block_crc:
                 return self._opened.read(self._block_size, begin), self._fault(block, tail.block_crc, got)
         data, entry, verdict = self._look(block)
@@ -109,7 +107,7 @@ class Verifier:
                 break
             if not self._deleted_since(known, block):
                 assert entry is not None
-                return data, self._fault(block, entry.crc, zlib.crc32(data))
+                return data, self._fault(block, entry.crc, crc32(data))
         return data, None
 
     def read(self, block: int) -> bytes:

@@ -8,12 +8,12 @@ What another thread or process does meanwhile (appending, deleting) is no damage
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.crc import Bytes
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.scanner import Piece, Walked, scan
@@ -120,14 +120,14 @@ class BlockCheck:
             self.unverified += 1
             self.changed += 1
             return [], None
-        return [f"its CRC is {zlib.crc32(data):08x}, expected {entry.crc:08x}"], entry.crc
+        return [f"its CRC is {crc32(data):08x}, expected {entry.crc:08x}"], entry.crc
 
     def _holds_now(self, block: int) -> bool:
         """Whether the checksum holds when the block is read again: a record may have been deleted just then."""
         for _ in range(_LOOKS if self._sidecar.is_written_to else 1):
             data = self._opened.read(self._size, block * self._size)
             now = self._sidecar.checksum_now(block)
-            if now is not None and now.crc == zlib.crc32(data):
+            if now is not None and now.crc == crc32(data):
                 return True
             if self._sidecar.is_written_to:
                 time.sleep(_PAUSE)
@@ -239,7 +239,7 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
     begin = (end - 1) // size * size
     for look in range(_LOOKS):
         tail = measure(opened.fs, opened.fd, end, size)
-        crc = zlib.crc32(opened.read(end - begin, begin))
+        crc = crc32(opened.read(end - begin, begin))
         expected, entry = sidecar.tail_crc, sidecar.end
         if expected in (None, crc) or look == _LOOKS - 1 or not sidecar.is_written_to:
             break

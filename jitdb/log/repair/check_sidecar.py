@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.blocks.crc import Ints
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer

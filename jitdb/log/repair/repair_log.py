@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.codecs import Codec
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import FileSystem
@@ -299,7 +299,7 @@ def _add_checksums(opened: Opened, before: LogReport, first: int, last: int, cod
             if sums.get(block) is None:
                 data = opened.read(size, block * size)
                 if is_sound(data, size, codec):  # others were repaired, and have one
-                    sums.put(block, [zlib.crc32(data)], checksums.UNPROVEN)
+                    sums.put(block, [crc32(data)], checksums.UNPROVEN)
                     given.append(block)
         sums.sync()
     finally:

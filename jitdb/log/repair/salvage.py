@@ -10,10 +10,10 @@ Raw records cannot be told from other bytes: of a raw log, what lies behind a br
 
 from __future__ import annotations
 
-import zlib
 from typing import NamedTuple
 
 from jitdb.errors import DecodeError
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_reader, header_size, header_struct
 from jitdb.log.blocks.packing import Walk, is_zero, walk_block
 from jitdb.log.codecs import Codec
@@ -99,7 +99,7 @@ def _restore(damaged: DamagedBlock, codec: Codec) -> RepairedBlock | None:
     if damaged.expected is None:
         return None
     part = damaged.data[: damaged.used]
-    difference = damaged.expected ^ zlib.crc32(part)
+    difference = damaged.expected ^ crc32(part)
     flip = find_flip(len(part), difference) if difference else None
     if difference:
         if flip is None:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import struct
 import threading
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
+from jitdb.log.blocks.checksum import FIELD, SIZE, UNKNOWN, crc32
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.osfile import Descriptor, FileSystem
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # On disk: never change.
 MAGIC: Final = b"JITDBSUM"
 _HEAD: Final = Frame(MAGIC, "8sI")
-_ENTRY: Final = struct.Struct("<II")
-_CHECKED: Final = struct.Struct("<QII")
+_ENTRY: Final = struct.Struct(f"<{FIELD}{FIELD}")  # the CRC of the block, and the check of the entry itself
+_CHECKED: Final = struct.Struct(f"<QI{FIELD}")
 OLD: Final = 1  # another program changed the log since
 UNPROVEN: Final = 2  # these are the bytes as they were found
 FLAGS: Final = (0, OLD, UNPROVEN, OLD | UNPROVEN)
@@ -73,7 +73,7 @@ class Entry(NamedTuple):
 
 
 def encode_entry(block: int, crc: int, generation: int, flags: int = 0) -> bytes:
-    return _ENTRY.pack(crc, zlib.crc32(_checked(block, crc, generation, flags)))
+    return _ENTRY.pack(crc, crc32(_checked(block, crc, generation, flags)))
 
 
 def _checked(block: int, crc: int, generation: int, flags: int) -> bytes:
@@ -93,7 +93,7 @@ def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
         return None
     crc, check = _ENTRY.unpack(data)
     for flags in FLAGS:
-        if zlib.crc32(_checked(block, crc, generation, flags)) == check:
+        if crc32(_checked(block, crc, generation, flags)) == check:
             return Entry(crc, flags)
     return None
 
@@ -108,7 +108,6 @@ def decode_entries(
     import numpy as np
 
     from jitdb.log.blocks.crc import is_compiled
-    from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
     sums = np.full(count, UNKNOWN, np.int64)
     there = min(count, len(data) // ENTRY_SIZE)
@@ -129,12 +128,13 @@ def restore_entry(data: bytes, block: int, generation: int) -> Entry | None:
     """As decode_entry, with one flipped bit put back: for repair, and for whoever writes another entry in its place."""
     entry = decode_entry(data, block, generation)
     if entry is None and len(data) == ENTRY_SIZE and any(data):
-        crc, check = data[:4], data[4:]
+        crc, _ = _ENTRY.unpack(data)
         for flags in FLAGS:
-            checked = _checked(block, int.from_bytes(crc, "little"), generation, flags)
-            whole = restored_with_crc(checked + check) or b""
-            if (whole[:12], whole[16:-4]) == (checked[:12], checked[16:]):
-                return Entry(int.from_bytes(whole[12:16], "little"), flags)
+            whole = restored_with_crc(_checked(block, crc, generation, flags) + data[-SIZE:])
+            if whole is not None:
+                found = _CHECKED.unpack_from(whole)[-1]
+                if whole[:-SIZE] == _checked(block, found, generation, flags):  # the bit was none of what is known
+                    return Entry(found, flags)
     return entry
 
 
@@ -153,7 +153,7 @@ def fits(data: bytes, entry: Entry) -> bool | None:
     It says nothing of a block that another program changed: one without its OLD checksum that no flipped bit explains
     (it may be another log's), or in which a record was deleted.
     """
-    difference = entry.crc ^ zlib.crc32(data)
+    difference = entry.crc ^ crc32(data)
     if difference == 0 or not entry.is_old:
         return difference == 0
     walk, header = walk_block(data, len(data), len(data)), header_size(len(data))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-import zlib
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
+from jitdb.log.blocks.checksum import SIZE, crc32
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import CRC_SIZE, EntryFile, Frame, read_entries
+from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
 from jitdb.log.sidecar.journal import JournalPrefix
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
@@ -70,8 +70,8 @@ MARK: Final = encode_entry(Deletion(APPLIED, 0))
 
 def crc_of(data: bytes, crc: int = 0) -> int:
     """CRC-32 of these entries without their own, with which it would not depend on them, behind others' `crc`."""
-    body = ENTRY_SIZE - CRC_SIZE
-    return zlib.crc32(b"".join([data[at : at + body] for at in range(0, len(data), ENTRY_SIZE)]), crc)
+    body = ENTRY_SIZE - SIZE
+    return crc32(b"".join([data[at : at + body] for at in range(0, len(data), ENTRY_SIZE)]), crc)
 
 
 def last_generation(fs: FileSystem, path: Path) -> int:
@@ -122,7 +122,7 @@ class DeletionReader(EntryFile):
             return False
         crc = self._crc if known.position == self.position else self._crc_of(self._file.number, known.position)
         # Logs of before have the CRC with those of the entries, which tells how many they are, and no more.
-        return known.crc == crc or (crc >= 0 and known.crc == zlib.crc32(MARK * known.position))
+        return known.crc == crc or (crc >= 0 and known.crc == crc32(MARK * known.position))
 
     def _crc_of(self, fd: int, position: int) -> int:
         data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)

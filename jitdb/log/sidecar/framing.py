@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import os
 import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.checksum import SIZE, is_sealed, seal
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.onebit import restored_with_crc
 
-CRC_SIZE: Final = 4
-
 T = TypeVar("T")
-
-
-def seal(body: bytes) -> bytes:
-    """The bytes, and their CRC behind them."""
-    return body + zlib.crc32(body).to_bytes(CRC_SIZE, "little")
-
-
-def is_sealed(data: bytes) -> bool:
-    return zlib.crc32(data[:-CRC_SIZE]).to_bytes(CRC_SIZE, "little") == data[-CRC_SIZE:]
 
 
 class Frame:
@@ -39,7 +28,7 @@ class Frame:
         self._magic = magic
         self._fields = struct.Struct(f"<{len(magic)}s{fields}")
         self._open_ended = open_ended
-        self.size = self._fields.size + CRC_SIZE  # bytes, without such a rest
+        self.size = self._fields.size + SIZE  # bytes, without such a rest
 
     def pack(self, *fields: Any) -> bytes:
         rest = fields[-1] if self._open_ended else b""
@@ -52,7 +41,7 @@ class Frame:
         magic, *fields = self._fields.unpack_from(data)
         if magic != self._magic or not is_sealed(data):
             return None
-        return (*fields, data[self.size - CRC_SIZE : -CRC_SIZE]) if self._open_ended else tuple(fields)
+        return (*fields, data[self.size - SIZE : -SIZE]) if self._open_ended else tuple(fields)
 
     def check(self, data: bytes, path: Path) -> tuple[Any, ...]:
         """As unpack, of a whole file. Raises LogCorrupt."""

@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.log.blocks.checksum import FIELD
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
@@ -26,7 +27,7 @@ OPENED: Final = 1  # a writer began: `end` is durable
 DATA: Final = 2  # bytes from `start` to `end` follow, with `data_crc`
 SYNCED: Final = 3  # `end` is durable
 CLOSED: Final = 4  # `end` is durable, the writer left, and the file was as `stamp` says
-_FRAME: Final = Frame(b"", "QQQ8sIIIIIII")
+_FRAME: Final = Frame(b"", f"QQQ8s{FIELD}I{3 * FIELD}II")
 ENTRY_SIZE: Final = _FRAME.size  # 64: an entry never crosses a sector
 
 LAG: Final = 1_000_000_000  # nanoseconds; a longer one syncs less often where little is written, and tells less

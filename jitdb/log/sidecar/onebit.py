@@ -8,24 +8,20 @@ a probability of 8 * size / 2**32; whoever restores a bit looks at the result.
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-_POLYNOMIAL: Final = 0xEDB88320
+from jitdb.log.blocks.checksum import MASK, SIZE, byte_remainders, crc32, seal
+
+_TOP = 8 * (SIZE - 1)  # bits below the upper byte
 
 
 @cache
 def _tables() -> tuple[list[int], dict[int, int]]:
     """What carries a difference back, by its upper byte; and which bit of the last byte makes a difference."""
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
-        table.append(crc)
-    byte_of_top = {crc >> 24: byte for byte, crc in enumerate(table)}  # all tops differ
-    back = [table[byte_of_top[top]] << 8 & 0xFFFFFFFF | byte_of_top[top] for top in range(256)]
+    table = byte_remainders()
+    byte_of_top = {crc >> _TOP: byte for byte, crc in enumerate(table)}  # all tops differ
+    back = [table[byte_of_top[top]] << 8 & MASK | byte_of_top[top] for top in range(256)]
     return back, {table[1 << bit]: bit for bit in range(8)}
 
 
@@ -41,7 +37,7 @@ def find_flip(size: int, difference: int) -> Flip | None:
         bit = bit_of.get(difference)
         if bit is not None:
             return Flip(byte, bit)
-        difference = (difference << 8 & 0xFFFFFFFF) ^ back[difference >> 24]
+        difference = (difference << 8 & MASK) ^ back[difference >> _TOP]
     return None
 
 
@@ -51,7 +47,7 @@ def flip_back(data: bytes, flip: Flip) -> bytes:
 
 def restored(data: bytes, expected: int) -> bytes | None:
     """`data` with the one bit flipped back that makes its crc32 the expected one; None if no single bit does."""
-    difference = expected ^ zlib.crc32(data)
+    difference = expected ^ crc32(data)
     if difference == 0:
         return data
     flip = find_flip(len(data), difference)
@@ -60,12 +56,11 @@ def restored(data: bytes, expected: int) -> bytes | None:
 
 def restored_with_crc(data: bytes) -> bytes | None:
     """Bytes that end with their own crc32 (u32, little-endian), one bit of which may be wrong, as they were."""
-    body, stored = data[:-4], int.from_bytes(data[-4:], "little")
-    crc = zlib.crc32(body)
-    if (stored ^ crc).bit_count() <= 1:
-        return body + crc.to_bytes(4, "little")
+    body, stored = data[:-SIZE], int.from_bytes(data[-SIZE:], "little")
+    if (stored ^ crc32(body)).bit_count() <= 1:
+        return seal(body)
     whole = restored(body, stored)
-    return None if whole is None else whole + data[-4:]
+    return None if whole is None else whole + data[-SIZE:]
 
 
 def differs_by_one_bit(data: bytes, expected: bytes) -> bool:

@@ -11,12 +11,12 @@ If a step is interrupted (KeyboardInterrupt), the next one begins the journal an
 from __future__ import annotations
 
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogWarning, LogWriteFailed, Remedy
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.io import filenames
 from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
@@ -106,8 +106,8 @@ class Committer:
             data = self._opened.read(size, block * size)
             before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
             if not before or sums.get(block, restore=True) is None:
-                is_proof = not before or zlib.crc32(before) == base.data_crc
-                sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
+                is_proof = not before or crc32(before) == base.data_crc
+                sums.put(block, [crc32(data)], 0 if is_proof else UNPROVEN)
         sums.sync()
 
     def _cut(self, kept: Path | None) -> None:
@@ -304,9 +304,7 @@ class Committer:
 
     def _measure_block(self) -> None:
         begin = self._tail_block * self._block_size
-        self.tail = self.tail._replace(
-            block_crc=zlib.crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin))
-        )
+        self.tail = self.tail._replace(block_crc=crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin)))
 
     def _look(self) -> None:
         stat = self._fs.fstat(self._opened.fd)

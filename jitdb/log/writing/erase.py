@@ -7,7 +7,6 @@ damaged. After a crash nobody can tell damage from zeros that were half written;
 from __future__ import annotations
 
 import os
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogWriteFailed
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
@@ -47,7 +47,7 @@ def erase(
         for first, stop in _joined(spans, begin):
             fs.write(fd, data[first:stop], begin + first)
         if flags is not None:
-            sealed[block] = zlib.crc32(data), flags
+            sealed[block] = crc32(data), flags
     fs.fsync(fd)
     for block, (crc, flags) in sorted(sealed.items()):
         checksums.put(block, [crc], flags)
@@ -79,7 +79,7 @@ def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) ->
     entry = checksums.get(block, restore=True)
     if entry is None:
         return UNPROVEN if checksums.is_damaged(block) else None
-    if entry.crc == zlib.crc32(data):
+    if entry.crc == crc32(data):
         return entry.flags & UNPROVEN
     return (UNPROVEN if entry.is_old else entry.flags) if again else None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogWriteFailed
+from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import headers, pack, place, place_array
 from jitdb.log.codecs.base import Buffer
@@ -25,7 +25,7 @@ PIECE: Final = 4 << 20  # bytes copied at a time
 class PackedBlocks:
     """Bytes for the file, from the end of the log on, with all that the sidecar says of them."""
 
-    def __init__(self, tail: Tail, block_size: int, crc32: Callable[..., int] = zlib.crc32) -> None:
+    def __init__(self, tail: Tail, block_size: int, crc32: Callable[..., int] = crc32) -> None:
         """`crc32` is zlib's, or one that gives the same sooner."""
         self.crc32 = crc32
         self.tail = tail  # as it will be, once finish() was called
@@ -46,7 +46,7 @@ class PackedBlocks:
             self.finish()  # the chain of the first block is kept
         padding = bytes(round_up(self._position, self._block_size) - self._position)
         self._put(padding)
-        self.sealed.append(zlib.crc32(padding, self._block_crc))
+        self.sealed.append(crc32(padding, self._block_crc))
 
     def add(self, records: list[bytes]) -> None:
         lengths = list(map(len, records))
@@ -64,9 +64,9 @@ class PackedBlocks:
         if self._last is not None:
             end, lengths, newest = self._last
             heads = b"".join(headers(lengths, self._block_size))
-            chain = zlib.crc32(heads, 0 if self._fresh else self.tail.tail_chain)
+            chain = crc32(heads, 0 if self._fresh else self.tail.tail_chain)
             first = chain if end <= self._block_size else self.tail.first_chain
-            self.tail = Tail(end, len(newest), zlib.crc32(newest), False, first, chain, self._block_crc)
+            self.tail = Tail(end, len(newest), crc32(newest), False, first, chain, self._block_crc)
             self._last = None
 
     def _put(self, data: Buffer) -> None:
@@ -82,7 +82,7 @@ class Pending:
     lock; once it is handed over to be written, it stays as it is.
     """
 
-    crc32: Callable[..., int] = staticmethod(zlib.crc32)  # with what its bytes are summed
+    crc32: Callable[..., int] = staticmethod(crc32)  # with what its bytes are summed
 
     __slots__ = ("_at", "_block_size", "_broken", "_found", "_header", "breaks", "done", "records", "start")
 
@@ -193,7 +193,7 @@ class ScratchBlocks(PackedBlocks):
         self._end = placed.end
         data = b"".join(self.parts)
         self.parts.clear()
-        self.crc = zlib.crc32(data, self.crc)
+        self.crc = crc32(data, self.crc)
         try:
             self._fs.write(self._file.number, data, self.size - len(data))
         except OSError as error:
@@ -215,7 +215,7 @@ class ScratchBlocks(PackedBlocks):
         for at in range(start, stop, PIECE):
             size = min(PIECE, stop - at)
             data = self._fs.read(self._file.number, size, at - begin)
-            self._copied = zlib.crc32(data, self._copied)
+            self._copied = crc32(data, self._copied)
             if at + size == end and self._copied != self.crc:
                 raise LogWriteFailed(
                     f"expected to read back {self.size:,} bytes with CRC {self.crc:08x}, got {self._copied:08x}: none "

@@ -22,7 +22,7 @@ from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log.any_log import AnyLog
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io import osfile
 from jitdb.log.lines.line_log import LineLog
 from jitdb.spark_ext.building.joining import (

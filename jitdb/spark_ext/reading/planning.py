@@ -23,7 +23,7 @@ from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log.any_log import AnyLog, open_any
-from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
