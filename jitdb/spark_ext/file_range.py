@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
+from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.framing import LineFraming
@@ -47,6 +49,8 @@ class Snapshot:
     digest: of its first and last block, see digest_of
     form:   of JSON Lines that somebody else writes; None of a log of jitdb's
     stamp:  their file's
+    compression: "gzip" or "zstd": `end` counts text then, and may be what the file claims (compressed/text.py)
+    folder, name: where checkpoints of a compressed file are kept (empty: nowhere), and what they are known by
     """
 
     path: str
@@ -59,23 +63,41 @@ class Snapshot:
     sent_codec: bytes = b""  # one that is no codec of jitdb's, pickled: for processes that do not know its name
     form: LineForm | None = None
     stamp: Stamp | None = None
+    compression: str = ""
+    folder: str = ""
+    name: bytes = b""
 
     @staticmethod
     def of(log: AnyLog, end: int) -> Snapshot:
         """The log up to a byte of it. Raises LogError, OSError; EOFError where the file is shorter than the log was."""
         path, size = os.path.abspath(log.path), log.block_size
         form = log.framing.form if isinstance(log.framing, LineFraming) else None
-        if isinstance(log, LineLog) and log.compression:
-            raise LogError(
-                f"it is compressed ({log.compression}), and Spark's tasks read parts of files that are not",
-                path=path,
-                remedy="unpack it, or make a log of it: jitdb import",
-            )
         stamp = None if form is None else Stamp.of(os.stat(path))
-        digest = _digest(path, end, size)
+        compression, folder, name = "", "", b""
+        if isinstance(log, LineLog) and log.compression:
+            compression, stamp, name = log.compression, log.known.stamp, log.known.identity + log.known.token
+            folder = os.path.abspath(log.sidecar) if log.identity_is_stored else ""
+        digest = _digest(path, stamp.size if stamp is not None and compression else end, size)
         return Snapshot(
-            path, log.codec.name, size, log.identity, log.generation, end, digest, _sent(log.codec), form, stamp
+            path, log.codec.name, size, log.identity, log.generation, end, digest, _sent(log.codec), form, stamp,
+            compression, folder, name,
         )  # fmt: skip
+
+    @property
+    def stored_end(self) -> int:
+        """Bytes of the file that count: of a compressed one all that it had."""
+        return self.stamp.size if self.stamp is not None and self.compression else self.end
+
+    def text_in(self, file: osfile.Descriptor) -> LineFile:
+        """What the open file holds, decompressed."""
+        if not self.compression:
+            return LineFile(file)
+        from jitdb.log.lines.files.compressed_file import CompressedFile
+
+        assert self.stamp is not None
+        text = CompressedFile(file, Path(self.path), self.compression, Path(self.folder) if self.folder else None)
+        text.end_of_lines(self.stamp, self.end, self.stamp.size, self.name)
+        return text
 
     @cached_property
     def codec(self) -> Codec:
@@ -93,13 +115,13 @@ class Snapshot:
         try:
             # Before it is checked: what takes the log's place behind that is another file.
             file = osfile.Descriptor(osfile.fs, self.path, os.O_RDONLY)
-            found = _digest(self.path, self.end, self.block_size)
+            found = _digest(self.path, self.stored_end, self.block_size)
         except OSError as error:
             is_missing = isinstance(error, FileNotFoundError)
             text = f"{host} " + ("has no such file" if is_missing else f"cannot read it ({error.strerror})")
             raise CopyDiffers(text, path=self.path, remedy=advice) from error
         except EOFError:
-            text = f"{host} has less than {self.end:,} bytes of it, an old copy"
+            text = f"{host} has less than {self.stored_end:,} bytes of it, an old copy"
         else:
             text = f"{host} has another file there, expected digest {self.digest}, got {found}"
             advice = f"{advice}; if records were deleted or the log was compacted meanwhile, start the job again"
@@ -128,7 +150,7 @@ class Snapshot:
         self._refuse_edited(Stamp.of(os.stat(file.number)))
         fs = osfile.fs
         try:
-            found = digest_of(lambda start, size: fs.read(file.number, size, start), self.end, self.block_size)
+            found = digest_of(lambda start, size: fs.read(file.number, size, start), self.stored_end, self.block_size)
         except EOFError:
             found = ""
         if found != self.digest:
@@ -209,6 +231,17 @@ def _sent(codec: Codec) -> bytes:
     return sent
 
 
+class EndMoved(Exception):
+    """The text of a compressed file ends elsewhere than it claimed: `end` is certain. What was read before is right.
+
+    Never leaves this package.
+    """
+
+    def __init__(self, end: int) -> None:
+        super().__init__(f"the text ends at byte {end:,}")
+        self.end = end
+
+
 class Run(NamedTuple):
     """The records that begin in [start, stop) of the log, bytes; the first of them has this seq (-1: unknown), and the
     first behind them that one.
@@ -272,12 +305,17 @@ class FileRange(LogSource):
         **more: Any,
     ) -> FileRange:
         """Read from a file that this machine can open."""
-        fs = osfile.fs
+        text = snapshot.text_in(file)
 
         def read(buffer: memoryview, at: int) -> int:
-            return fs.read_into(file.number, buffer, at)
+            done = text.read_into(buffer, at)
+            if not text.agrees(snapshot.end):
+                assert snapshot.stamp is not None
+                raise EndMoved(text.end_of_lines(snapshot.stamp, 0, -1, snapshot.name))
+            return done
 
         made = FileRange(snapshot, runs, read, snapshot.look_again(), sums, **more)
+        weakref.finalize(made, text.close)
         made._check = lambda: snapshot.check(file)
         return made
 

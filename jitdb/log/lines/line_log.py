@@ -209,6 +209,11 @@ class LineLog(LogSource):
         return self._alive().file.compression
 
     @property
+    def known(self) -> Known:
+        """What is known of the file, as it was when it was last looked at."""
+        return self._alive().known
+
+    @property
     def read_only(self) -> bool:
         """True: somebody else writes it."""
         return True

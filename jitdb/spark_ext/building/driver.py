@@ -10,12 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.log_content import content_of
 from jitdb.engine.damage import DamageReport
 from jitdb.engine.plan import CoreFields, Requirement
 from jitdb.engine.records import MAX_RECORDS, Records
-from jitdb.errors import IndexDamaged, LogWarning, QueryError
+from jitdb.errors import IndexDamaged, LogSuperseded, LogWarning, QueryError
 from jitdb.indexes.files.file import Head as FileHead
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.kinds.bitmaps import distinct_keys
@@ -24,6 +26,7 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log.any_log import AnyLog
 from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io import osfile
+from jitdb.log.lines.files.compressed_file import MANY
 from jitdb.log.lines.line_log import LineLog
 from jitdb.spark_ext.building.joining import (
     Begin,
@@ -35,7 +38,7 @@ from jitdb.spark_ext.building.joining import (
     surely_bitmaps,
     surely_hashed,
 )
-from jitdb.spark_ext.building.scanning import Job, Range, RangeHead, Task
+from jitdb.spark_ext.building.scanning import Job, Range, RangeHead, Task, ranges_at
 from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
 from jitdb.spark_ext.file_range import Snapshot
 
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
 
+_LOOKS: Final = 100  # at where a compressed file ends that is written at this very moment
+_DECOMPRESSED: Final = (
+    1 << 30
+)  # bytes of text, for each range of a compressed file, of which all before is decompressed
 _PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
 
 
@@ -74,6 +81,8 @@ class Driver:
     def __init__(self, log: AnyLog, folder: Path, needs: Sequence[Requirement], core: CoreFields) -> None:
         if not log.identity_is_stored:
             raise without_identity(log.path, "its index files could not be told from those of another log")
+        if isinstance(log, LineLog) and log.compression:
+            _settle(log)
         self.log = log
         self.folder = folder
         self.end = log.durable_end
@@ -139,6 +148,8 @@ class Driver:
         if not isinstance(log, LineLog):
             return list(parts)
         begins = {begin.offset for begin in self.begins}
+        if log.compression:
+            parts = ranges_at(range(0, self.end, _DECOMPRESSED), [begin.offset for begin in self.begins], self.end)
         edges = [part.start if part.start in begins else log.next_line(part.start) for part in parts]
         whole = [(*edge, part.targets) for edge, part in zip(pairwise([*edges, self.end]), parts, strict=True)]
         return [Range(number, *each) for number, each in enumerate(each for each in whole if each[0] < each[1])]
@@ -279,6 +290,19 @@ class Driver:
     def _check_file(self, index: Index) -> None:
         if index.path is None:
             raise SparkError("index files cannot be written there; the warning before says why", path=self.folder)
+
+
+def _settle(log: LineLog) -> None:
+    """See where the text of a compressed file ends, which it may have claimed. Raises LogError, OSError."""
+    buffer = np.empty(MANY, np.uint8)
+    for _ in range(_LOOKS):
+        try:
+            end = log.durable_end
+            log.read_blocks(max(0, end - MANY), end, buffer)
+            return
+        except LogSuperseded:
+            log.refresh()
+    raise LogChanged("it changes again and again", path=log.path, remedy="start again when that has ended")
 
 
 def _more(found: Collection[object]) -> str:

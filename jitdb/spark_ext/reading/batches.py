@@ -20,6 +20,7 @@ from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.log.codecs.path_locator import locator_of
 from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
+from jitdb.spark_ext.file_range import EndMoved
 from jitdb.spark_ext.reading.partitions import BlockReader, Partition, RecordReader, Records, matching_offsets
 from jitdb.spark_ext.reading.times import in_millis
 
@@ -43,15 +44,24 @@ def read_partition(
 
     Raises CopyDiffers, LogChanged, LogCorrupt, RecordMismatch, DecodeError, OSError.
     """
-    source = partition.open()
-    wanted = _wanted(partition, source)
-    locator = locator_of(source.codec, layout.paths)
-    for records in _reader(partition, source).records():
-        chosen = np.flatnonzero(wanted(records))
-        for low in range(0, len(chosen), ROWS):
-            rows = _Rows(source, locator, records, chosen[low : low + ROWS], layout, permissive, partition.shared)
-            yield rows.batch()
-        done(records)
+    last = -1  # offset of the last record that was read
+    while True:
+        source = partition.open()
+        locator = locator_of(source.codec, layout.paths)
+        try:
+            wanted = _wanted(partition, source)
+            for records in _reader(partition, source).records():
+                chosen = np.flatnonzero(wanted(records) & (records.offsets > last))
+                for low in range(0, len(chosen), ROWS):
+                    rows = _Rows(
+                        source, locator, records, chosen[low : low + ROWS], layout, permissive, partition.shared
+                    )
+                    yield rows.batch()
+                last = max(last, *records.offsets[-1:].tolist(), -1)
+                done(records)
+            return
+        except EndMoved as moved:
+            partition = partition.ended(moved.end)
 
 
 def _reader(partition: Partition, source: FileRange) -> RecordReader:

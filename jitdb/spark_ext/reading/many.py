@@ -11,7 +11,8 @@ from typing import Any, Final
 from jitdb.common.paths import Path
 from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
-from jitdb.log.reading.sampling import sample
+from jitdb.log.lines.line_log import LineLog
+from jitdb.log.reading.sampling import first, sample
 from jitdb.logset.members.finding import PATH, Member, find_members
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.opening import folder_of
@@ -59,7 +60,8 @@ def samples(options: ReadOptions) -> Iterator[Any]:
     some = logs[:: -(-len(logs) // _SAMPLED)]
     for each in some:
         with open_log(each) as log:
-            for record in sample(log, -(-options.sample // len(some))):
+            look = first if isinstance(log, LineLog) and log.compression else sample  # else all is decompressed
+            for record in look(log, -(-options.sample // len(some))):
                 yield _without(record, each.shared) if each.shared and isinstance(record, dict) else record
     for each in logs_of(replace(options, where=None)):  # all, so that a column's type does not depend on the question
         if each.shared:

@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.scanner import scan
 from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import FileRange, Run, Snapshot
 
 if TYPE_CHECKING:
@@ -61,6 +62,17 @@ class Partition:
         return FileRange.of_file(
             self.snapshot, self.runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
         )  # fmt: skip
+
+    def ended(self, end: int) -> Partition:
+        """All of the same compressed file, whose text ends here. Raises LogChanged where indexes tell another end."""
+        if self.chosen is not None:
+            raise LogChanged(
+                f"its text ends at byte {end:,}, expected {self.snapshot.end:,}, as was indexed",
+                path=self.snapshot.path,
+                remedy="load it anew, or read with indexes=none",
+            )
+        (run,) = self.runs
+        return replace(self, snapshot=replace(self.snapshot, end=end), runs=(run._replace(stop=end, stop_seq=-1),))
 
 
 class Records(NamedTuple):

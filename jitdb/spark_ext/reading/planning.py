@@ -199,6 +199,9 @@ class Planner:
             return None
         if self._options.indexes == "build":
             manager.prepare(manager.look(lambda: manager.leaf_needs(where)), None)
+            if isinstance(self._log, LineLog) and self._log.compression and self._log.durable_end != self._end:
+                self._end = self._log.durable_end  # the other one was claimed
+                self._share = Share(self._log, self._options)
         with manager.lock:
             plan = manager.plan(where, False)
             self._stale = tuple(index.spec.file_name() for index in plan.only_stale(self._end).indexes)
@@ -253,10 +256,10 @@ class Planner:
 
     def _ranges(self, offsets: Sequence[Segment]) -> list[Partition]:
         block = self._block_size
-        size = blocks_of_task(self._options, self._end, block, slow=self._slow) * block
+        size = self._blocks_of_task(-(-self._end // block)) * block
         # What a damaged block holds cannot be counted: where it is skipped, each block has a number of its own.
         step = block if self._options.skip_corrupt and offsets else size
-        starts = list(range(0, self._end, step))
+        starts = list(range(0, self._end, step or 1))
         if isinstance(self._log, LineLog):
             lines = {self._log.next_line(start) for start in starts[1:]} - {self._end}
             starts = [*starts[:1], *sorted(lines)]
@@ -269,13 +272,19 @@ class Planner:
         each = size // step
         return [self._share.partition(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
 
+    def _blocks_of_task(self, blocks: int) -> int:
+        """Of so many: all of a compressed file, which is decompressed in order."""
+        if isinstance(self._log, LineLog) and self._log.compression:
+            return blocks
+        size = self._block_size
+        return blocks_of_task(self._options, min(blocks * size, self._end), size, slow=self._slow)
+
     def _selected(self, chosen: _Chosen) -> list[Partition]:
         """A partition for about each so many bytes of blocks that hold answers."""
         blocks = chosen.blocks
         if not len(blocks):
             return []
-        size = self._block_size
-        per_part = blocks_of_task(self._options, len(blocks) * size, size, slow=self._slow)
+        per_part = self._blocks_of_task(len(blocks))
         found = []
         for low in range(0, len(blocks), per_part):
             mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]
