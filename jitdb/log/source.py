@@ -180,7 +180,6 @@ class LogSource(ScanSource):
     def _verified(self, block: int) -> bytes:
         if not 0 <= block * self.block_size < self.durable_end:
             return b""
-
         buffer, begin = bytearray(self.block_size), block * self.block_size
         data = bytes(buffer[: self.read_blocks(begin, begin + len(buffer), memoryview(buffer))])
         if int(self.checksums(block, 1)[0]) not in (UNKNOWN, crc32(data)):

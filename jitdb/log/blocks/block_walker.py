@@ -19,9 +19,7 @@ class BlockWalker(ChunkWalker):
         self._size = size = log.block_size
         self._header = header_size(size)
         self.buffer = np.empty(most, np.uint8)
-        records, blocks = most // (self._header + 1) + 1, most // size + 1
-        starts, lengths, faults, wrong = (np.empty(count, np.int64) for count in (records, records, blocks, blocks))
-        self.room = Room(starts, lengths, np.empty(records, np.uint8), faults, wrong)
+        self.room = Room.of(most, size, self._header)
 
     def read(self, begin: int, start: int) -> int:
         buffer = self.buffer

@@ -43,6 +43,13 @@ class Room(NamedTuple):
     faults: Ints
     wrong: Ints
 
+    @classmethod
+    def of(cls, size: int, block_size: int, header: int) -> Room:
+        """For `size` bytes of blocks: of their shortest records, as many as fit."""
+        records, blocks = size // (header + 1) + 1, size // block_size + 1
+        starts, lengths, faults, wrong = (np.empty(count, np.int64) for count in (records, records, blocks, blocks))
+        return cls(starts, lengths, np.empty(records, np.uint8), faults, wrong)
+
 
 class Counts(NamedTuple):
     records: int

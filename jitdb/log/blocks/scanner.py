@@ -48,14 +48,7 @@ class Walker:
         self._header = header_size(block_size)
         self.compiled = _is_worth_compiling(total)
         if self.compiled:
-            most, blocks = largest // (self._header + 1) + 1, largest // block_size + 1
-            self._room = Room(
-                np.empty(most, np.int64),
-                np.empty(most, np.int64),
-                np.empty(most, np.uint8),
-                np.empty(blocks, np.int64),
-                np.empty(blocks, np.int64),
-            )
+            self._room = Room.of(largest, block_size, self._header)
 
     def walk(self, data: Bytes, size: int, sums: Ints = NO_SUMS) -> Walked:
         """The records in `data[:size]`, which begins on a block boundary; `sums` as crc.walk_verified takes them."""

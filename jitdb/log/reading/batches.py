@@ -36,15 +36,17 @@ def clusters(offsets: Ints, gap: int) -> list[tuple[int, int]]:
     >>> clusters(np.array([0, 10, 200, 205]), 50)
     [(0, 2), (2, 4)]
     """
-    breaks = (np.flatnonzero(np.diff(offsets) > gap) + 1).tolist()
-    return [part for run in pairwise([0, *breaks, len(offsets)]) for part in _parts(offsets, *run)]
+    return list(parts(offsets, np.diff(offsets) > gap))
 
 
-def _parts(offsets: Ints, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    while start < stop:
-        upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
-        yield start, upto
-        start = upto
+def parts(offsets: Ints, apart: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """What is read in one call each: runs of these offsets between neighbours that are `apart`, of some length only."""
+    breaks = (np.flatnonzero(apart) + 1).tolist()
+    for start, stop in pairwise([0, *breaks, len(offsets)]):
+        while start < stop:
+            upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
+            yield start, upto
+            start = upto
 
 
 def read_batch(opened: Opened, reader: RecordReader, offsets: Ints, scratch: Scratch) -> RecordBatch | None:

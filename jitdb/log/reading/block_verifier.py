@@ -53,7 +53,6 @@ class Verifier:
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """As sums, of those only that a block must fit: not those of before another program changed the log."""
-
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
             entry = self._entry(first + number)
@@ -69,7 +68,6 @@ class Verifier:
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `compiled` as in checksums.decode_entries."""
-
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sealed = min(count, self._sealed() - first)
         try:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import LogError
@@ -14,19 +13,8 @@ from jitdb.log.reading.stream import stream
 from jitdb.log.record import Record
 from jitdb.log.sidecar.removals import new_seq
 
-
-class Streamed(Protocol):
-    """What a live stream needs of a log."""
-
-    @property
-    def path(self) -> Path:
-        """The log's file."""
-
-    def newest(self) -> BlockReader:
-        """What there is now to be read in order; another file's where one took the log's place."""
-
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """See LogSource.watch."""
+if TYPE_CHECKING:
+    from jitdb.log.reading.log_reader import LogReader
 
 
 class LiveStream(Iterator[Record]):
@@ -37,7 +25,7 @@ class LiveStream(Iterator[Record]):
     comes out once and ends it: LogClosed, once the log was closed.
     """
 
-    def __init__(self, log: Streamed, start: int, limit: int | None, raw: bool) -> None:
+    def __init__(self, log: LogReader, start: int, limit: int | None, raw: bool) -> None:
         self._place = _Place(log, start)
         self._left = limit
         self._raw = raw
@@ -50,7 +38,7 @@ class LiveStream(Iterator[Record]):
         self._unwatch = self._watch(log)
         begins_anew(self)
 
-    def _watch(self, log: Streamed) -> Callable[[], None]:
+    def _watch(self, log: LogReader) -> Callable[[], None]:
         return log.watch(self._news.set)  # not a method of this object, which whoever watches would keep alive
 
     def begin_anew(self) -> None:
@@ -109,7 +97,7 @@ class LiveStream(Iterator[Record]):
 class _Place:
     """How far a stream came, by offset and by seq: after a compaction the seq tells where that is now."""
 
-    def __init__(self, log: Streamed, offset: int) -> None:
+    def __init__(self, log: LogReader, offset: int) -> None:
         self.log = log
         reader = log.newest()  # by which all is asked, for another file may take the log's place meanwhile
         self._offset = min(offset, reader.extent.durable_end)

@@ -265,7 +265,9 @@ class LogReader(LogSource):
     # See source.py
 
     def newest(self) -> BlockReader:
-        """What there is now to be read in order; what others deleted is hidden."""
+        """What there is now to be read in order, of another file where one took the log's place; what others deleted is
+        hidden.
+        """
         self._hide(look=True)
         return self._block_reader()
 

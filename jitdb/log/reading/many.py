@@ -19,6 +19,7 @@ from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import cut, is_zero
+from jitdb.log.reading.batches import FEW, parts
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
@@ -26,10 +27,8 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-_FEW: Final = 32  # so many records are read one by one in less time than arrays take to set up
 _ALONE: Final = 4  # the same of neighbours
 _GAP: Final = 8 * 1024  # bytes between neighbours up to which reading on is cheaper than reading anew
-_CLUSTER: Final = 1 << 20  # bytes read in one call, at most
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
 
 
@@ -41,7 +40,7 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
     is_array = isinstance(offsets, np.ndarray) and offsets.ndim == 1
     if not is_array and (not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes, bytearray))):
         raise InvalidOffset(f"offsets are a list or an array of integers, not {shown(offsets)}", path=opened.path)
-    if len(offsets) <= _FEW:
+    if len(offsets) <= FEW:
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
     hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
@@ -96,13 +95,9 @@ def _read_clusters(opened: Opened, reader: RecordReader, offsets: Ints) -> list[
     _check(reader, offsets)
     found: list[bytes | None] = []
     apart = (np.diff(offsets) > _GAP) | (np.diff(offsets // opened.meta.block_size) > 1)
-    breaks = np.flatnonzero(apart) + 1
-    for start, stop in pairwise([0, *breaks.tolist(), len(offsets)]):
-        while start < stop:
-            upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
-            some = offsets[start:upto]
-            found += _read_cluster(opened, some) if len(some) > _ALONE else [_one(reader, at) for at in some.tolist()]
-            start = upto
+    for start, stop in parts(offsets, apart):
+        some = offsets[start:stop]
+        found += _read_cluster(opened, some) if len(some) > _ALONE else [_one(reader, at) for at in some.tolist()]
     return found
 
 

@@ -81,10 +81,6 @@ class Sidecar:
         self._sums = self._entries()
         return self.checksum(block)
 
-    def lacks(self, block: int) -> bool:
-        """Whether nobody can tell what the (sealed) block should be: another program wrote it, or may have."""
-        return block < self.ours
-
     @property
     def tail_crc(self) -> int | None:
         """crc32 of the last block up to the log's end, None if it is not known."""

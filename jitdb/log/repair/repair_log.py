@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
 from jitdb.log.blocks.checksum import crc32
+from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.codecs import Codec
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import FileSystem
@@ -122,12 +123,12 @@ class _Repair:
             image = repair_block(DamagedBlock(data, used, expected), self._codec)
         else:
             image = RepairedBlock(data, used, restored=True)
-        header = 2 if self._size <= 1 << 16 else 4
+        header, length_at = header_size(self._size), header_reader(self._size)
         erased = bytearray(image.data)
         for finding in gone:
             if finding.offset // self._size == block and (image.restored or finding.offset % self._size in image.kept):
                 at = finding.offset % self._size
-                length = int.from_bytes(erased[at : at + header], "little")
+                (length,) = length_at(erased, at)
                 erased[at + header : at + header + length] = bytes(length)
         return image._replace(data=bytes(erased))
 

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from jitdb.common.libraries import library
 from jitdb.log.blocks.layout import largest_record
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from jitdb.log.codecs import Codec
+    from jitdb.log.log import Log
 
 
-class Appended(Protocol):
-    """What of a log is needed for that: see Log."""
-
-    @property
-    def codec(self) -> Codec: ...
-
-    @property
-    def block_size(self) -> int: ...
-
-    def append_many(self, values: Iterable[Any]) -> list[int]: ...
-
-    def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> object: ...
-
-
-def append_table(log: Appended, table: Any) -> int:
+def append_table(log: Log, table: Any) -> int:
     """See Log.append_arrow."""
     library("pyarrow")
     from jitdb.common.kernels import WAY
