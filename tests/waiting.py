@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,11 @@ def until(holds: Callable[[], object], seconds: float = 60) -> None:
     while not holds():
         assert time.monotonic() < late, f"it did not come within {seconds} s"
         time.sleep(PAUSE)
+
+
+def until_ended(name: str) -> None:
+    """Wait for the threads to end whose names begin so."""
+    until(lambda: not any(thread.name.startswith(name) for thread in threading.enumerate()))
 
 
 async def until_async(holds: Callable[[], object], seconds: float = 60) -> None:

@@ -6,12 +6,11 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import until, until_ended
 
 from jitdb.errors import EncodeError, InvalidRecord, LogClosed, LogReadOnly, RecordTooLarge
 from jitdb.log import Log
@@ -161,7 +160,7 @@ def test_a_group_is_written_in_time(tmp_path: Path) -> None:
         offset = log.append(b"record")
         assert arrived.wait(5)
         assert seen == [offset] == [log.since]
-        time.sleep(0.05)
+        until_ended("jitdb flush")
         arrived.clear()
         second = log.append(b"another")
         assert arrived.wait(5)

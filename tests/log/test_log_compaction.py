@@ -6,7 +6,6 @@ import gc
 import os
 import random
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -262,7 +261,7 @@ def test_appends_and_deletions_meanwhile_are_carried_over(tmp_path: Path) -> Non
                 appended.append(number)
                 number += 1
                 if number % 100 == 0:
-                    time.sleep(0.0005)
+                    stop.wait(0.0005)
         except BaseException as error:
             failures.append(error)
 
@@ -283,7 +282,7 @@ def test_appends_and_deletions_meanwhile_are_carried_over(tmp_path: Path) -> Non
     threads = [threading.Thread(target=append), threading.Thread(target=delete)]
     for thread in threads:
         thread.start()
-    time.sleep(0.02)
+    until(lambda: len(appended) > 100 and len(deleted) > 5000)
     done = log.compact()
     stop.set()
     for thread in threads:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import random
-import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import until
+from waiting import until, until_ended
 
 from jitdb.errors import LogWarning, LogWriteFailed
 from jitdb.log import Log
@@ -173,7 +172,7 @@ def test_a_failure_in_the_timer_is_told_later(tmp_path: Path, faulty: Faulty) ->
     faulty.error, faulty.calls, faulty.at = OSError(errno.EIO, "bad disk"), 0, 2
     log.append(b"lost")
     until(lambda: faulty.calls >= 2)
-    time.sleep(0.05)
+    until_ended("jitdb flush")
     with pytest.raises(LogWriteFailed, match="bad disk"):
         log.append(b"more")
     with pytest.raises(LogWriteFailed, match="bad disk"):

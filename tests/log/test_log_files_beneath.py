@@ -6,13 +6,13 @@ import errno
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from jitdb import Log
 from jitdb.errors import LogWarning, LogWriteFailed
@@ -151,15 +151,18 @@ def test_a_child_of_a_process_that_watches_sees_what_comes(tmp_path: Path) -> No
             came = threading.Event()
             reader.watch(came.set)
             os._exit(0 if came.wait(20) else 1)
-        deadline = time.monotonic() + 20
-        status = 0
-        while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < deadline + 5:
+        codes = []
+
+        def has_ended() -> bool:
             log.append({"n": 1})
             log.flush()
-            time.sleep(0.05)
-        status = done[1]
+            ended, status = os.waitpid(child, os.WNOHANG)
+            codes.extend([os.waitstatus_to_exitcode(status)] if ended else [])
+            return bool(ended)
+
+        until(has_ended)
         unwatch()
-        assert os.waitstatus_to_exitcode(status) == 0
+        assert codes == [0]
 
 
 class Full(osfile.FileSystem):
