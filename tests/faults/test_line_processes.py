@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from stepping import Stepping
 from thoroughness import tries
 
 import jitdb
 from jitdb.errors import JitdbError
 from jitdb.log.io import osfile
-from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import field
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")]
@@ -126,32 +126,18 @@ def test_a_writer_that_is_killed_within_a_line(tmp_path: Path) -> None:
             assert len(db.all()) == wanted
 
 
-class Full(FileSystem):
+class Full(Stepping):
     """Every call that writes from some call on finds no room, or the disk broken."""
+
+    STEPS = ("pwrite", "mkdir", "rename", "fsync")
 
     def __init__(self, number: int) -> None:
         self.calls, self.at, self.number = 0, sys.maxsize, number
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self.calls += 1
         if self.calls > self.at:
             raise OSError(self.number, os.strerror(self.number))
-
-    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:  # type: ignore[override]
-        self._step()
-        return os.pwrite(fd, data, offset)
-
-    def mkdir(self, path: Path, mode: int = 0o777) -> None:
-        self._step()
-        os.mkdir(path, mode)
-
-    def rename(self, old: Path, new: Path) -> None:
-        self._step()
-        os.rename(old, new)
-
-    def fsync(self, fd: int) -> None:
-        self._step()
-        os.fsync(fd)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepping import Stepping
 from thoroughness import tries
 
 import jitdb
@@ -16,7 +17,6 @@ from jitdb.engine.building import scan
 from jitdb.engine.database import JITDB
 from jitdb.errors import JitdbError
 from jitdb.log.io import osfile
-from jitdb.log.io.osfile import FileSystem
 from jitdb.log.lines import line_log
 from jitdb.log.lines.files import file
 from jitdb.operators import field, starts_with
@@ -26,32 +26,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::jitdb.errors
 COUNT = 60
 
 
-class Meddling(FileSystem):
+class Meddling(Stepping):
     """Before the call with some number, of those that look at files, something happens to one of them."""
+
+    STEPS = ("preadv", "pread", "fstat", "stat")
 
     def __init__(self) -> None:
         self.calls, self.at, self.change = 0, -1, lambda: None
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self.calls += 1
         if self.calls - 1 == self.at:
             self.change()
-
-    def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
-        self._step()
-        return os.preadv(fd, [buffer], offset)
-
-    def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
-        self._step()
-        return os.pread(fd, size, offset)
-
-    def fstat(self, fd: int) -> os.stat_result:  # type: ignore[override]
-        self._step()
-        return os.fstat(fd)
-
-    def stat(self, path: Path) -> os.stat_result:  # type: ignore[override]
-        self._step()
-        return os.stat(path)
 
 
 @pytest.fixture

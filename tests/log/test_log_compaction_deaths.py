@@ -7,17 +7,16 @@ import shutil
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from compaction_cases import assert_sound, fill, make, numbers
 from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
+from stepping import Stepping
 
 from jitdb.errors import LogWriteFailed
 from jitdb.log import Log
 from jitdb.log.io import filenames, osfile
-from jitdb.log.io.osfile import FileSystem
 
 pytestmark = pytest.mark.slow
 
@@ -26,45 +25,23 @@ class Died(BaseException):
     """The process is gone."""
 
 
-class Mortal(FileSystem):
+class Mortal(Stepping):
     """Counts the calls that change something; at number `last` the process dies: nothing is done from then on."""
+
+    STEPS = ("pwrite", "fsync", "truncate", "rename", "unlink", "open")
 
     def __init__(self, last: int = -1, error: OSError | None = None) -> None:
         self.calls = 0
         self.last = last
         self.error = error
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self.calls += 1
         if self.error is not None:
             if self.calls == self.last:
                 raise self.error
         elif 0 <= self.last < self.calls:
             raise Died
-
-    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
-        self._step()
-        return super().pwrite(fd, data, offset)
-
-    def fsync(self, fd: int) -> None:
-        self._step()
-        super().fsync(fd)
-
-    def truncate(self, fd: int, size: int) -> None:
-        self._step()
-        super().truncate(fd, size)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._step()
-        super().rename(source, target)
-
-    def unlink(self, path: Path) -> None:
-        self._step()
-        super().unlink(path)
-
-    def open(self, path: Any, flags: int, mode: int = 0o666) -> int:
-        self._step()
-        return super().open(path, flags, mode)
 
 
 def steps_of_a_compaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepping import Stepping
 from waiting import until, until_ended
 
 from jitdb.errors import LogWarning, LogWriteFailed
@@ -20,34 +21,20 @@ from jitdb.log.io import osfile
 pytestmark = pytest.mark.slow
 
 
-class Faulty(osfile.FileSystem):
+class Faulty(Stepping):
     """Raises `error` at the call number `at` of the primitives that change something."""
+
+    STEPS = ("pwrite", "fsync", "truncate", "rename")
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
         self.at = -1
         self.calls = 0
 
-    def _count(self) -> None:
+    def step(self) -> None:
         self.calls += 1
         if self.calls == self.at and self.error is not None:
             raise self.error
-
-    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
-        self._count()
-        return super().pwrite(fd, data, offset)
-
-    def fsync(self, fd: int) -> None:
-        self._count()
-        super().fsync(fd)
-
-    def truncate(self, fd: int, size: int) -> None:
-        self._count()
-        super().truncate(fd, size)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._count()
-        super().rename(source, target)
 
 
 @pytest.fixture

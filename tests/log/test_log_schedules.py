@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepping import Stepping
 
 from jitdb import Log
 from jitdb.errors import InvalidOffset, LogWriteFailed, RecordDeleted
@@ -114,26 +115,20 @@ class Between(osfile.FileSystem):
         return super().read(fd, size, offset)
 
 
-class Beside(osfile.FileSystem):
+class Beside(Stepping):
     """Whenever something becomes durable or is cut off, another thread does something, if it is not kept waiting."""
+
+    STEPS = ("fsync", "truncate")
 
     def __init__(self) -> None:
         self.work: Callable[[], object] | None = None
         self.others: list[threading.Thread] = []
 
-    def _come_between(self) -> None:
+    def step(self) -> None:
         if self.work is not None and threading.current_thread() not in self.others:
             self.others.append(threading.Thread(target=self.work))
             self.others[-1].start()
             self.others[-1].join(LONG)
-
-    def fsync(self, fd: int) -> None:
-        self._come_between()
-        super().fsync(fd)
-
-    def truncate(self, fd: int, size: int) -> None:
-        self._come_between()
-        super().truncate(fd, size)
 
 
 def sealed_log(path: Path) -> Log:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from log_damage import Snapshot, every_flip, make_log
+from stepping import Stepping
 from thoroughness import tries
 
 from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, LogWriteFailed, RecordDeleted
@@ -215,30 +216,20 @@ def test_the_compiled_walk_agrees_with_the_codec(codec: str) -> None:
     assert 50 < len(plain) < 600
 
 
-class Beside(FileSystem):
+class Beside(Stepping):
     """Another thread does something just before the call of this number."""
+
+    STEPS = ("pread", "fstat", "stat")
 
     work: Callable[[], object] | None = None
     left = 0
 
-    def _count(self) -> None:
+    def step(self) -> None:
         self.left -= 1
         if self.work is not None and not self.left:
             beside, self.work = threading.Thread(target=self.work), None
             beside.start()
             beside.join()
-
-    def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
-        self._count()
-        return os.pread(fd, size, offset)
-
-    def fstat(self, fd: int) -> os.stat_result:
-        self._count()
-        return os.fstat(fd)
-
-    def stat(self, path: Path) -> os.stat_result:
-        self._count()
-        return os.stat(path)
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -331,14 +331,12 @@ class Compaction:
         self._fs.fsync(self._fd)
 
     def _encode(self, place: Place) -> bytes:
-        """The file that names this place."""
         start = self.first * self.size
         if place.offset is None:
             return _HEAD.pack(_VERSION, start, place.block - 1, 0, 0) + bytes(self.size)
         return _HEAD.pack(_VERSION, start, _MOVING, place.block, place.offset) + place.image
 
     def _save(self, place: Place) -> None:
-        """Say durably, at once, how far it came."""
         target = state_path(self._path)
         temporary = filenames.sidecar_path(self._path) / filenames.temporary_name(target.name)
         with Descriptor(self._fs, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) as fd:

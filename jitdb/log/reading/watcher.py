@@ -9,21 +9,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogClosed, LogError
 
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
+
 SHORTEST: Final = 0.01  # seconds between two looks, after news
 LONGEST: Final = 0.2  # the same after a while without any: what is durable is seen within half a second
 _GROWTH: Final = 1.3  # from one pause to the next
-
-
-class Refreshed(Protocol):
-    """What others change."""
-
-    def refresh(self) -> bool:
-        """See LogSource.refresh."""
 
 
 class Watcher:
@@ -32,7 +28,7 @@ class Watcher:
     A thread does that as long as there are watchers; a writer's own doings are told of by tell().
     """
 
-    def __init__(self, log: Refreshed, *, looks: bool) -> None:
+    def __init__(self, log: LogSource, *, looks: bool) -> None:
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
         self._looks = looks
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()

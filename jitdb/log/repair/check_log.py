@@ -191,7 +191,6 @@ class BlockCheck:
         )
 
     def _plan(self, block: int, used: int, expected: int | None) -> str:
-        """What repair will make of it."""
         if len(self.findings) >= _PLANNED:
             return "restores it, or saves what can be read of it"
         data = self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
@@ -234,7 +233,6 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
 
 
 def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -> None:
-    """The last block against what the journal says of it."""
     size = opened.meta.block_size
     begin = (end - 1) // size * size
     for look in range(_LOOKS):
@@ -262,7 +260,6 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
 
 
 def _check_behind(opened: Opened, end: int, sidecar: Sidecar) -> tuple[list[Finding], list[str]]:
-    """What stands behind the last record."""
     if sidecar.is_written_to:
         return [], []
     size, whole = opened.fs.size(opened.fd), round_up(end, opened.meta.block_size)

@@ -113,7 +113,6 @@ class _Repair:
         return self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
 
     def _image(self, block: int, sidecar: Sidecar, before: LogReport, gone: list[Finding]) -> RepairedBlock:
-        """The block as it shall be."""
         is_last = block == self._last
         used = self._end - block * self._size if is_last else self._size
         data = self._read(block)
@@ -176,7 +175,6 @@ class _Repair:
         return entry
 
     def _set_aside(self, block: int) -> str:
-        """Copy the block, as it is, into the sidecar."""
         fs, number = self._fs, 0
         while fs.exists(self._sidecar / filenames.damaged_name(block, number)):
             number += 1

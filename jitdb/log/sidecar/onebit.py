@@ -4,6 +4,10 @@ crc32 is linear: flipping a bit changes the CRC by what that bit gives alone, ca
 So the difference between the CRC that was written and the one that is found is carried *back*, byte by byte, until it
 is the difference of one bit; below half a gigabyte no two bits have the same. Two or more wrong bits look like one with
 a probability of 8 * size / 2**32; whoever restores a bit looks at the result.
+
+Blocks, and whatever can wait, are put right by repair alone. Elsewhere a bit is put back, in memory, where whoever
+opens the log would else write over what it spoils, or take the log for another one: in `meta`, entries of `commit` and
+`deletions`, an entry of `checksums` that gets a successor, and in sets, which nothing else knows.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ class Writer:
         begins_anew(self)
 
     def _begin(self, committer: Committer) -> None:
-        """Go on behind what is in the file."""
         self._committer = committer
         self._block_size = self._opened.meta.block_size
         self._header = header_size(self._block_size)
