@@ -21,6 +21,7 @@ from typing import Any, Final
 from faults.campaign import Campaign
 from faults.forks import fork, in_fresh_process, succeeded
 from faults.kills import merged, value, warm
+from waiting import until as until_holds
 
 from jitdb import JITDB
 from jitdb.errors import LogLocked
@@ -107,8 +108,7 @@ def write(path: Path, progress: Progress, until: float, compacts: bool) -> None:
 def read(path: Path, progress: Progress, until: float, seed: int) -> None:
     """A reader: every answer is that of a state between question and answer."""
     plan, rng, asked = Plan(), Random(seed), 0
-    while not path.exists() or not progress.finished:
-        time.sleep(0.002)
+    until_holds(lambda: path.exists() and progress.finished)
     log = Log(path, read_only=True)
     db = JITDB(log, threads=1)
     while time.monotonic() < until or asked < ENOUGH:
@@ -166,7 +166,7 @@ def main(seed: int, seconds: float) -> int:
         progress, until = Progress(), time.monotonic() + seconds
         writer = fork(lambda: write(path, progress, until, compacts=seed % 2 == 0))
         readers = [fork(lambda number=number: read(path, progress, until, number)) for number in range(READERS)]  # type: ignore[misc]
-        time.sleep(0.2)
+        until_holds(lambda: path.exists() and progress.finished)
         assert succeeded(fork(lambda: expect_locked(path, writer))), "two writers"
         ended = [succeeded(pid) for pid in (writer, *readers)]
         assert all(ended), f"the writer and {READERS} readers: {ended}"
