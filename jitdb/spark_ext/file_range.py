@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.errors import LogCorrupt, LogError
-from jitdb.log.blocks.checksum import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
@@ -332,10 +332,9 @@ class FileRange(LogSource):
             return len(found)
 
         def look(block: int) -> tuple[bytes, LogCorrupt | None]:
-            import zlib
 
             found = bytes(data[block * size - begin : (block + 1) * size - begin])
-            expected, got = UNKNOWN if sums is None else int(sums[block - first]), zlib.crc32(found)
+            expected, got = UNKNOWN if sums is None else int(sums[block - first]), crc32(found)
             if expected in (UNKNOWN, got):
                 return found, None
             return found, LogCorrupt(

@@ -18,14 +18,13 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
 
 from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
-from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN
+from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN, crc32
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.maintained import MaintainedSource

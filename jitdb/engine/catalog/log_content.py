@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 import numpy as np
 from pyroaring import BitMap
@@ -31,7 +30,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
 from jitdb.indexes.segment import Journal
 from jitdb.indexes.spec import deleted_spec
-from jitdb.log.blocks.checksum import UNKNOWN
+from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.crc import Bytes, crcs_of
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.scanner import Walked, Walker, scan
