@@ -5,12 +5,12 @@ Of an answer that is nothing, once for each question; of any other, once for eac
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.common.stack import outside
 from jitdb.errors import JitdbError, QuestionWarning
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _VALUES: Final = 32  # questions that differ in their values alone: who asks for more is no person
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
-_PACKAGE: Final = __name__.partition(".")[0]
 
 
 class QuestionWarnings:
@@ -88,12 +87,4 @@ class QuestionWarnings:
         with suppress(JitdbError, OSError):  # the log is closed, or was changed: the answer stands
             lines = hints()
         for line in lines:
-            warnings.warn(QuestionWarning(line, path=self._where), stacklevel=_outside())
-
-
-def _outside() -> int:
-    """Of the stack as its caller sees it, the first frame that is none of jitdb's: there stands the question."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-        level, frame = level + 1, frame.f_back
-    return level
+            warnings.warn(QuestionWarning(line, path=self._where), stacklevel=outside())

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.stack import outside
 from jitdb.errors import LogCorrupt, LogError, LogLocked, LogWarning, LogWriteFailed
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
@@ -158,7 +159,7 @@ def _notices(opened: Opened) -> list[str]:
 
 
 def _warn(path: Path, text: str) -> None:
-    warnings.warn(LogWarning(text, path=path), stacklevel=7)
+    warnings.warn(LogWarning(text, path=path), stacklevel=outside())
 
 
 class SidecarState(NamedTuple):
@@ -178,7 +179,7 @@ def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarSt
     except LogCorrupt as error:
         if warn:
             text = f"{error.reason}; the log gets a new identity, its indexes are built anew"
-            warnings.warn(LogWarning(text, path=error.path), stacklevel=7)
+            warnings.warn(LogWarning(text, path=error.path), stacklevel=outside())
         return SidecarState(None)
 
 

@@ -11,6 +11,7 @@ import stat
 import warnings
 from pathlib import Path
 
+from jitdb.common.stack import outside
 from jitdb.errors import LogError, LogReadOnly, LogWarning, LogWriteFailed, NotALog, Remedy
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
@@ -147,7 +148,7 @@ def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions
             path=path,
             remedy="those that jitdb keeps in JavaScript know nothing of it: remove them",
         ),
-        stacklevel=5,
+        stacklevel=outside(),
     )
 
 

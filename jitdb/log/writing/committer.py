@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from jitdb.common.stack import outside
 from jitdb.errors import LogWarning, LogWriteFailed, Remedy
 from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
@@ -85,7 +86,7 @@ class Committer:
                     *(f"{repair} restores what can be restored" for repair in ("Log.repair()", "jitdb repair"))
                 ),
             )
-            warnings.warn(warning, stacklevel=6)
+            warnings.warn(warning, stacklevel=outside())
         if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
@@ -123,7 +124,7 @@ class Committer:
                 )
             told = f"{reason}; they were cut off and kept in {kept}"
             opened.notices.append(told)
-            warnings.warn(LogWarning(told, path=opened.path), stacklevel=6)
+            warnings.warn(LogWarning(told, path=opened.path), stacklevel=outside())
             # The file's time moves on now: a journal of long before would make what is not cut off yet count.
             self._restart_journal()
         truncate_to(self._fs, opened.fd, end, self._block_size)
