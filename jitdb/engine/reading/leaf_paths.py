@@ -16,7 +16,7 @@ from jitdb.errors import DecodeError, QueryError, Remedy
 from jitdb.log.codecs.compiled import build_trie
 from jitdb.log.codecs.container_kernels import first_with_more
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch, known_encoding
 
 if TYPE_CHECKING:
     import threading
@@ -62,11 +62,12 @@ class LeafPaths(Pages):
         return [len(found.seqs)]
 
     def _take(self, records: Records, batch: RecordBatch, whole: FieldValues) -> None:
+        encoding = known_encoding(whole.encoding)
         first, stops, stack = 0, 0, np.empty(4 * DEEPEST, np.int64)
         while True:
             trie = self._trie
             first = first_with_more(
-                whole.encoding, whole.buffer, whole.kind, whole.start, whole.length, first,
+                encoding, whole.buffer, whole.kind, whole.start, whole.length, first,
                 trie.first_child, trie.next_sibling, trie.key_start, trie.key_length, trie.field, trie.keys, stack,
             )  # fmt: skip
             if first >= len(batch):

@@ -21,7 +21,7 @@ from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted,
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, differing, dump, members_of, union_of
 from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Run, Segment, make_segment
 from jitdb.log.codecs.fields.constants import MAX_NESTING
-from jitdb.log.codecs.fields.located import FieldValues
+from jitdb.log.codecs.fields.located import FieldValues, known_encoding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +41,7 @@ def hash_prefix(key: bytes) -> int:
 
 
 def hash_prefixes(values: FieldValues) -> NDArray[np.uint32]:
-    """The hash_prefix of located values; 0 where there is none."""
+    """The hash_prefix of located values; 0 where there is none. Raises CodecError for an unknown encoding."""
     from jitdb.indexes.hash_kernels import hash_containers, hash_scalars
 
     encoding, buffer, kind, _, length, number = values
@@ -50,6 +50,7 @@ def hash_prefixes(values: FieldValues) -> NDArray[np.uint32]:
     hash_scalars(buffer, kind, start, length, number, count, out)
     if not ((kind == ARRAY) | (kind == MAP)).any():
         return out  # and where numba compiles, the kernel for containers is not
+    known_encoding(encoding)
     stack, hashes = np.empty((MAX_NESTING, 5), np.int64), np.empty(MAX_NESTING, np.uint64)
     pairs = np.empty((_FIRST_PAIRS, 3), np.uint64)
     done = 0

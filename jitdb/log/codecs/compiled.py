@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
-from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows
+from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows, known_encoding
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
 from jitdb.log.codecs.locate_kernels import locate_fields, values_at
 
@@ -80,10 +80,10 @@ def build_trie(paths: Sequence[Keys]) -> Trie:
 
 
 class CompiledLocator(Locator):
-    """Finds the fields of records of this encoding."""
+    """Finds the fields of records of this encoding. Raises CodecError where there is none of that number."""
 
     def __init__(self, encoding: int, paths: Sequence[Keys]) -> None:
-        self._encoding = encoding
+        self._encoding = known_encoding(encoding)
         self._trie = build_trie(paths)
         self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
         self._rows = Rows.empty(len(paths), 0)

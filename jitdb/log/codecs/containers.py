@@ -10,7 +10,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import MAP, UNDEFINED, value_key, value_of_key
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.fields.constants import BIPF, KEYS
-from jitdb.log.codecs.fields.located import FieldValues
+from jitdb.log.codecs.fields.located import FieldValues, known_encoding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,12 +21,15 @@ FIRST_ROOM: Final = 1 << 16  # elements that there is room for before it grows
 def decode_container(encoding: int, kind: int, payload: bytes) -> Any:
     """The array or map (`kind`) whose payload this is; UNDEFINED when it is malformed inside, as `find` has it.
 
+    Raises CodecError for an unknown encoding.
+
     >>> from jitdb.common.values import ARRAY
     >>> decode_container(BIPF, ARRAY, b"\\x06\\x08a")
     [None, 'a']
     """
     if encoding == KEYS:
         return value_of_key(bytes([kind]) + payload)
+    known_encoding(encoding)
     try:
         if encoding == BIPF:
             from jitdb.log.codecs.bipf.decode import decode_body
@@ -75,9 +78,12 @@ def list_values(values: FieldValues, steps: Steps, *, absent: bool = False) -> t
     """What the path leads to in each of the values, and which of them owns it, ascending.
 
     absent: a value in which it leads nowhere owns an entry that is ABSENT
+
+    Raises CodecError for an unknown encoding.
     """
     from jitdb.log.codecs import container_kernels
 
+    known_encoding(values.encoding)
     count = len(values.kind)
     stack = np.empty(3 * (len(steps.what) + 1), np.int64)
     room = max(FIRST_ROOM, count)

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from kernel_cases import EXAMPLES, WELL_FORMED, hostile, key_at, paths, scan
 
 from jitdb.common.paths import ANY, Keys, Path
-from jitdb.common.values import KIND_NAMES, UNDEFINED, value_at, value_key, values_at
-from jitdb.errors import DecodeError
+from jitdb.common.values import ARRAY, KIND_NAMES, UNDEFINED, value_at, value_key, values_at
+from jitdb.errors import CodecError, DecodeError
+from jitdb.indexes.kinds.prefixes import hash_prefixes
 from jitdb.log.codecs import Codec, container_kernels, containers, get_codec
-from jitdb.log.codecs.containers import Steps, list_values
+from jitdb.log.codecs.compiled import CompiledLocator
+from jitdb.log.codecs.containers import Steps, decode_container, list_values
 from jitdb.log.codecs.fields.constants import KEYS, MALFORMED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
@@ -238,3 +240,18 @@ def test_elements_of_keys_are_those_of_the_codecs() -> None:
     values, owners = list_values(FieldValues.of_keys([value_key(array), value_key({})]), Steps.of((), included=()))
     assert values.encoding == KEYS
     assert [key_at(values, number) for number in range(len(owners))] == [*map(value_key, array), value_key({})]
+
+
+@pytest.mark.parametrize("encoding", [-1, 3, 255])
+def test_no_kernel_is_given_an_unknown_encoding(encoding: int) -> None:
+    records = [MSGPACK.encode({"a": [1]})]
+    values = scan(MSGPACK, records, [("a",)])[0][0]._replace(encoding=encoding)
+    refused = partial(pytest.raises, CodecError, match=f"{encoding} is no encoding")
+    with refused():
+        CompiledLocator(encoding, [("a",)])
+    with refused():
+        list_values(values, Steps.of((), included=()))
+    with refused():
+        decode_container(encoding, ARRAY, values.payload(0))
+    with refused():
+        hash_prefixes(values)

@@ -13,6 +13,7 @@ DELETED: Final = 1
 KEYS: Final = 0
 BIPF: Final = 1
 MSGPACK: Final = 2
+ENCODINGS: Final = (KEYS, BIPF, MSGPACK)  # kernels ask for two of them only: known_encoding refuses others before
 
 MALFORMED: Final = 255  # no kind: the bytes break a rule of the format
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.values import NUMBER
-from jitdb.errors import QueryError
-from jitdb.log.codecs.fields.constants import KEYS, LIVE
+from jitdb.errors import CodecError, QueryError
+from jitdb.log.codecs.fields.constants import ENCODINGS, KEYS, LIVE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,6 +140,17 @@ class FieldValues(NamedTuple):
         """The payload of one value that is neither a number nor one of null, false and true."""
         start = int(self.start[number])
         return self.buffer[start : start + int(self.length[number])].tobytes()
+
+
+def known_encoding(encoding: int) -> int:
+    """The same number, for a kernel, which cannot raise. Raises CodecError where it is none of ENCODINGS.
+
+    >>> known_encoding(KEYS)
+    0
+    """
+    if encoding not in ENCODINGS:
+        raise CodecError(f"{encoding} is no encoding of arrays and maps (FieldValues.encoding)")
+    return encoding
 
 
 def starts_of(sizes: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
