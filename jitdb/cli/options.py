@@ -83,7 +83,7 @@ def fields(text: str) -> list[str]:
 
 def sort_fields(text: str) -> list[SortKey]:
     """The same to sort by, each with a `-` in front where the greatest comes first."""
-    from jitdb.operators.nodes.sort_key import sort_keys
+    from jitdb.operators.nodes.sorting import sort_keys
 
     return list(sort_keys("--sort", fields(text)))
 

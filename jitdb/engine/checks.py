@@ -17,7 +17,8 @@ from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation, TextMatch
 from jitdb.operators.nodes.selection import selection
-from jitdb.operators.nodes.sort_key import SortKeys, sort_keys
+from jitdb.operators.nodes.sort_key import SortKeys
+from jitdb.operators.nodes.sorting import sort_keys
 from jitdb.operators.question import EVERYTHING, Database, Question
 from jitdb.operators.tasks.deferred import resolved
 

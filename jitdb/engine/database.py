@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
-    from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.aggregations import Summary
     from jitdb.operators.summaries.names import FieldNames
 
 

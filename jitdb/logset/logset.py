@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
-    from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.aggregations import Summary
     from jitdb.operators.summaries.names import FieldNames
 
 T = TypeVar("T")

@@ -62,7 +62,7 @@ def _written(options: Namespace) -> None:
 
 def _of_a_field(db: AnyDatabase, options: Namespace) -> Any:
     """Values, stats, histogram: what their commands answer."""
-    from jitdb.cli.commands.counting.asked import Question
+    from jitdb.cli.commands.counting.counted_question import Question
 
     path, operation = field_and_expression(options)
     return module_of(options.command).answer(Question(db, operation, options, _shows_itself), path)
@@ -70,7 +70,7 @@ def _of_a_field(db: AnyDatabase, options: Namespace) -> Any:
 
 def _timeline(db: AnyDatabase, options: Namespace) -> Any:
     from jitdb.cli.commands.counting import timeline
-    from jitdb.cli.commands.counting.asked import Question
+    from jitdb.cli.commands.counting.counted_question import Question
 
     return timeline.answer(Question(db, one_expression(options), options, _shows_itself))
 

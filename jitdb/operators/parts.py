@@ -14,9 +14,9 @@ from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import SelectField, selection
-from jitdb.operators.nodes.sort_key import SortField, sort_keys
+from jitdb.operators.nodes.sorting import SortField, sort_keys
 from jitdb.operators.question import Context, Database, Live, written
-from jitdb.operators.summaries.asked import (
+from jitdb.operators.summaries.aggregations import (
     AUTO,
     BINS,
     QUANTILES,

@@ -20,7 +20,7 @@ from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, selection
-from jitdb.operators.nodes.sort_key import SortField
+from jitdb.operators.nodes.sorting import SortField
 from jitdb.operators.question import Explained, Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.operators.passages import Passages
     from jitdb.operators.question import Arrow
-    from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.aggregations import Summary
 
 #: Fields, or a pyarrow.Schema; None: which they are is told by the records.
 Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"

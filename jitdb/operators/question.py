@@ -19,9 +19,10 @@ from jitdb.operators.nodes.operations import Everything, Operation
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import SelectField, Selection
-    from jitdb.operators.nodes.sort_key import SortField, SortKeys
+    from jitdb.operators.nodes.sort_key import SortKeys
+    from jitdb.operators.nodes.sorting import SortField
     from jitdb.operators.passages import Passages
-    from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.aggregations import Summary
 
 #: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
 #: (nodes/sort_key.py), which one of those two names is in a list: ["arrival"].

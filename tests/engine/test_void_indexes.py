@@ -11,7 +11,7 @@ from engine_helpers import manager_of
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.building.scan import Scan
-from jitdb.indexes.files.asked import ASKED, is_first
+from jitdb.indexes.files.void_requests import ASKED, is_first
 from jitdb.log.io import osfile
 from jitdb.operators import absent, contains, equal, gt, includes, starts_with
 from jitdb.operators.nodes.operations import Operation

@@ -35,7 +35,7 @@ from jitdb.engine.serving import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.spec import IndexSpec
-from jitdb.operators.summaries.asked import (
+from jitdb.operators.summaries.aggregations import (
     GroupsAsked,
     HistogramAsked,
     StatsAsked,

@@ -21,7 +21,6 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from jitdb.errors import IndexDamaged, IndexForeign
-from jitdb.indexes.files.asked import is_first
 from jitdb.indexes.files.file import (
     FileReader,
     Head,
@@ -34,6 +33,7 @@ from jitdb.indexes.files.file import (
     remove_file,
     write_parts,
 )
+from jitdb.indexes.files.void_requests import is_first
 from jitdb.indexes.kinds.content import is_void, merged
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
@@ -61,7 +61,7 @@ class Index:
 
     `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
     it, in memory too. `may_wait`: it gets no file as long as no record has a value, unless it was asked for before, by
-    others (asked.py).
+    others (void_requests.py).
     """
 
     def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:

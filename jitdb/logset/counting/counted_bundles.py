@@ -25,7 +25,7 @@ from jitdb.logset.answering.merging import Part
 from jitdb.logset.members.finding import PATH, Member
 from jitdb.operators.nodes.operations import Compare
 from jitdb.operators.question import Question
-from jitdb.operators.summaries.asked import TimelineAsked
+from jitdb.operators.summaries.aggregations import TimelineAsked
 
 if TYPE_CHECKING:
     from jitdb.engine.counting.counters import View

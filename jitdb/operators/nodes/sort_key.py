@@ -1,18 +1,12 @@
-"""By which fields answers are sorted: `sort_by("carrier", "-dep_delay")`."""
+"""A field by which answers are sorted, and which way round."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import Path, format_path, parse_path, single
-from jitdb.common.words import shown
-from jitdb.errors import QueryError
+from jitdb.common.paths import Path, format_path
 
-if TYPE_CHECKING:
-    from jitdb.operators.nodes.field import Field
-
-_FALLING: Final = "-"
+FALLING: Final = "-"  # in front of a path
 
 
 class SortKey(NamedTuple):
@@ -26,40 +20,7 @@ class SortKey(NamedTuple):
         return self._replace(descending=not self.descending)
 
     def __repr__(self) -> str:
-        return repr(_FALLING * self.descending + format_path(self.path))
+        return repr(FALLING * self.descending + format_path(self.path))
 
-
-#: A path, with a `-` in front for descending; field(path), or -field(path).
-SortField: TypeAlias = "str | Field | SortKey"
 
 SortKeys: TypeAlias = tuple[SortKey, ...]
-
-
-def sort_keys(caller: str, fields: Sequence[SortField]) -> SortKeys:
-    """What these fields mean. Raises QueryError for none, for what is no field, and for one that is there twice.
-
-    >>> sort_keys("sort_by()", ["carrier", "-delay.minutes"])
-    ('carrier', '-delay.minutes')
-    """
-    if not fields:
-        raise QueryError(f"{caller} takes the fields to sort by: none was given")
-    keys = tuple(_sort_key(caller, each) for each in fields)
-    for number, key in enumerate(keys):
-        single(key.path, "what is sorted by")
-        if key.path in {other.path for other in keys[:number]}:
-            raise QueryError(f"{caller} names the field {format_path(key.path)!r} twice")
-        single(key.path, f"a field of {caller}")
-    return keys
-
-
-def _sort_key(caller: str, field: Any) -> SortKey:
-    from jitdb.operators.nodes.field import Field
-
-    if isinstance(field, SortKey):
-        return field
-    if isinstance(field, Field):
-        return SortKey(field.path)
-    if isinstance(field, str):
-        falls = field.startswith(_FALLING)
-        return SortKey(parse_path(field.removeprefix(_FALLING) if falls else field), falls)
-    raise QueryError(f"{caller} takes paths such as 'user.name' or '-size', or field(...), not {shown(field)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.summaries.asked import (
+from jitdb.operators.summaries.aggregations import (
     AUTO,
     BINS,
     QUANTILES,

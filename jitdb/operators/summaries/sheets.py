@@ -12,7 +12,7 @@ from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.parts import Chart, Display, Folded, Part
 from jitdb.display.sheet import Code, Sheet, Spark, cut, first_rows, number_text
-from jitdb.operators.summaries.asked import QUANTILES
+from jitdb.operators.summaries.aggregations import QUANTILES
 from jitdb.operators.summaries.fields import Fields
 from jitdb.operators.summaries.results import GroupCounts, Histogram, Stats, StatsBy, Timeline, ValueCounts
 

@@ -105,7 +105,7 @@ def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespa
 def check_sort(options: Namespace) -> None:
     """Raises UsageError where several --sort name one field twice."""
     from jitdb.errors import QueryError
-    from jitdb.operators.nodes.sort_key import sort_keys
+    from jitdb.operators.nodes.sorting import sort_keys
 
     try:
         options.sort = options.sort and sort_keys("--sort", options.sort)

@@ -6,13 +6,13 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import Question
+from jitdb.cli.commands.counting.counted_question import Question
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.sheet import show_result
 from jitdb.cli.parser import Parser
-from jitdb.operators.summaries.asked import BINS
+from jitdb.operators.summaries.aggregations import BINS
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path

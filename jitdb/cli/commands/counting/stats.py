@@ -6,14 +6,14 @@ from argparse import ArgumentTypeError, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import Question
+from jitdb.cli.commands.counting.counted_question import Question
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.sheet import TABLE_ROWS, show_result
 from jitdb.cli.parser import Once, Parser
 from jitdb.operators.nodes.field_ref import as_path
-from jitdb.operators.summaries.asked import QUANTILES
+from jitdb.operators.summaries.aggregations import QUANTILES
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path

@@ -6,7 +6,7 @@ from argparse import Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jitdb.cli.commands.counting.asked import Question
+from jitdb.cli.commands.counting.counted_question import Question
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import note
 from jitdb.cli.opening import asked
@@ -17,7 +17,7 @@ from jitdb.cli.parser import Once, Parser
 from jitdb.engine.hinting.hints import SAMPLE
 from jitdb.engine.hinting.spelling import fields_in
 from jitdb.operators.nodes.field_ref import as_path
-from jitdb.operators.summaries.asked import AUTO, SERIES
+from jitdb.operators.summaries.aggregations import AUTO, SERIES
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.results import Timeline

@@ -14,7 +14,7 @@ from jitdb.cli.parser import Parser
 from jitdb.operators.nodes.field_ref import as_path
 
 if TYPE_CHECKING:
-    from jitdb.cli.commands.counting.asked import Question
+    from jitdb.cli.commands.counting.counted_question import Question
     from jitdb.cli.opening import AnyDatabase
     from jitdb.common.paths import Path
     from jitdb.log.any_log import AnyLog
@@ -61,7 +61,7 @@ def run(options: Namespace) -> int:
 
 
 def _show(db: AnyDatabase, path: Path, operation: Operation | None, options: Namespace) -> None:
-    from jitdb.cli.commands.counting.asked import Question
+    from jitdb.cli.commands.counting.counted_question import Question
 
     answer(Question(db, operation, options, partial(show_result, options)), path)
 

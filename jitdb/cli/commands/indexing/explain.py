@@ -11,7 +11,7 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import show_json
 from jitdb.cli.parser import Parser
 from jitdb.display.cells import printable
-from jitdb.operators.nodes.sort_key import sort_keys
+from jitdb.operators.nodes.sorting import sort_keys
 
 if TYPE_CHECKING:
     from jitdb.cli.opening import AnyDatabase

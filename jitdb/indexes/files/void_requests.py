@@ -1,4 +1,4 @@
-"""Which indexes were asked for once, and hold nothing: their fields may have been typed wrong.
+"""Requests for indexes that hold nothing: their fields may have been typed wrong.
 
 No record has a value in such a field, so the index says nothing, and has no file. Only its name is a line here. Whoever
 asks for the same in another process means it, and leaves the file behind, so that nothing is scanned for it again.
