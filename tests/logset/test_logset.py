@@ -21,6 +21,7 @@ from jitdb.engine.reading.page import Page
 from jitdb.engine.reading.paging import Pages
 from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
 from jitdb.logset.answering.merging import Place
+from jitdb.logset.members.finding import Member
 from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
 from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
 
@@ -221,13 +222,19 @@ def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_open")
 def test_more_logs_than_are_kept_open(folder: Path) -> None:
-    with jitdb.open_many(folder) as logs:
+    opened: list[JITDB] = []
+
+    def open_log(member: Member) -> JITDB:
+        opened.append(jitdb.open(member.path, read_only=True))
+        return opened[-1]
+
+    with LogSet(folder, open_log) as logs:
         expected = of_all(logs, everything())
         for _ in range(2):
             assert logs.count() == len(expected)
             assert logs.query().all() == expected
             assert logs.query().descending().all() == expected[::-1]
-            assert len(logs._logs.opened()) <= 3
+            assert sum(not db.log.closed for db in opened) <= 3
 
 
 @pytest.mark.usefixtures("few_open")

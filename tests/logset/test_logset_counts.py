@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 import jitdb
 from jitdb import JITDB, LogSet
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.logset.members.open_logs import OpenLogs
 from jitdb.operators import field, predicate
 
@@ -27,7 +29,7 @@ def settle(path: Path) -> None:
     """Its times are older than a tick of the clock, as those of most files are."""
     before = time.time_ns() - 10**9
     os.utime(path, ns=(before, before))
-    time.sleep(0.03)  # its ctime, which nobody can set
+    until(lambda: Stamp.of(os.stat(path)).is_settled())  # its ctime, too, which nobody can set
 
 
 @pytest.fixture
