@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import jitdb
 from jitdb import Log
@@ -98,6 +102,67 @@ def test_a_file_that_is_rotated_comes_once(tmp_path: Path) -> None:
 def lines(path: Path, *numbers: int) -> None:
     with open(path, "a") as file:
         file.writelines(f'{{"n": {number}}}\n' for number in numbers)
+
+
+def rotate(path: Path) -> None:
+    """As logrotate does: each older file's number grows by one, and an empty file has the name."""
+    last = 0
+    while path.with_name(f"{path.name}.{last + 1}").exists():
+        last += 1
+    for number in range(last, 0, -1):
+        path.with_name(f"{path.name}.{number}").rename(path.with_name(f"{path.name}.{number + 1}"))
+    path.rename(path.with_name(f"{path.name}.1"))
+    path.touch()
+
+
+@pytest.mark.parametrize("where", ["", "*", "*.ndjson", "*.ndjson.*"])
+def test_files_whose_numbers_grow_come_once(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "app.ndjson"
+    lines(path, 0)
+    with jitdb.open_many(str(tmp_path / where)) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == ([] if where.endswith(".*") else [0])
+        if where.endswith(".*"):  # what is rotated is new to who looks at such names alone
+            rotate(path)
+            assert numbers(feed) == [0]
+        for turn in range(1, 7):
+            lines(path, 10 * turn)
+            rotate(path)
+            lines(path, 10 * turn + 1)
+            wanted = [10 * turn] if turn == 1 else [10 * turn - 9, 10 * turn]
+            assert numbers(feed) == (wanted if where.endswith(".*") else [10 * turn, 10 * turn + 1])
+        assert numbers(feed) == []
+
+
+@settings(max_examples=60)
+@given(
+    steps=st.lists(st.sampled_from(["write", "rotate", "read", "go on"]), min_size=4, max_size=24),
+    where=st.sampled_from(["", "*", "*.ndjson*"]),
+)
+def test_lines_come_once_however_often_files_are_rotated_between(steps: list[str], where: str) -> None:
+    written, found = 0, []
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
+        path = Path(folder, "app.ndjson")
+        path.touch()
+        logs = held.enter_context(jitdb.open_many(str(Path(folder, where))))
+        feed = logs.feed(logs.query().live(old=True).question)
+        for step in steps:
+            if step == "write":
+                lines(path, written, written + 1)
+                written += 2
+            elif step == "rotate":
+                rotate(path)
+            else:
+                found += numbers(feed)
+                if step == "go on":
+                    cursor = feed.cursor
+                    feed.close()
+                    logs.close()
+                    logs = held.enter_context(jitdb.open_many(str(Path(folder, where))))
+                    feed = logs.feed(logs.query().live(after=cursor).question)
+        found += numbers(feed)
+        feed.close()
+    assert sorted(found) == [*range(written)]
 
 
 def test_who_writes_on_to_a_rotated_file_is_heard_once(tmp_path: Path) -> None:

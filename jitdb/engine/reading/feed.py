@@ -66,8 +66,10 @@ class Feed:
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
         self._question = question
         self._behind: _Behind | None = None  # what is left of a log that another one took the place of
-        self._has_moved = False  # from one log to the next: then its beginning is not that of any log
-        self.left: list[Cursor] = []  # behind the last records of logs before, once each was read to its end
+        self._is_bound = False  # to the log that the place is of: then its beginning is not that of any log
+        # Behind the last records of logs before, once each was read to its end, and which files these are.
+        self.left: list[tuple[Cursor, tuple[int, ...]]] = []
+        self._begin_in: Callable[[bytes], Cursor | None] = lambda identity: Cursor(identity, log.generation, 0, 0)
         live = question.live or Live()
         self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
@@ -88,6 +90,11 @@ class Feed:
     def identity(self) -> bytes:
         """Of the log that is read: of the one before, until all of that was, where another one took its place."""
         return self._place.identity
+
+    @property
+    def file_behind(self) -> tuple[int, ...]:
+        """Device and inode of the file that is read, where that had the log's name before; else empty."""
+        return () if self._behind is None else self._behind.left.file
 
     @property
     def place(self) -> Cursor:
@@ -119,10 +126,7 @@ class Feed:
                     if portion is not None or self._behind is not None:
                         return portion
                     continue
-                if self._has_moved and self._place.identity != self._log.identity:
-                    raise QueryError(
-                        "too many logs took each other's place since this one was read", path=self._log.path
-                    )
+                self._check_bound()
                 if self._nothing_new():
                     return None
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
@@ -155,6 +159,13 @@ class Feed:
         for source in self._sources:
             source.close()
 
+    def be_one_of_many(self, begin_in: Callable[[bytes], Cursor | None]) -> None:
+        """Others read logs that have had this name, or will have it.
+
+        begin_in: where to begin in the log of this identity, which took the place of one before; None: not yet
+        """
+        self._begin_in, self._is_bound = begin_in, True
+
     # --- a log that another one took the place of ------------------------------------------------------------------
 
     def _find_behind(self) -> _Behind | None:
@@ -168,7 +179,7 @@ class Feed:
         return self._behind
 
     def _read_behind(self) -> Portion | None:
-        """The next of its records; once there are none, and none will come, the place is the beginning of the next log.
+        """The next of its records; once there are none, and none will come, the place is in the next log.
 
         Raises as read().
         """
@@ -182,11 +193,16 @@ class Feed:
             self._place = places[-1]
             data = [base + offset for offset in portion.data] if self._as_offsets else portion.data
             return Portion(data, places)
-        if is_over:
-            self.left.append(self._place)
-            self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
-            self._has_moved = True
+        place = self._begin_in(behind.left.following) if is_over else None
+        if place is not None:
+            self.left.append((self._place, behind.left.file))
+            self._behind, self._place = None, place
+            self._is_bound = True
         return None
+
+    def _check_bound(self) -> None:
+        if self._is_bound and self._place.identity != self._log.identity:
+            raise QueryError("too many logs took each other's place since this one was read", path=self._log.path)
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -219,6 +235,7 @@ class Feed:
         log, place = self._log, self._place
         if place.seq == UNKNOWN and place.generation != log.generation and self._count is not None:
             place = place._replace(seq=self._count(place.offset))  # in the file from before the compaction
+        self._check_bound()
         rank = place.rank(log, records.rank)
         if place.identity != log.identity:  # it stands at the very beginning, and means any log's
             place = place._replace(identity=log.identity, generation=log.generation)

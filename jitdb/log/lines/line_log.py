@@ -407,7 +407,8 @@ class LineLog(LogSource):
                 base = line_start(left.file.read, left.file.stamp().size, offset - 1, self._framing)
             rest = LineRest(self, left.file, base, max(0, offset - base))
         following = left.following
-        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0)
+        file = () if left.file is None else left.file.stamp()[:2]
+        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0, file)
 
     def _state(self) -> tuple[object, ...]:
         known = self._alive().known

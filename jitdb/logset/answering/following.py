@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,10 +118,8 @@ class SetFeed:
         for member in members:
             if member.path in self._unknown:
                 self._go_on_behind(member, self._unknown[member.path])
-        begin_now = self._live.after is None and not self._live.old
-        for member in members:
-            if member not in self._followed and not _is_empty(member):
-                self._add(member, begin_now)
+        while not all(self._is_begun(member) for member in members):
+            members = find_members(self._where)
         for path, place in self._unknown.items():
             cursor = parse_cursor(place)
             if cursor.identity in self._left:
@@ -130,34 +129,47 @@ class SetFeed:
     def _go_on_behind(self, member: Member, place: str) -> None:
         """From this place, if it is one of the log that has the name now."""
         cursor = parse_cursor(place)
+        file = _look_of(member)[:2]
         with self._logs.using(member) as db:
             is_lost = cursor.identity != db.log.identity and cursor.offset > 0
-        if is_lost:
+        if is_lost or not self._add(member, file, False, place):
             self._left[cursor.identity] = cursor
         else:
             del self._unknown[member.path]
-            self._add(member, False, place)
+
+    def _is_begun(self, member: Member) -> bool:
+        """Begin with the log, unless there is nothing in it, or it is read already; False where it was renamed."""
+        file = _look_of(member)[:2]
+        if member in self._followed or _is_empty(member) or any(file == each.file for each in self._followed.values()):
+            return True
+        try:
+            return self._add(member, file, self._live.after is None and not self._live.old)
+        except NotALog:
+            if file and _look_of(member)[:2] == file:
+                raise
+            return False
 
     def _follow(self) -> None:
         """Begin with the logs that are new."""
         for member in find_members(self._where):
             if member not in self._followed and not _is_empty(member):
+                file = _look_of(member)[:2]
                 try:
-                    if not self._is_read(member):
-                        self._add(member, False)
+                    if not self._is_read(member, file):
+                        self._add(member, file, False)
                 except NotALog:  # gone since, or too little of what is compressed is there to say what it is
-                    if os.path.exists(member.path) and not is_packed(member.path):
+                    if file and _look_of(member)[:2] == file and not is_packed(member.path):
                         raise
 
-    def _is_read(self, member: Member) -> bool:
+    def _is_read(self, member: Member, file: tuple[int, ...]) -> bool:
         """Whether this file is read under its name of before; or another one that it is a copy of."""
-        file = _look_of(member)[:2]
         if any(file == each.file for each in self._followed.values()):
             return True
         left = {each.opened[1].identity for each in self._followed.values() if each.is_renamed and each.is_open}
         if not left and not is_packed(member.path):
             return False
         with self._logs.using(member) as db:
+            db.refresh()
             return db.log.identity in left or (is_packed(member.path) and self._is_being_packed(db.log))
 
     def _is_being_packed(self, log: LogSource) -> bool:
@@ -186,37 +198,79 @@ class SetFeed:
                     yield from islice(_from_place(db.log, place), 1)
                 yield from _from_place(db.log, feed.place)
 
-    def _add(self, member: Member, begin_now: bool, place: str | None = None) -> None:
+    def _add(self, member: Member, file: tuple[int, ...], begin_now: bool, place: str | None = None) -> bool:
+        """Follow the log; False where the name is not that of this file (device and inode) any more."""
         each = _Followed(narrowed(self._question.operation, member.fields))
         if each.operation != NOTHING:
-            each.file = _look_of(member)[:2]
             each.place = place
-            self._open(member, each, begin_now)
+            if not self._open(member, each, file, begin_now):
+                return False
         self._followed[member] = each
+        return True
 
-    def _open(self, member: Member, each: _Followed, begin_now: bool = False) -> None:
-        """Its feed: from where its file was left under another name, or from its place on; else from now on, or all."""
+    def _open(self, member: Member, each: _Followed, file: tuple[int, ...], begin_now: bool = False) -> bool:
+        """Its feed: from where its file was left under another name, or from its place on; else from now on, or all.
+
+        False as of _add().
+        """
         self._make_room()
         with ExitStack() as held:
             db = held.enter_context(self._logs.using(member))
+            db.refresh()
+            if _look_of(member)[:2] != file:
+                return False
             log = db.log
-            by_identity, by_file = self._left.pop(log.identity, None), self._left.pop(each.file, None)
-            if by_file is not None and by_file.offset > log.durable_end:
-                by_file = None  # a file that was removed since gave its inode to this one
-            left = by_identity or by_file
+            left = self._left_in(log, file)
             if left is not None:
-                each.place = str(left._replace(identity=log.identity, generation=log.generation))
+                each.place = str(left)
             elif each.place is not None and parse_cursor(each.place).identity != log.identity:
                 self._lose(member, each)
+            each.file = file
             live = Live(not begin_now) if each.place is None else Live(after=each.place)
             feed = db.feed(self._question.changed(db=db, operation=each.operation, live=live))
+            feed.be_one_of_many(partial(self._place_in, member, each, log))
             each.begin(held.pop_all(), db, feed)
+        return True
+
+    def _left_in(self, log: LogSource, file: tuple[int, ...]) -> Cursor | None:
+        """Where the log, of this device and inode, was left by who read it under another name."""
+        left = self._taken_up(log.identity, file)
+        if left is not None and left.offset > log.durable_end:
+            return None  # a file that was removed since gave its inode to this one
+        return None if left is None else left._replace(identity=log.identity, generation=log.generation)
+
+    def _taken_up(self, identity: bytes, file: tuple[int, ...]) -> Cursor | None:
+        """Where the log of this identity, in the file of this device and inode, was left: who asks goes on there."""
+        by_identity, by_file = self._left.pop(identity, None), self._left.pop(file, None)
+        return by_identity or by_file
+
+    def _place_in(self, member: Member, each: _Followed, log: LogSource, identity: bytes) -> Cursor | None:
+        """Where to begin in the log of this identity, which took the place of another one under this name.
+
+        It may have other names, too, under which it was read. None while it still is: then the one before is read on,
+        also under its new name.
+        """
+        if identity != log.identity:  # it has another name by now, or none
+            behind = log.left_behind(identity, 0)
+            file = () if behind is None else behind.file
+            left = self._taken_up(identity, file)
+            if left is not None or not self._is_read_elsewhere(each, file, identity):
+                begin = left or Cursor(identity, log.generation, 0, 0)
+                return begin._replace(identity=identity, generation=log.generation)
+        file = _look_of(member)[:2]
+        if self._is_read_elsewhere(each, file, log.identity):
+            return None
+        return self._left_in(log, file) or Cursor(log.identity, log.generation, 0, 0)
+
+    def _is_read_elsewhere(self, each: _Followed, file: tuple[int, ...], identity: bytes = b"") -> bool:
+        """Whether the file of this device and inode, or the log of this identity, is read by another one."""
+        others = [other for other in self._followed.values() if other is not each and other.is_open]
+        return any((file and other.file == file) or other.opened[1].identity == identity for other in others)
 
     def _lose(self, member: Member, each: _Followed) -> None:
         """Another file has the name of one that was closed: that one is read on under its new name, if it has one."""
         assert each.place is not None
-        cursor, each.place = parse_cursor(each.place), None
-        gone, each.file = each.file, _look_of(member)[:2]
+        cursor, each.place, gone = parse_cursor(each.place), None, each.file
         if not cursor.offset:
             return  # nothing was in it
         name = _name_of(os.path.dirname(member.path), gone)
@@ -269,28 +323,29 @@ class SetFeed:
         if each.operation == NOTHING:
             return None
         now = _look_of(member)
-        if not each.is_open:
-            if now == each.seen:
-                return None
-            self._open(member, each)
+        if not each.is_open and (
+            now == each.seen or self._is_read_elsewhere(each, now[:2]) or not self._open(member, each, now[:2])
+        ):
+            return None
         db, feed = each.opened
         if now != each.seen or each.is_renamed:
             db.refresh()
+            if _look_of(member)[:2] != now[:2]:
+                return None  # nobody knows which of them was seen
         try:
             found = feed.read()
         except QueryError:
             if feed.place.identity == db.log.identity:
                 raise
             # More logs took each other's place than were looked at: the others have names of their own by now.
-            self._note_left(each, feed)
+            self._note_left(feed)
             each.place, each.seen = str(feed.place._replace(seq=0)), None
             each.close()
             return None
         each.place = None
         each.is_renamed = not now or feed.identity != db.log.identity
-        self._note_left(each, feed)
-        if feed.identity == db.log.identity:
-            each.file = now[:2] or each.file
+        self._note_left(feed)
+        each.file = feed.file_behind or (now[:2] if feed.identity == db.log.identity else ()) or each.file
         if found is None:
             each.seen = now
             return None
@@ -298,11 +353,12 @@ class SetFeed:
         data = [self._finish(record, member) for record in found.data]
         return SetPortion(data, member.path, found, self._places())
 
-    def _note_left(self, each: _Followed, feed: Feed) -> None:
+    def _note_left(self, feed: Feed) -> None:
         """The logs of before were read to here; more may come to them under their new names."""
-        if feed.left:
-            self._left[each.file] = feed.left[0]
-        self._left |= {left.identity: left for left in feed.left}
+        for place, file in feed.left:
+            self._left[place.identity] = place
+            if file:
+                self._left[file] = place
         feed.left.clear()
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -36,20 +36,26 @@ def locked(folder: Path) -> Iterator[None]:
     """Make the folder, if it is not there, and hold its lock. Raises OSError."""
     late = time.monotonic() + _PATIENCE
     while True:
-        if not folder.is_dir():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                osfile.fs.make_folder(folder)
-        with (
-            suppress(FileNotFoundError),
-            osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT) as lock,
-        ):
-            while not osfile.fs.lock(lock):
-                if time.monotonic() > late:
-                    raise TimeoutError(f"{folder / LINES_LOCK} is held by another process")
-                time.sleep(_PAUSE)
-            if osfile.fs.is_at(folder / LINES_LOCK, lock):  # else the folder went along with a file that was renamed
+        with ExitStack() as held:
+            if _is_taken(folder, held, late):
                 yield
                 return
         if time.monotonic() > late:
             raise TimeoutError(f"{folder} is moved again and again")
+
+
+def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
+    """Take the lock of the folder; False where that went along with a file that was renamed. Raises OSError."""
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            osfile.fs.make_folder(folder)
+    try:
+        lock = held.enter_context(osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT))
+        while not osfile.fs.lock(lock):
+            if time.monotonic() > late:
+                raise TimeoutError(f"{folder / LINES_LOCK} is held by another process")
+            time.sleep(_PAUSE)
+        return osfile.fs.is_at(folder / LINES_LOCK, lock)
+    except FileNotFoundError:
+        return False
