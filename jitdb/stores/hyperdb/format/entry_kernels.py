@@ -2,8 +2,8 @@
 
 One walk over a record notes where each of its fields was last, and whether all of them are as they should be: a record
 that breaks a rule anywhere has no field at all, as it cannot be decoded. Text and bytes stay where they are. What a
-record says more than once (clock, feeds), and a path as a whole, are put into another buffer, as the parts of a
-canonical key (jitdb.common.values): first it is told how much room each takes, then they are written.
+record says more than once (clock, feeds) is put into another buffer, as the parts of a canonical key
+(jitdb.common.values): first it is told how much room each takes, then they are written.
 
 A number of up to 64 bits is carried by the int64 of the same bits; where one is a size, one that seems negative is
 larger than any record.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NUMBER, STRING, TRUE
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.part_kernels import (
     HEAD,
@@ -32,9 +32,9 @@ from jitdb.log.codecs.fields.part_kernels import (
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
-# The numbers of an entry's fields, and what else may be asked for.
+# The numbers of an entry's fields, and what else may be asked for; of what is OTHER, the record is decoded.
 KEY, VALUE, DELETED, TRIE, CLOCK, INFLATE, FEEDS, CONTENT_FEED = range(1, 9)
-PROTOCOL, PATH, SEGMENT, NOTHING = range(9, 13)
+PROTOCOL, SEGMENT, OTHER, NOTHING = range(9, 13)
 
 # What a record is.
 BROKEN, HEADER, ENTRY = range(3)
@@ -178,30 +178,6 @@ def end_of_segment(buf, position, end):
     return np.int64(position)
 
 
-@part
-def digits_in(number):
-    """How many decimal digits it has."""
-    digits = np.int64(1)
-    while number >= 10:
-        number //= 10
-        digits += np.int64(1)
-    return digits
-
-
-@part
-def path_bytes(buf, start, length):
-    """How many bytes the map of a key's segments takes, by their numbers, as the parts of a canonical key."""
-    start, end, count = segments_within(buf, start, length)
-    if count == 0:
-        return np.int64(0)
-    total = 2 * HEAD * count + (end - start) - (count - 1)  # the slashes between them are not in it
-    least = np.int64(1)
-    while least < count:  # of the numbers below `count`: those that have one digit more
-        total += count - least
-        least *= np.int64(10)
-    return np.int64(total + 1)  # 0 has a digit, too
-
-
 # --- all records -----------------------------------------------------------------------------------------------------
 
 
@@ -239,9 +215,6 @@ def put_place(buf, what, segment, row, record, found, rows):
     elif what == FEEDS and found[FEED_BYTES] > 0:
         of = np.int64(ARRAY)
         number[row, record] = found[FEED_BYTES]
-    elif what == PATH:
-        of = np.int64(MAP)
-        number[row, record] = path_bytes(buf, at, size)
     kind[row, record] = of
     start[row, record] = at
     length[row, record] = size
@@ -254,18 +227,19 @@ def locate_entries(
 ) -> int:  # fmt: skip
     """Find in each record, row by row, what is asked for; record `i` is buf[starts[i] : starts[i] + lengths[i]].
 
-    what:    of each row, the number of a field, PROTOCOL, PATH, SEGMENT, or NOTHING
+    what:    of each row, the number of a field, PROTOCOL, SEGMENT, OTHER, or NOTHING
     segment: of each row, which segment
-    verdict: what each live record is
+    verdict: what each live record is; BROKEN for others
     found:   room for FOUND numbers
 
-    Of arrays and maps only the room is given that write_parts takes, as the number. Gives how many records are broken.
+    Of arrays only the room is given that write_parts takes, as the number. Gives how many records are broken.
     """
     rows = (kind, start, length, number)
     broken = 0
     for record in range(starts.shape[0]):
         for row in range(what.shape[0]):
             kind[row, record] = ABSENT
+        verdict[record] = BROKEN
         if states[record] != LIVE:
             continue
         position = np.int64(starts[record])
@@ -288,54 +262,15 @@ def locate_entries(
 # --- parts of canonical keys -----------------------------------------------------------------------------------------
 
 
-@part
-def put_path(out, at, buf, start, length, begins):
-    """The segments of a key by their numbers: in the order of these as text, 0, 1, 10, 2."""
-    start, end, count = segments_within(buf, start, length)
-    begins[0] = start
-    for i in range(count):
-        begins[i + 1] = end_of_segment(buf, begins[i], end) + 1
-    name = np.int64(0)
-    for _ in range(count):
-        digits = digits_in(name)
-        at = put_head(out, at, STRING, digits)
-        rest = name
-        for i in range(digits):
-            out[np.uint64(at + digits - 1 - i)] = 48 + rest % 10
-            rest //= 10
-        at += digits
-        at = put_head(out, at, STRING, begins[name + 1] - 1 - begins[name])
-        at = put_bytes(out, at, buf, begins[name], begins[name + 1] - 1)
-        if name > 0 and name * 10 < count:
-            name *= np.int64(10)
-        else:
-            while name % 10 == 9 or name + 1 >= count:
-                if name == 0:
-                    break
-                name //= 10
-            name += np.int64(1)
-    return at
-
-
 @kernel
-def write_parts(
-    what: int, buf: U8, starts: I64, lengths: I64, kind: U8, start: I32, out: U8, begins: I64, found: I64
-) -> None:  # fmt: skip
-    """Write the clock, the feeds or the path (`what`) of all records that have a `kind`, each at its `start`.
-
-    begins: room for one number more than the most segments that a key has
-    found:  room for FOUND numbers
-    """
+def write_parts(what: int, buf: U8, starts: I64, lengths: I64, kind: U8, start: I32, out: U8) -> None:
+    """Write the clock or the feeds (`what`) of all records that have a `kind`, each at its `start`."""
     for record in range(starts.shape[0]):
         if kind[record] == ABSENT:
             continue
         at = np.int64(start[record])
         position = np.int64(starts[record])
         end = position + np.int64(lengths[record])
-        if what == PATH:
-            read_record(buf, position, end, found)
-            put_path(out, at, buf, found[2 * KEY], found[2 * KEY + 1], begins)
-            continue
         while position < end:
             number, wire_type, value, size, position = read_field(buf, position, end)
             if number != what:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.paths import Keys
-from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.decoding import Decoder
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
-from jitdb.log.codecs.fields.part_kernels import HEAD
+from jitdb.log.codecs.fields.located import RecordBatch, Rows
 from jitdb.stores.hyperdb.format import entry_kernels as kernels
 from jitdb.stores.kernel_locator import KernelLocator, laid_out
 
@@ -22,43 +20,33 @@ if TYPE_CHECKING:
 _FIELDS: Final = {
     "key": kernels.KEY, "value": kernels.VALUE, "deleted": kernels.DELETED, "trie": kernels.TRIE,
     "clock": kernels.CLOCK, "inflate": kernels.INFLATE, "feeds": kernels.FEEDS, "contentFeed": kernels.CONTENT_FEED,
-    "protocol": kernels.PROTOCOL, "path": kernels.PATH,
+    "protocol": kernels.PROTOCOL, "path": kernels.OTHER,
 }  # fmt: skip
-_WRITTEN: Final = (kernels.CLOCK, kernels.FEEDS, kernels.PATH)  # what stands in no record as it is
-_LEAST: Final = 2 * HEAD + 1  # bytes of a segment and its number as parts of a map
 
 
 class EntryLocator(KernelLocator):
-    """Finds the fields of entries."""
+    """Finds the fields of entries. A path as a whole is decoded: its segments are what is asked for."""
+
+    OTHER, OTHER_IN = kernels.OTHER, kernels.ENTRY
 
     def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
-        super().__init__(codec, paths)
-        asked = np.array([asked_for(path) for path in paths], np.int32).reshape(-1, 2).T
-        self._what, self._segment = map(np.ascontiguousarray, asked)
+        asked = [asked_for(path) for path in paths]
+        super().__init__(codec, paths, [what for what, _ in asked])
+        self._segment = np.array([segment for _, segment in asked], np.int32)
 
     def _locate(self, records: RecordBatch, rows: Rows, verdicts: NDArray[np.uint8]) -> int:
-        buffer, starts, lengths, states, _ = (getattr(records, name) for name in RecordBatch.__slots__)
+        buffer, starts, lengths, states = records.buffer, records.starts, records.lengths, records.states
         found = np.empty(kernels.FOUND, np.int64)
         return kernels.locate_entries(
             buffer, starts, lengths, states, self._what, self._segment, *rows, verdicts, found
         )
 
-    def _found(self, records: RecordBatch, verdicts: NDArray[np.uint8], rows: Rows) -> list[FieldValues]:
-        return [
-            self._written(what, records, *row) if what in _WRITTEN else FieldValues(KEYS, records.buffer, *row)
-            for what, row in zip(self._what.tolist(), zip(*rows, strict=True), strict=True)
-        ]
-
-    def _written(
-        self, what: int, records: RecordBatch, kind: NDArray[np.uint8], start: NDArray[np.int32],
-        length: NDArray[np.int32], number: NDArray[np.float64],
-    ) -> FieldValues:  # fmt: skip
-        """The arrays or maps that take so much room (`number`), in a buffer of their own."""
-        out = laid_out(kind, start, length, number)
-        begins = np.empty(int(length.max(initial=0)) // _LEAST + 1, np.int64)
-        found = np.empty(kernels.FOUND, np.int64)
-        kernels.write_parts(what, records.buffer, records.starts, records.lengths, kind, start, out, begins, found)
-        return FieldValues(KEYS, out, kind, start, length, number)
+    def _payloads(self, what: int, records: RecordBatch, verdicts: NDArray[np.uint8], row: Rows) -> NDArray[np.uint8]:
+        if what not in (kernels.CLOCK, kernels.FEEDS):
+            return records.buffer
+        out = laid_out(row)
+        kernels.write_parts(what, records.buffer, records.starts, records.lengths, row.kind, row.start, out)
+        return out
 
 
 def asked_for(path: Keys) -> tuple[int, int]:
