@@ -9,6 +9,7 @@ from jitdb.common.notebooks import hear_stop_button
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from concurrent.futures import Executor
 
 T = TypeVar("T")
 
@@ -22,12 +23,16 @@ def call_in_loop(loop: AbstractEventLoop, function: Callable[[], object]) -> Non
             raise
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """What `work()` gives in a thread. Cancelled, it ends at once; the work goes on until it notices by itself."""
+async def in_thread(work: Callable[[], T], threads: Executor | None = None) -> T:
+    """What `work()` gives in a thread, one of these, or of the loop's own. Cancelled, it ends at once; the work goes on
+    until it notices by itself.
+    """
     import asyncio
+    from contextvars import copy_context
 
-    hear_stop_button(asyncio.get_running_loop())
-    return await asyncio.to_thread(work)
+    loop = asyncio.get_running_loop()
+    hear_stop_button(loop)
+    return await loop.run_in_executor(threads, copy_context().run, work)
 
 
 class LoopEvent:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from notebook_kernel import Kernel, Shown, begun
 
 BEGIN = """
 import asyncio, threading, time
@@ -33,15 +31,9 @@ left, len(asyncio.all_tasks()) - tasks, db.status.state
 """
 
 
-class Shown(NamedTuple):
-    kind: str
-    text: str
-    html: str = ""
-
-
-class Kernel:
+class Notebook(Kernel):
     def __init__(self, folder: Path) -> None:
-        self.manager, self.client = start_new_kernel(kernel_name="python3", cwd=str(folder))
+        super().__init__(folder)
         self.log = folder / "events.ndjson"
         self.log.write_text("")
         self.append(300)
@@ -54,50 +46,14 @@ class Kernel:
         with self.log.open("a") as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines))
 
-    def run(self, code: str, when: Callable[[list[Shown]], object] | None = None) -> list[Shown]:
-        """Run a cell: what it shows. `when(shown)`, asked again and again, does what is to happen meanwhile; once it
-        gives something true, it is asked no more.
-        """
-        asked = self.client.execute(code)
-        found: list[Shown] = []
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            try:
-                message = self.client.get_iopub_msg(timeout=0.05)
-            except queue.Empty:
-                message = None
-            if message is not None and message["parent_header"].get("msg_id") == asked:
-                kind, content = message["msg_type"], message["content"]
-                if kind == "status" and content["execution_state"] == "idle":
-                    return found
-                data = content.get("data", {})
-                text = data.get("text/plain", content.get("text", "\n".join(content.get("traceback", ()))))
-                if kind not in ("status", "execute_input"):
-                    found.append(Shown(kind, text, data.get("text/html", "")))
-            if when is not None and when(found):
-                when = None
-        raise AssertionError(f"it does not end: {found}")
-
-    def stop(self) -> bool:
-        self.manager.interrupt_kernel()
-        return True
-
-    def values(self, code: str) -> list[str]:
-        return [shown.text for shown in self.run(code)]
-
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    made = Kernel(tmp_path_factory.mktemp("notebook"))
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    made = Notebook(tmp_path_factory.mktemp("notebook"))
     assert not made.run(BEGIN)
     made.run(f"{COUNT}\nbefore, tasks = threading.enumerate(), len(asyncio.all_tasks())\nawait asyncio.sleep(0)")
     yield made
-    made.client.stop_channels()
-    made.manager.shutdown_kernel(now=True)
-
-
-def begun(shown: list[Shown]) -> bool:
-    return any(each.text.startswith("begun") for each in shown)
+    made.close()
 
 
 @pytest.mark.parametrize(
@@ -109,14 +65,8 @@ def begun(shown: list[Shown]) -> bool:
     ],
     ids=["async for", "for", "watch"],
 )
-def test_a_wait_is_stopped_in_a_word(kernel: Kernel, waiting: str) -> None:
-    def stopped(shown: list[Shown]) -> bool:
-        if not begun(shown):
-            return False
-        time.sleep(0.2)  # so that it waits
-        return kernel.stop()
-
-    shown = kernel.run(f"print('begun')\n{waiting}", stopped)
+def test_a_wait_is_stopped_in_a_word(kernel: Notebook, waiting: str) -> None:
+    shown = kernel.run(f"print('begun')\n{waiting}", kernel.stop_waiting)
     assert shown[-1] == Shown("error", "stopped")
     (count,) = kernel.values(COUNT)
     assert len(set(count.split())) == 1
@@ -131,7 +81,7 @@ SLOW = "def slow(value):\n    if value == '0001':\n        print('begun')\n    t
     ["db.count({})", "await db.query({})", "await watch(db.query({}))"],
     ids=["count", "await", "watch"],
 )
-def test_a_scan_is_stopped(kernel: Kernel, asking: str) -> None:
+def test_a_scan_is_stopped(kernel: Notebook, asking: str) -> None:
     operation = "predicate('id', slow, name='slow')"
     code = SLOW + asking.format(operation)
     began = time.monotonic()
@@ -143,7 +93,7 @@ def test_a_scan_is_stopped(kernel: Kernel, asking: str) -> None:
     assert kernel.values(QUIET) == ["([], 0, 'idle')"]
 
 
-def test_records_come_into_a_live_cell(kernel: Kernel) -> None:
+def test_records_come_into_a_live_cell(kernel: Notebook) -> None:
     code = """
 print("begun")
 seen = 0
@@ -159,7 +109,7 @@ seen
     assert shown[-1] == Shown("execute_result", "3")
 
 
-def test_one_display_follows_the_log(kernel: Kernel) -> None:
+def test_one_display_follows_the_log(kernel: Notebook) -> None:
     appended = []
 
     def grow(shown: list[Shown]) -> bool:
@@ -179,7 +129,7 @@ def test_one_display_follows_the_log(kernel: Kernel) -> None:
     assert kernel.values("page.data == errors.descending().page(2).data, page.total") == [f"(True, {before + 10})"]
 
 
-def test_a_watch_of_its_own_lets_other_cells_run(kernel: Kernel) -> None:
+def test_a_watch_of_its_own_lets_other_cells_run(kernel: Notebook) -> None:
     assert not kernel.run("task = asyncio.create_task(watch(errors, every=0.05))\nawait asyncio.sleep(0.3)")[1:]
     assert kernel.values("1 + 1") == ["2"]
     assert kernel.values("task.cancel()\nawait asyncio.wait([task])\ntask.cancelled()") == ["True"]
@@ -188,13 +138,13 @@ def test_a_watch_of_its_own_lets_other_cells_run(kernel: Kernel) -> None:
 @pytest.mark.parametrize(
     "code", ["await watch(db)", "await watch(errors, every=0)", "await watch(errors, seconds=True)"]
 )
-def test_what_cannot_be_watched(kernel: Kernel, code: str) -> None:
+def test_what_cannot_be_watched(kernel: Notebook, code: str) -> None:
     shown = kernel.run(code)
     assert (len(shown), shown[-1].kind) == (1, "error")
     assert "QueryError" in shown[-1].text
 
 
-def test_the_bar_of_an_awaited_scan(kernel: Kernel) -> None:
+def test_the_bar_of_an_awaited_scan(kernel: Notebook) -> None:
     code = """
 from jitdb.engine import progress
 progress.PATIENCE = progress._REDRAW = 0
@@ -207,7 +157,7 @@ await bars.query(field("id") == "0001")
     assert shown[-1] == Shown("update_display_data", "", "")
 
 
-def test_the_bar_says_how_far_the_work_is(kernel: Kernel) -> None:
+def test_the_bar_says_how_far_the_work_is(kernel: Notebook) -> None:
     code = """
 from jitdb.engine import progress
 progress.PATIENCE = progress._REDRAW = 0
@@ -218,13 +168,13 @@ progress.Bar("indexing <b>.log", 10_000_000)(5_000_000)
     assert shown.html.startswith('<div role="status">indexing &lt;b&gt;.log <progress value="50" max="100"')
 
 
-def test_the_tab_key_of_a_notebook(kernel: Kernel) -> None:
+def test_the_tab_key_of_a_notebook(kernel: Notebook) -> None:
     kernel.run("names = None\n%jitdb open events.ndjson as names")
-    for cell, begun, expected in (
+    for cell, typed, expected in (
         ("%%jitdb names\nlev", "lev", ["level"]),
         ('%%jitdb names\nlevel == "e', '"e', ['"error"']),
         ("%jitdb count names --unt", "--unt", ["--until"]),
     ):
         reply = kernel.client.complete(cell, reply=True, timeout=20)["content"]
         assert reply["matches"] == expected
-        assert cell[reply["cursor_start"] : reply["cursor_end"]] == begun
+        assert cell[reply["cursor_start"] : reply["cursor_end"]] == typed

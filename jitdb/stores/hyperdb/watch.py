@@ -2,64 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Self
+from collections.abc import Callable, Iterable
 
+from jitdb.stores.following import Following
 from jitdb.stores.hyperdb.format.path import segments_of
 from jitdb.stores.hyperdb.tries.node import Node
 
 
-class Watcher:
-    """The nodes that are written at or below a prefix from now on: a loop over it waits for more, until close().
-
-    Nothing is lost while nobody takes them; `callback`, where one is given, is called with each instead, by whoever
-    writes, who waits for it.
-    """
+class Watcher(Following[Node]):
+    """The nodes that are written at or below a prefix from now on; nothing is lost while nobody takes them."""
 
     def __init__(
         self, prefix: str, callback: Callable[[Node], object] | None, ended: Callable[[Watcher], object]
     ) -> None:
+        super().__init__(callback, ended=ended)
         self._segments = segments_of(prefix)
-        self._callback, self._ended = callback, ended
-        self._nodes: deque[Node] = deque()
-        self._is_closed = False
-        self._changed = threading.Condition()
 
     def note(self, node: Node) -> None:
         """This was written, wherever it is. Raises what the callback does."""
-        if self._is_closed or segments_of(node.key)[: len(self._segments)] != self._segments:
-            return
-        if self._callback is not None:
-            self._callback(node)
-            return
-        with self._changed:
-            self._nodes.append(node)
-            self._changed.notify_all()
-
-    def take(self, timeout: float | None = None) -> Node | None:
-        """The next node; None when it was closed, or none came in so many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._nodes or self._is_closed, timeout)
-            return self._nodes.popleft() if self._nodes else None
-
-    def __iter__(self) -> Iterator[Node]:
-        while (node := self.take()) is not None:
-            yield node
-
-    def close(self) -> None:
-        """End it; what came before can still be taken. Safe to call twice, from any thread."""
-        self._ended(self)
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        if segments_of(node.key)[: len(self._segments)] == self._segments:
+            self.tell(lambda: node)
 
 
 class Watchers:

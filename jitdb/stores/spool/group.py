@@ -230,7 +230,7 @@ class Group:
     def subscribe(self, callback: Callable[[StateVector], object] | None, timeout: float | None) -> Subscription:
         with self._lock:
             self._keys()
-            subscription = Subscription(self.state_vector, callback, timeout, self._unsubscribe)
+            subscription = Subscription(callback, timeout, self._unsubscribe)
             self._subscriptions.append(subscription)
             if self.log.read_only and self._unwatch is None:
                 self._unwatch = self.log.watch(self._look)
@@ -250,7 +250,7 @@ class Group:
 
     def _tell(self) -> None:
         for subscription in list(self._subscriptions):
-            subscription.note()
+            subscription.tell(self.state_vector)
 
     def close(self) -> None:
         """Flush and close. Safe to call twice."""

@@ -13,11 +13,13 @@ import asyncio
 import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgpack
 
+from jitdb.common.asyncio_bridge import LoopEvent, in_thread
+from jitdb.common.notebooks import hear_stop_button
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb.errors import ReplicationFailed
 from jitdb.stores.hyperdb.replication.session import Message, Replicated, Session
@@ -83,11 +85,13 @@ async def serve(
         except asyncio.CancelledError:
             return  # the loop ends; asyncio would print that a task of its own was cancelled, as an error
 
+    hear_stop_button(asyncio.get_running_loop())
     return await asyncio.start_server(talk, host, port)
 
 
 async def connect(db: Replicated, host: str, port: int, *, live: bool = False, timeout: float = TIMEOUT) -> None:
     """Replicate with one who serves. Raises as replicate_stream does."""
+    hear_stop_button(asyncio.get_running_loop())
     reader, writer = await _in_time(asyncio.open_connection(host, port), timeout)
     await replicate_stream(db, reader, writer, live=live, timeout=timeout)
 
@@ -99,16 +103,10 @@ class _Side:
         self._db, self._reader, self._writer = db, reader, writer
         self._live, self._timeout = live, timeout
         self.session = Session(db)
-        self._changed = asyncio.Event()
+        self._changed = LoopEvent()
 
     async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        def changed() -> None:
-            with suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(self._changed.set)
-
-        end = self._db.on_change(changed)
+        end = self._db.on_change(self._changed.set)
         try:
             await _first(self._send(), self._receive(), self._watch())
         finally:
@@ -117,7 +115,7 @@ class _Side:
     async def _send(self) -> None:
         while True:
             self._changed.clear()
-            message = await asyncio.to_thread(self.session.next_message)
+            message = await in_thread(self.session.next_message)
             if message is not None:
                 await self._write(framed(message))
             elif self.session.is_done and not self._live:
@@ -136,7 +134,7 @@ class _Side:
     async def _receive(self) -> None:
         while (frame := await _in_time(self._frame(), self._timeout)) is not None:
             if frame:
-                await asyncio.to_thread(self.session.receive, _message(frame))
+                await in_thread(partial(self.session.receive, _message(frame)))
                 self._changed.set()
         if not self.session.is_over:
             raise ReplicationFailed("the other side went away before the end")
