@@ -106,14 +106,12 @@ class LeftBehind(NamedTuple):
     base:      where that begins in it
     following: the identity of the log behind it
     is_over:   no record will come to it any more; asked before the rest is refreshed
-    file:      device and inode of the file that it was, which may have another name by now; empty where it is gone
     """
 
     rest: LogSource | None
     base: int
     following: bytes
     is_over: Callable[[], bool]
-    file: tuple[int, ...] = ()
 
 
 class LogSource(ScanSource):

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,6 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -184,20 +184,18 @@ def test_records_that_are_deleted_first_do_not_come(tail, hundred: Path, tmp_pat
     assert running.numbers == [100, 102, 103, 104]
 
 
-def open_files(pid: int) -> set[str]:
-    found = set()
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
-            found.add(os.readlink(link))
-    return found
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal."""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc here")
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc here")
 @pytest.mark.parametrize("keep", [[], ["--cursor", "place"]])
 def test_an_empty_file_becomes_a_log(tail, run, tmp_path: Path, keep: list[str]) -> None:
     (tmp_path / "x.log").touch()
     running = tail("x.log", *keep)
-    running.until(lambda: str(tmp_path / "x.log") in open_files(running.process.pid))
+    running.until(lambda: catches(running.process.pid, signal.SIGTERM))
     time.sleep(0.3)
     (tmp_path / "x.ndjson").write_text('{"n":1}\n{"n":2}\n')
     assert run("import", "--append", "x.ndjson", "x.log").returncode == 0
@@ -205,6 +203,20 @@ def test_an_empty_file_becomes_a_log(tail, run, tmp_path: Path, keep: list[str])
     assert run("import", "--append", "x.ndjson", "x.log").returncode == 0
     running.until(lambda: len(running.lines) == 4)
     assert running.numbers == [1, 2, 1, 2]
+    assert running.end(signal.SIGINT) == (130, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc here")
+def test_an_empty_file_becomes_json_lines(tail, tmp_path: Path) -> None:
+    (tmp_path / "x.log").touch()
+    running = tail("x.log")
+    running.until(lambda: catches(running.process.pid, signal.SIGTERM))
+    time.sleep(0.3)
+    with (tmp_path / "x.log").open("a", buffering=1) as out:
+        out.write('{"n":1}\n')
+        running.until(lambda: running.numbers == [1])
+        out.write('{"n":2}\n')
+        running.until(lambda: running.numbers == [1, 2])
     assert running.end(signal.SIGINT) == (130, "")
 
 

@@ -341,3 +341,18 @@ def test_more_records_than_one_log_can_have(tmp_path: Path) -> None:
         page = logs.query().start_from(2).page(3)
         assert (page.total, page.next_seq) == (4 * more + 20, 5)
         assert [record["timestamp"] for record in page.data] == [2, 3, 10]
+
+
+def test_a_file_that_was_empty_is_of_the_kind_that_came(tmp_path: Path) -> None:
+    """Numbered rotation under a set that stays open: each name is that of an empty file once."""
+    names = [tmp_path / name for name in ("app.log", "app.log.1", "app.log.2")]
+    names[0].touch()
+    names[1].write_text('{"n": 1}\n')
+    names[2].touch()
+    with jitdb.open_many(tmp_path) as logs:
+        assert logs.count() == 1
+        names[1].rename(names[2])
+        names[0].rename(names[1])
+        names[0].write_text('{"n": 2}\n')
+        assert logs.count() == 2
+        assert sorted(record["n"] for record in logs.query()) == [1, 2]

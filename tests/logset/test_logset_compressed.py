@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import jitdb
 from jitdb.logset.answering import following
@@ -34,6 +38,16 @@ def test_mixed_kinds_are_one(tmp_path: Path) -> None:
             assert [record["n"] for record in page.data] == list(range(39, 4, -1))
             name = str(tmp_path / "app.log.2.gz")
             assert logs.count(field("_path") == name) == 10
+
+
+def test_an_empty_log_that_was_compressed_is_one_of_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_bytes(lines(0))
+    (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(b""))
+    (tmp_path / "app.log.2.zst").write_bytes(zstandard.compress(b""))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        assert logs.count() == len(list(logs.query())) == 10
+    with jitdb.open(tmp_path / "app.log.1.gz") as db:
+        assert db.count() == 0
 
 
 def numbers(feed: Any) -> list[int]:
@@ -145,3 +159,55 @@ def test_logrotate_compresses_one(tmp_path: Path, named: str) -> None:
         assert sorted(found) == list(range(30))
     with jitdb.open_many(tmp_path, progress=False) as logs:
         assert logs.count() == 30
+
+
+def rotation(path: Path) -> Iterator[None]:
+    """What logrotate does, again and again, step by step: numbers grow, and what becomes the second is compressed."""
+    while True:
+        numbered = {int(other.name.split(".")[2]): other for other in path.parent.glob("app.log.*") if other.is_file()}
+        for number in sorted(numbered, reverse=True):
+            old = numbered[number]
+            old.rename(path.with_name(old.name.replace(f".{number}", f".{number + 1}")))
+            yield
+        path.rename(path.with_name("app.log.1"))
+        yield
+        path.touch()
+        yield
+        second = path.with_name("app.log.2")
+        if second.exists():
+            packed, text = path.with_name("app.log.2.gz"), gzip.compress(second.read_bytes())
+            for end in (len(text) // 2, len(text)):
+                packed.write_bytes(text[:end])
+                yield
+            second.unlink()
+            yield
+
+
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+@settings(max_examples=100)
+@given(
+    steps=st.lists(st.one_of(st.sampled_from(["write", "read"]), st.integers(1, 9)), min_size=4, max_size=20),
+    where=st.sampled_from(["", "*", "app.log*"]),
+)
+def test_lines_come_once_at_whichever_step_of_a_rotation_it_is_looked(steps: list[str | int], where: str) -> None:
+    """Steps: of the rotation, so many."""
+    written, found = 0, []
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
+        path, rotated = Path(folder, "app.log"), rotation(Path(folder, "app.log"))
+        path.touch()
+        logs = held.enter_context(jitdb.open_many(str(Path(folder, where)), progress=False))
+        feed = logs.feed(logs.query().live(old=True).question)
+        for step in steps:
+            if step == "read":
+                found += numbers(feed)
+            elif step == "write" and path.exists():
+                with path.open("ab") as out:
+                    out.write(lines(written, 2))
+                written += 2
+            elif isinstance(step, int):
+                for _ in range(step):
+                    next(rotated)
+        for _ in range(3):
+            found += numbers(feed)
+        feed.close()
+    assert sorted(found) == [*range(written)]

@@ -67,9 +67,8 @@ class Feed:
         self._question = question
         self._behind: _Behind | None = None  # what is left of a log that another one took the place of
         self._is_bound = False  # to the log that the place is of: then its beginning is not that of any log
-        # Behind the last records of logs before, once each was read to its end, and which files these are.
-        self.left: list[tuple[Cursor, tuple[int, ...]]] = []
-        self._begin_in: Callable[[bytes], Cursor | None] = lambda identity: Cursor(identity, log.generation, 0, 0)
+        self._ends = False  # with the log that it began with
+        self.is_over = False  # another log took the place of that one, of which all was read
         live = question.live or Live()
         self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
@@ -90,11 +89,6 @@ class Feed:
     def identity(self) -> bytes:
         """Of the log that is read: of the one before, until all of that was, where another one took its place."""
         return self._place.identity
-
-    @property
-    def file_behind(self) -> tuple[int, ...]:
-        """Device and inode of the file that is read, where that had the log's name before; else empty."""
-        return () if self._behind is None else self._behind.left.file
 
     @property
     def place(self) -> Cursor:
@@ -159,12 +153,9 @@ class Feed:
         for source in self._sources:
             source.close()
 
-    def be_one_of_many(self, begin_in: Callable[[bytes], Cursor | None]) -> None:
-        """Others read logs that have had this name, or will have it.
-
-        begin_in: where to begin in the log of this identity, which took the place of one before; None: not yet
-        """
-        self._begin_in, self._is_bound = begin_in, True
+    def end_with_log(self) -> None:
+        """Read no log that takes the place of this one: others do. Then it is_over, once all of this one was read."""
+        self._ends = self._is_bound = True
 
     # --- a log that another one took the place of ------------------------------------------------------------------
 
@@ -193,10 +184,9 @@ class Feed:
             self._place = places[-1]
             data = [base + offset for offset in portion.data] if self._as_offsets else portion.data
             return Portion(data, places)
-        place = self._begin_in(behind.left.following) if is_over else None
-        if place is not None:
-            self.left.append((self._place, behind.left.file))
-            self._behind, self._place = None, place
+        self.is_over = is_over and self._ends
+        if is_over and not self._ends:
+            self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
             self._is_bound = True
         return None
 

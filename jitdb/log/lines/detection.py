@@ -2,8 +2,8 @@
 
 The first 64 KiB of its text tell, which may be compressed. They are JSON Lines where they have no zero byte, which no
 JSON has and all of jitdb's logs have (every block ends with one), and where one of their lines is a JSON object; of a
-line that is longer, its beginning. A file of which the folder beside it says that it is a log of jitdb's is one, and an
-empty file is what its name says.
+line that is longer, its beginning. A file of which the folder beside it says that it is a log of jitdb's is one; an
+empty file is what its name says, and a compressed one without text JSON Lines, as logs of jitdb's are not compressed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.blanks import MARK
-from jitdb.log.lines.files.opening import head_of
+from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.prefix import object_in
 
@@ -45,7 +45,9 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
         return False
     if (said or form.allow_prefix or form.each[:1] == (None,)) and head:
         return b"\0" not in head and not (form.allow_prefix and _is_other(head))
-    return looks_like_lines(head) if head else file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
+    if head:
+        return looks_like_lines(head)
+    return file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES) or is_compressed(file)
 
 
 def _is_other(head: bytes) -> bool:

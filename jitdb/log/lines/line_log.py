@@ -407,8 +407,7 @@ class LineLog(LogSource):
                 base = line_start(left.file.read, left.file.stamp().size, offset - 1, self._framing)
             rest = LineRest(self, left.file, base, max(0, offset - base))
         following = left.following
-        file = () if left.file is None else left.file.stamp()[:2]
-        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0, file)
+        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0)
 
     def _state(self) -> tuple[object, ...]:
         known = self._alive().known

@@ -25,6 +25,7 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = fork_safe(threading.Lock())  # held while the log is opened
         self.db: JITDB | None = None
+        self.is_of_nothing = False  # its file was empty when it was opened, and may be of another kind since
         self.users = 0
 
 
@@ -44,12 +45,22 @@ class OpenLogs:
         entry = self._taken(member)
         try:
             with entry.lock:
-                db = entry.db = entry.db or self._open_log(member)
+                db = self._opened(member, entry)
             yield db
         finally:
             with self._lock:
                 entry.users -= 1
             self._close_idle()
+
+    def _opened(self, member: Member, entry: _Entry) -> JITDB:
+        size = member.size if entry.db is None or entry.is_of_nothing else None
+        if entry.db is not None and entry.is_of_nothing and size and entry.users == 1:
+            entry.db.close()
+            entry.db = None
+        if entry.db is None:
+            entry.is_of_nothing = not size
+            entry.db = self._open_log(member)
+        return entry.db
 
     def _taken(self, member: Member) -> _Entry:
         with self._lock:

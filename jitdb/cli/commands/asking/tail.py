@@ -6,8 +6,10 @@ import os
 import shlex
 import signal
 import threading
+import time
 from argparse import Namespace
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.cursor_files import PlaceFile
@@ -20,6 +22,8 @@ from jitdb.cli.parser import Parser
 from jitdb.cli.places import check_place, cursor
 from jitdb.cli.signals import Ending
 from jitdb.engine.database import JITDB
+from jitdb.log.io.filenames import META, sidecar_path
+from jitdb.log.lines.files.stamp import stamp_at
 
 if TYPE_CHECKING:
     from jitdb.cli.opening import AnyDatabase
@@ -62,8 +66,9 @@ def run(options: Namespace) -> int:
     _check(options)
     with Ending() as ending:
         try:
+            was_empty = _await_kind(options.log)
             with asked(options, may_come=True) as db:
-                _tail(db, operation, options, ending)
+                _tail(db, operation, options, ending, was_empty)
         except KeyboardInterrupt as interrupt:
             if ending.signal != signal.SIGTERM and hasattr(interrupt, "__notes__"):
                 raise  # there is something to tell
@@ -79,7 +84,7 @@ def _check(options: Namespace) -> None:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
 
 
-def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending) -> None:
+def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending, was_empty: bool) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
 
     log = db.log if isinstance(db, JITDB) else None
@@ -91,7 +96,7 @@ def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, endi
         if log is None:
             _check_beside(options)
     check_place(log, after, source, remedy)
-    pipe, old = Pipe(), options.old
+    pipe, old = Pipe(), options.old or was_empty
     if log is not None:
         old = _await_first(log, pipe) or old
         _check_name(log, options)
@@ -116,6 +121,25 @@ def _check_beside(options: Namespace) -> None:
                 f"{options.cursor}: this would be one of the logs that are followed",
                 "choose a file elsewhere, or one whose name begins with a dot",
             )
+
+
+def _await_kind(path: str) -> bool:
+    """Wait while the file is empty, and nothing tells which kind of log it will be. Whether it was."""
+    from jitdb.cli.output.follow import LOOK, Pipe
+
+    file = Path(path)
+    if file.is_dir() or not file.exists() or _has_kind(file):
+        return False
+    pipe = Pipe()
+    while not _has_kind(file):
+        pipe.check()
+        time.sleep(LOOK)
+    return True
+
+
+def _has_kind(file: Path) -> bool:
+    found = stamp_at(file)
+    return found is not None and (found.size > 0 or (sidecar_path(file) / META).exists())
 
 
 def _await_first(log: LogSource, pipe: Pipe) -> bool:

@@ -43,6 +43,12 @@ def head_of(path: Path, size: int) -> bytes:
         file.close()
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether the first bytes of the file say so. Raises NotALog, OSError."""
+    with opened(path) as fd:
+        return bool(kind_of(osfile.fs.read(fd, _LONGEST, 0), ""))
+
+
 def opened(path: Path) -> osfile.Descriptor:
     """Raises NotALog, OSError."""
     try:
