@@ -1,4 +1,4 @@
-"""The kernels that find the fields of posts, and hash them, against what decoding and hashlib give."""
+"""The kernels that find the fields of posts, against what decoding and hashlib give."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from cable_posts import BROKEN, HEAD, posts, raw, vectors
 from hypothesis import given, settings
@@ -18,7 +17,6 @@ from jitdb.common.values import value_at, value_key
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
-from jitdb.stores.cable import post_kernels
 from jitdb.stores.cable.codec import CableCodec
 from jitdb.stores.cable.post import Post
 
@@ -72,15 +70,6 @@ def test_of_damaged_posts_the_same_is_found_as_decoded(written: list[tuple[Post,
     assert keys_found(CODEC, records, PATHS) == list(map(expected, records))
     wrong = [number for number, record in enumerate(records) if not CODEC.is_valid(record)]
     assert CODEC.locator(()).invalid(RecordBatch.of(records)).tolist() == wrong
-
-
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 127, 128, 129, 255, 256, 257, 1000])
-def test_hashes_are_those_of_hashlib(size: int) -> None:
-    records = [bytes(number * 7 % 256 for number in range(size)), b"other", bytes(size)]
-    batch, out = RecordBatch.of(records), np.empty(96, np.uint8)
-    scratch, verdicts = np.empty(post_kernels.SCRATCH, np.uint64), np.ones(3, np.uint8)
-    post_kernels.hash_posts(batch.buffer, batch.starts, batch.lengths, verdicts, out, scratch)
-    assert out.tobytes() == b"".join(blake2b(record, digest_size=32).digest() for record in records)
 
 
 def test_deleted_records_have_no_fields() -> None:

@@ -2,7 +2,7 @@
 
 One walk over a record sees whether it is a post, to the last byte, and notes where its parts are: what breaks a rule
 anywhere has no field at all. Text and bytes stay where they are. Lists of hashes are put into another buffer, as the
-parts of a canonical key (jitdb.common.values), and so are the hashes of the posts (BLAKE2b-256, RFC 7693).
+parts of a canonical key (jitdb.common.values); the hashes of the posts are for their caller to make.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jitdb.log.codecs.fields.part_kernels import (
 )
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows
+    from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
 # What may be asked for; of what is OTHER, the record is decoded.
 HASH, PUBLIC_KEY, SIGNATURE, LINKS, POST_TYPE, TIMESTAMP, CHANNEL, TEXT, TOPIC, HASHES, OTHER, NOTHING = range(12)
@@ -218,8 +218,8 @@ def locate_posts(
     verdict: what each live record is; 0 of others
     found:   room for FOUND numbers
 
-    Of arrays only the room is given that write_hashes takes, as the number; of a HASH, where hash_posts puts it. Gives
-    how many records are broken.
+    Of arrays only the room is given that write_hashes takes, as the number; the HASH of a record is said to lie at
+    32 times its number, in a buffer that its caller makes. Gives how many records are broken.
     """
     rows = (kind, start, length, number)
     broken = 0
@@ -255,82 +255,3 @@ def write_hashes(what: int, buf: U8, starts: I64, lengths: I64, kind: U8, start:
             at = put_head(out, at, BYTES, _HASH)
             at = put_bytes(out, at, buf, position, position + _HASH)
             position += _HASH
-
-
-# --- BLAKE2b ---------------------------------------------------------------------------------------------------------
-
-_IV = np.array(
-    [0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
-     0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179], np.uint64)  # fmt: skip
-_SIGMA = np.array(
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3,
-     11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4, 7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8,
-     9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13, 2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9,
-     12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11, 13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10,
-     6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5, 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
-    np.uint8)  # fmt: skip
-_ROUNDS, _BLOCK = 12, 128
-_PARAMETERS = np.uint64(0x01010000 ^ _HASH)  # no key, one leaf, digests of 32 bytes
-_COLUMNS = np.array([0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15,
-                     0, 5, 10, 15, 1, 6, 11, 12, 2, 7, 8, 13, 3, 4, 9, 14], np.uint8)  # fmt: skip
-STATE, WORK, WORDS, SCRATCH = 0, 8, 24, 40  # where in the scratch the state, its work and the words of a block are
-
-
-@part
-def rotated(word, bits):
-    """To the right."""
-    return (word >> np.uint64(bits)) | (word << np.uint64(64 - bits))
-
-
-@part
-def compress(buf, start, size, count, is_last, scratch):
-    """Mix a block of so many bytes into the state; `count`: of all bytes so far."""
-    for i in range(16):
-        word = np.uint64(0)
-        for j in range(8):
-            if 8 * i + j < size:
-                word |= np.uint64(buf[np.uint64(start + 8 * i + j)]) << np.uint64(8 * j)
-        scratch[WORDS + i] = word
-    for i in range(8):
-        scratch[WORK + i] = scratch[STATE + i]
-        scratch[WORK + 8 + i] = _IV[i]
-    scratch[WORK + 12] ^= np.uint64(count)
-    if is_last:
-        scratch[WORK + 14] ^= np.uint64(0xFFFFFFFFFFFFFFFF)
-    for turn in range(_ROUNDS):
-        for i in range(8):
-            a = WORK + np.int64(_COLUMNS[4 * i])
-            b = WORK + np.int64(_COLUMNS[4 * i + 1])
-            c = WORK + np.int64(_COLUMNS[4 * i + 2])
-            d = WORK + np.int64(_COLUMNS[4 * i + 3])
-            place = 16 * (turn % 10) + 2 * i
-            scratch[a] = scratch[a] + scratch[b] + scratch[WORDS + np.int64(_SIGMA[place])]
-            scratch[d] = rotated(scratch[d] ^ scratch[a], 32)
-            scratch[c] = scratch[c] + scratch[d]
-            scratch[b] = rotated(scratch[b] ^ scratch[c], 24)
-            scratch[a] = scratch[a] + scratch[b] + scratch[WORDS + np.int64(_SIGMA[place + 1])]
-            scratch[d] = rotated(scratch[d] ^ scratch[a], 16)
-            scratch[c] = scratch[c] + scratch[d]
-            scratch[b] = rotated(scratch[b] ^ scratch[c], 63)
-    for i in range(8):
-        scratch[STATE + i] ^= scratch[WORK + i] ^ scratch[WORK + 8 + i]
-
-
-@kernel
-def hash_posts(buf: U8, starts: I64, lengths: I64, verdict: U8, out: U8, scratch: U64) -> None:
-    """Write the hash of each record that is no broken one at 32 times its number; scratch: room for SCRATCH numbers."""
-    for record in range(starts.shape[0]):
-        if verdict[record] == BROKEN:
-            continue
-        start = np.int64(starts[record])
-        size = np.int64(lengths[record])
-        for i in range(8):
-            scratch[STATE + i] = _IV[i]
-        scratch[STATE] ^= _PARAMETERS
-        done = np.int64(0)
-        while size - done > _BLOCK:
-            compress(buf, start + done, np.int64(_BLOCK), done + _BLOCK, False, scratch)
-            done += np.int64(_BLOCK)
-        compress(buf, start + done, size - done, size, True, scratch)
-        for i in range(_HASH):
-            out[np.uint64(record * _HASH + i)] = (scratch[STATE + i // 8] >> np.uint64(8 * (i % 8))) & np.uint64(255)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from jitdb.common.digests import blake2b
 from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.decoding import Decoder
 from jitdb.log.codecs.fields.located import RecordBatch, Rows
 from jitdb.stores.cable import post_kernels as kernels
 from jitdb.stores.cable.post import INFO
-from jitdb.stores.kernel_locator import KernelLocator, laid_out
+from jitdb.stores.cable.wire import HASH_BYTES
+from jitdb.stores.kernel_locator import BROKEN, KernelLocator, laid_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +24,7 @@ _FIELDS: Final = {
     "post_type": kernels.POST_TYPE, "timestamp": kernels.TIMESTAMP, "channel": kernels.CHANNEL, "text": kernels.TEXT,
     "topic": kernels.TOPIC, "hashes": kernels.HASHES,
 }  # fmt: skip
+_NO_HASH: Final = bytes(HASH_BYTES)  # in the place of that of what is no post
 
 
 class PostLocator(KernelLocator):
@@ -39,14 +42,23 @@ class PostLocator(KernelLocator):
 
     def _payloads(self, what: int, records: RecordBatch, verdicts: NDArray[np.uint8], row: Rows) -> NDArray[np.uint8]:
         if what == kernels.HASH:
-            out, scratch = np.empty(32 * len(records) or 1, np.uint8), np.empty(kernels.SCRATCH, np.uint64)
-            kernels.hash_posts(records.buffer, records.starts, records.lengths, verdicts, out, scratch)
-            return out
+            return _hashes(records, verdicts)
         if what not in (kernels.LINKS, kernels.HASHES):
             return records.buffer
         out, found = laid_out(row), np.zeros(kernels.FOUND, np.int64)
         kernels.write_hashes(what, records.buffer, records.starts, records.lengths, row.kind, row.start, out, found)
         return out
+
+
+def _hashes(records: RecordBatch, verdicts: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The hashes of the posts, one a record, where the kernel says that they are."""
+    data, stops = records.buffer.data, (records.starts + records.lengths).tolist()
+    places = zip(records.starts.tolist(), stops, verdicts.tolist(), strict=True)
+    found = [
+        _NO_HASH if verdict == BROKEN else blake2b(data[start:stop], digest_size=HASH_BYTES).digest()
+        for start, stop, verdict in places
+    ]
+    return np.frombuffer(b"".join(found) or _NO_HASH, np.uint8)
 
 
 def asked_for(path: Keys) -> int:
