@@ -8,9 +8,10 @@ trusted, what is left is a plain table.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,28 +98,26 @@ def _sheet(sheet: Sheet) -> str:
         return _note(sheet.footer)
     numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
     most = max((row[sheet.bars] for row in sheet.rows), default=0) if sheet.bars is not None else 0
-    heads = "".join(map(_head, sheet.names, numeric)) + ("<th></th>" if most else "")
-    rows = []
-    for row in sheet.rows:
-        cells = "".join(
-            f"<td{_right(right)}>{_sheet_cell(name, value)}</td>"
-            for name, value, right in zip(sheet.names, row, numeric, strict=True)
-        )
-        drawn = f"<td>{bar(row[sheet.bars] / most)}</td>" if most and sheet.bars is not None else ""
-        rows.append(f"<tr>{cells}{drawn}</tr>")
-    return f"{_table(heads, rows)}{_note(sheet.footer)}"
+    cells = [list(map(_sheet_cell, sheet.names, row)) for row in sheet.rows]
+    bars = [bar(row[sheet.bars] / most) for row in sheet.rows] if most and sheet.bars is not None else None
+    return f"{_table(sheet.names, numeric, cells, bars)}{_note(sheet.footer)}"
 
 
-def _table(heads: str, rows: list[str]) -> str:
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+def _table(
+    names: Iterable[str], numeric: Sequence[bool], rows: Iterable[Sequence[str]], last: Sequence[str] | None
+) -> str:
+    """The table of these cells; `last`: what stands at the end of each row, in a column without a name."""
+    heads = "".join(_element("th", _text(cell(name)), right) for name, right in zip(names, numeric, strict=True))
+    lines = ["".join(map(_element, repeat("td"), row, numeric)) for row in rows]
+    if last is not None:
+        heads += "<th></th>"
+        lines = [f"{line}<td>{end}</td>" for line, end in zip(lines, last, strict=True)]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _right(is_number: bool) -> str:
-    return ' class="jitdb-n"' if is_number else ""
-
-
-def _head(name: str, is_number: bool) -> str:
-    return f"<th{_right(is_number)}>{_text(cell(name))}</th>"
+def _element(kind: str, inside: str, is_number: bool) -> str:
+    return f'<{kind} class="jitdb-n">{inside}</{kind}>' if is_number else f"<{kind}>{inside}</{kind}>"
 
 
 def _sheet_cell(name: str, value: Any) -> str:
@@ -139,16 +138,10 @@ def _records(part: Records) -> str:
         name not in times and are_numbers(value for value in values if value is not UNDEFINED)
         for name, values in held.items()
     ]
-    heads = "".join(map(_head, held, numeric)) + ("<th></th>" if folds else "")
-    rows = []
-    for record, values in zip(part.records, zip(*held.values(), strict=True), strict=True):
-        cells = "".join(
-            f"<td{_right(right)}>{value_html(value, name in times)}</td>"
-            for name, value, right in zip(held, values, numeric, strict=True)
-        )
-        rows.append(f"<tr>{cells}{f'<td>{_folded_record(record)}</td>' if folds else ''}</tr>")
+    cells = zip(*([value_html(value, name in times) for value in values] for name, values in held.items()), strict=True)
+    last = list(map(_folded_record, part.records)) if folds else None
     hidden = left_out(names_left_out(part, columns), _LINE)
-    return f"{_table(heads, rows)}{_note(hidden)}" if rows else ""
+    return f"{_table(held, numeric, cells, last)}{_note(hidden)}" if part.records else ""
 
 
 def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:

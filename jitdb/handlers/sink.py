@@ -12,6 +12,7 @@ import os
 import threading
 import time
 import warnings
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -26,14 +27,6 @@ from jitdb.handlers.plain import plain
 from jitdb.log.writing.timer import check_interval
 
 _AGAIN: Final = 1.0  # seconds until what could not be written is tried again
-
-
-class _Mark:
-    """Stands in the queue behind what somebody waits for."""
-
-    def __init__(self) -> None:
-        self.passed = threading.Event()
-        self.failure: Exception | None = None
 
 
 class RecordSink:
@@ -75,7 +68,7 @@ class RecordSink:
         self._taken = 0  # from the queue, and not durable yet
         self._hurry = threading.Event()  # somebody waits
         self._thread: threading.Thread | None = None
-        self._marks: list[_Mark] = []
+        self._marks: list[Future[None]] = []  # each stands in the queue behind what somebody waits for
         self._dropped = self._lost = 0
         self._has_told = False  # since all was well
         self._closing = False
@@ -118,15 +111,14 @@ class RecordSink:
         thread = self._thread
         if thread is None or not thread.is_alive():
             return
-        mark = _Mark()
+        mark: Future[None] = Future()
         with self._lock:
             self._marks.append(mark)
         self._queue.put(mark)
         self._hurry.set()
-        if not mark.passed.wait(timeout):
+        if not wait([mark], timeout).done:
             raise TimeoutError(f"{self.path}: not all is durable after {timeout} seconds")
-        if mark.failure is not None:
-            raise mark.failure
+        mark.result()
 
     def close(self, timeout: float | None = 10) -> None:
         """Write what waits, and close the log; a warning tells of what cannot be written, or not in so many seconds.
@@ -177,7 +169,7 @@ class RecordSink:
             self._taken = len(values)
             self._write(values)
             self._taken = 0
-            self._pass([mark for mark in taken if isinstance(mark, _Mark)])
+            self._pass([mark for mark in taken if isinstance(mark, Future)])
         self._writer.close()
         self._fail(LogClosed("the sink was closed", path=self.path))
 
@@ -209,20 +201,20 @@ class RecordSink:
                 self._has_told = False
                 return
 
-    def _pass(self, marks: list[_Mark]) -> None:
+    def _pass(self, marks: list[Future[None]]) -> None:
         """What was put before these is durable."""
         with self._lock:
             self._marks = [each for each in self._marks if each not in marks]
         for mark in marks:
-            mark.passed.set()
+            if not mark.done():  # else it was told of a failure
+                mark.set_result(None)
 
     def _fail(self, failure: Exception) -> None:
         """Whoever waits learns why it takes longer."""
         with self._lock:
             marks, self._marks = self._marks, []
         for mark in marks:
-            mark.failure = failure
-            mark.passed.set()
+            mark.set_exception(failure)
 
     def _tell(self, what: str) -> None:
         """Warn, once until all is well again."""
