@@ -16,6 +16,7 @@ from jitdb.stores.hyperdb.errors import NotWritable
 from jitdb.stores.hyperdb.format.entry import HEADER, decode_entry, decode_header, encode_entry
 from jitdb.stores.hyperdb.format.path import normalized, path_digits, segment_digits, segments_of
 from jitdb.stores.hyperdb.format.trie import Pointer, decode_trie
+from jitdb.stores.hyperdb.graph import FEEDS_MOST
 from jitdb.stores.hyperdb.tries.node import Node
 
 VECTORS = Path(os.environ.get("JITDB_VECTORS") or Path(__file__).parent.parent / "data" / "vectors") / "hyperdb"
@@ -58,7 +59,7 @@ def as_sets(record: bytes) -> Any:
     entry = decode_entry(record)
     trie = {
         place: {digit: set(pointers) for digit, pointers in bucket.items()}
-        for place, bucket in decode_trie(entry.trie).items()
+        for place, bucket in decode_trie(entry.trie, range(FEEDS_MOST)).items()
     }
     return entry._replace(trie=b""), trie, len(entry.trie)
 

@@ -26,7 +26,7 @@ from jitdb.stores.cable.hashed import HashedLog
 from jitdb.stores.cable.ledger import Ledger, grave_of, named
 from jitdb.stores.cable.order import Known
 from jitdb.stores.cable.post import DELETE, TEXT, Post, decode_post, hash_of, verify_post
-from jitdb.stores.cable.verifying import Verdict, Verifier
+from jitdb.stores.cable.verifying import Verifier
 from jitdb.stores.cable.views import Views, checked_hash, checked_key, known_of
 from jitdb.stores.folders import make_folder, mark
 
@@ -84,8 +84,7 @@ class Cable(Views):
 
         Raises InvalidPost, NotAuthentic, TooEarly, RecordTooLarge; nothing is stored then.
         """
-        name = hash_of(data)
-        return "known" if self._place(name) else self._take(name, bytes(data), verify_post)
+        return self._ingest(data, verify_post)
 
     def ingest_many(self, posts: Iterable[bytes]) -> list[Outcome | JitdbError]:
         """Take posts one after the other, as ingest() does, but verified side by side; of those that are refused, the
@@ -98,22 +97,29 @@ class Cable(Views):
         return found
 
     def _ingest_part(self, part: list[bytes]) -> list[Outcome | JitdbError]:
-        names = [_name_or_error(data) for data in part]
-        part = [bytes(data) if isinstance(name, bytes) else data for name, data in zip(names, part, strict=True)]
-        new = {name: data for name, data in zip(names, part, strict=True)
-               if isinstance(name, bytes) and not self._place(name)}  # fmt: skip
-        verdicts = dict(zip(new, self._verifier.verdicts(list(new.values())), strict=True))
-        return [self._try(name, data, verdicts) for name, data in zip(names, part, strict=True)]
+        new = dict.fromkeys(
+            bytes(data) for data in part
+            if isinstance(data, (bytes, bytearray, memoryview)) and not self._place(hash_of(data))
+        )  # fmt: skip
+        verdicts = dict(zip(new, self._verifier.verdicts(list(new)), strict=True))
 
-    def _try(self, name: bytes | JitdbError, data: bytes, verdicts: dict[bytes, Verdict]) -> Outcome | JitdbError:
-        """Take a post of many; of those that were not here each has a verdict, until it is taken."""
-        if isinstance(name, JitdbError):
-            return name
-        try:
-            verdict = verdicts.pop(name, None)
-            return self.ingest(data) if verdict is None else self._take(name, data, lambda _: _checked(verdict))
-        except JitdbError as error:
-            return error
+        def verify(data: bytes) -> Post:
+            verdict = verdicts.get(data)  # none of what was here, and is not any more
+            if isinstance(verdict, CableError):
+                raise verdict
+            return verdict or verify_post(data)
+
+        found: list[Outcome | JitdbError] = []
+        for data in part:
+            try:
+                found.append(self._ingest(data, verify))
+            except JitdbError as error:
+                found.append(error)
+        return found
+
+    def _ingest(self, data: bytes, verify: Callable[[bytes], Post]) -> Outcome:
+        name = hash_of(data)
+        return "known" if self._place(name) else self._take(name, bytes(data), verify)
 
     def _take(self, name: bytes, data: bytes, verify: Callable[[bytes], Post]) -> Outcome:
         """Take a post that is not here."""
@@ -283,16 +289,3 @@ class Cable(Views):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _name_or_error(data: bytes) -> bytes | JitdbError:
-    try:
-        return hash_of(data)
-    except JitdbError as error:
-        return error
-
-
-def _checked(verdict: Verdict) -> Post:
-    if isinstance(verdict, CableError):
-        raise verdict
-    return verdict

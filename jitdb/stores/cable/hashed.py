@@ -100,9 +100,7 @@ class HashedLog:
     def since(self, operation: Any, cursor: str | None) -> list[Found]:
         """The records that match and lie behind a cursor; all that match where that is of no use any more."""
         self.flush()
-        feed = self.index.feed(operation, old=True, as_offsets=True)
-        if cursor is not None:
-            feed = self.index.feed(operation, after=cursor, as_offsets=True)
+        feed = self.index.feed(operation, old=cursor is None, after=cursor, as_offsets=True)
         found: list[Found] = []
         try:
             while (portion := feed.read()) is not None:

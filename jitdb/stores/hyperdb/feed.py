@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -65,8 +66,7 @@ class Feed:
         self._finder: Finder | None = None
         self._places: list[Finder] = []  # of the segments at each place of a key
         self._offsets: list[int] = []  # of the records behind those that the finder knows
-        self._before: list[int] = []  # of each of these, the seq of the one with its key before it, or 0
-        self._recent: dict[str, int] = {}  # the seq of the newest of them with each key
+        self._recent: dict[str, list[int]] = {}  # the seqs of those with each key
         self._overwritten = np.empty(0, np.int64)  # of each seq that of a later entry with its key; _NEVER: not known
         self.fault: FeedDamaged | None = None  # that records between others are lost; those before them count
         if path.exists():
@@ -172,9 +172,8 @@ class Feed:
 
     def _note(self, offsets: Sequence[int], keys: Keys) -> None:
         for seq, key in enumerate(keys, len(self)):
-            self._before.append(self._recent.get(key, 0) if key is not None else 0)
             if key is not None:
-                self._recent[key] = seq
+                self._recent.setdefault(key, []).append(seq)
         self._offsets += offsets
 
     def flush(self) -> None:
@@ -265,17 +264,11 @@ class Feed:
         recent = self._recent.get(key)
         return known.candidates(key, below) if recent is None else self._newest(known, key, recent, below)
 
-    def _newest(self, known: Finder, key: str, recent: int, below: int) -> Iterator[int]:
-        yield from self._chain(recent, below)
+    def _newest(self, known: Finder, key: str, recent: Sequence[int], below: int) -> Iterator[int]:
+        for seq in reversed(recent):
+            if seq < below:
+                yield seq
         yield from known.candidates(key, below)
-
-    def _chain(self, recent: int, below: int) -> Iterator[int]:
-        """The seqs below this one of a recent entry and of those before it with its key."""
-        before, end = self._before, self._known().end_seq
-        while recent:
-            if recent < below:
-                yield recent
-            recent = before[recent - end]
 
     def entries_under(self, segments: Sequence[str], below: int) -> Iterator[tuple[int, bytes, bytes]]:
         """The entries below this seq whose keys begin with these segments, the newest first, without those that are
@@ -309,8 +302,8 @@ class Feed:
             return np.empty(0, np.int64)
         early = self._known_under(segments, self._known(max(RECENT_UNDER, len(self) >> 5)).end_seq)
         count = len(segments)
-        recent = [newest for key, newest in self._recent.items() if segments_of(key)[:count] == segments]
-        late = sorted(seq for newest in recent for seq in self._chain(newest, below))
+        recent = (seqs for key, seqs in self._recent.items() if segments_of(key)[:count] == segments)
+        late = sorted(seq for seq in chain.from_iterable(recent) if seq < below)
         return np.concatenate([early[: np.searchsorted(early, below)], np.array(late, np.int64)])
 
     def _known_under(self, segments: Sequence[str], end: int) -> NDArray[np.int64]:
@@ -337,7 +330,7 @@ class Feed:
         if self._finder is None or len(self._offsets) > min(recent, _RECENT):
             self.log.flush()
             self._finder, self._places = self.index.finder("key"), []
-            self._offsets, self._before, self._recent = [], [], {}
+            self._offsets, self._recent = [], {}
         return self._finder
 
 

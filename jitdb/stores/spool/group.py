@@ -19,7 +19,7 @@ import numpy as np
 from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
 from jitdb.log.log import Log
-from jitdb.stores.spool.keys import NUMBERS, VALUES, Keys, Part, Run, added
+from jitdb.stores.spool.keys import NUMBERS, VALUES, Keys, Part, Run
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
 from jitdb.stores.spool.subscription import StateVector, Subscription
 
@@ -193,7 +193,7 @@ class Group:
                 self._end = self.log.durable_end
                 columns = self.index.columns(NUMBERS, VALUES, start=self._end_seq)
                 self._end_seq = columns.end_seq
-                added(self._keys(), columns)
+                self._keys().follow(columns)
             is_news = self._keys().vector != before
         if is_news:
             self._tell()
@@ -230,7 +230,7 @@ class Group:
     def subscribe(self, callback: Callable[[StateVector], object] | None, timeout: float | None) -> Subscription:
         with self._lock:
             self._keys()
-            subscription = Subscription(callback, timeout, self._unsubscribe)
+            subscription = Subscription(callback, timeout=timeout, ended=self._unsubscribe, most=1)
             self._subscriptions.append(subscription)
             if self.log.read_only and self._unwatch is None:
                 self._unwatch = self.log.watch(self._look)

@@ -168,11 +168,13 @@ class Keys:
                 self._rows[sender] = row = _Row(*table.row(order[start:stop]))
                 self.vector[sender] = max(self.vector.get(sender, -1), row.seqs[-1])
         self._order = None
-        return self.add(table, rest)
+        return [stale for record in table.records(rest) for stale in self.put(*record)]
 
-    def add(self, table: _Table, rows: NDArray[np.intp]) -> list[int]:
-        """Hold these records, one after the other; the offsets of those whose place others take."""
-        return [stale for record in table.records(rows) for stale in self.put(*record)]
+    def follow(self, columns: Columns) -> None:
+        """Hold what came to a log since."""
+        table = _Table.of(columns)
+        for record in table.records(np.arange(len(table.seqs))):
+            self.put(*record)
 
     def after(self, vector: Mapping[bytes, int], behind: MessageId | None, count: int) -> list[Run]:
         """The first so many keys above the seqs of the vector, in order; of senders that are not in it, all.
@@ -281,12 +283,6 @@ class _Table(NamedTuple):
         ):
             part = None if index == _NONE else Part(index, level, needed, total)
             yield MessageId(self.senders[rank], seq), offset, level, part
-
-
-def added(keys: Keys, columns: Columns) -> list[int]:
-    """Have the keys hold what came to the log since; the offsets of records that others take the place of."""
-    table = _Table.of(columns)
-    return keys.add(table, np.arange(len(table.seqs)))
 
 
 def _looked_up(column: ValueColumn, number: Callable[[Any], int]) -> NDArray[np.int64]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jitdb.stores.following import Following
 
 StateVector = dict[bytes, int]
@@ -11,11 +9,3 @@ StateVector = dict[bytes, int]
 
 class Subscription(Following[StateVector]):
     """The state vectors of a group as they advance from now on: what is taken is the vector as it is then."""
-
-    def __init__(
-        self,
-        callback: Callable[[StateVector], object] | None,
-        timeout: float | None,
-        ended: Callable[[Subscription], object],
-    ) -> None:
-        super().__init__(callback, timeout=timeout, ended=ended, most=1)

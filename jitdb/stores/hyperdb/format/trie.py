@@ -34,10 +34,10 @@ Bucket: TypeAlias = dict[int, list[Pointer]]  # by digit
 Trie: TypeAlias = dict[int, Bucket]  # by place
 
 
-def decode_trie(data: bytes, feeds: Sequence[int] | None = None) -> Trie:
+def decode_trie(data: bytes, feeds: Sequence[int]) -> Trie:
     """A trie of these bytes; feeds: of each number in the writer's order, the feed here.
 
-    >>> decode_trie(bytes.fromhex("01040002"))
+    >>> decode_trie(bytes.fromhex("01040002"), [0])
     {1: {2: [Pointer(feed=0, seq=2)]}}
 
     Raises DecodeError for what is cut short, places out of order, a digit above 4, or a feed that has no number.
@@ -59,7 +59,7 @@ def decode_trie(data: bytes, feeds: Sequence[int] | None = None) -> Trie:
     return trie
 
 
-def _pointers(data: bytes, position: int, feeds: Sequence[int] | None) -> tuple[list[Pointer], int]:
+def _pointers(data: bytes, position: int, feeds: Sequence[int]) -> tuple[list[Pointer], int]:
     pointers = []
     more = 1
     while more:
@@ -67,11 +67,9 @@ def _pointers(data: bytes, position: int, feeds: Sequence[int] | None) -> tuple[
         number, position = read_varint(data, position)
         seq, position = read_varint(data, position)
         more, number = number & 1, number >> 1
-        if feeds is not None:
-            if number >= len(feeds):
-                raise DecodeError(
-                    f"the pointer at byte {begin} of a trie is to feed {number} of {len(feeds)}", position=begin
-                )
-            number = feeds[number]
-        pointers.append(Pointer(number, seq))
+        if number >= len(feeds):
+            raise DecodeError(
+                f"the pointer at byte {begin} of a trie is to feed {number} of {len(feeds)}", position=begin
+            )
+        pointers.append(Pointer(feeds[number], seq))
     return pointers, position
