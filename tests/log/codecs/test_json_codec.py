@@ -74,6 +74,29 @@ def test_what_is_nearly_json() -> None:
     check(variants([*NOT_JSON, *(text.encode() for text in NO_NUMBERS), *(text.encode() for text in NUMBERS)]))
 
 
+@pytest.mark.parametrize("after", [b"0", b".5", b"e5", b"-", b'"', b"e", b",", b"]", b"\0", b"} "])
+def test_what_is_no_map_ends_with_the_record(after: bytes) -> None:
+    """Whatever stands behind it."""
+    words = [
+        b"true",
+        b"tru",
+        b"null",
+        b"nul",
+        b"NaN",
+        b"-Infinity",
+        b"-Infinit",
+        b'"a"',
+        b'"a',
+        b'"',
+        b"-",
+        b"1.",
+        b"1e",
+        b" 7 ",
+    ]
+    texts = [*words, *NOT_JSON, *(text.encode() for text in (*NO_NUMBERS, *NUMBERS))]
+    check(texts, after=after * SLACK)
+
+
 def test_decode_is_json_loads_or_what_import_refuses() -> None:
     random, reader = Random(1), LineReader(tagged=False)
     for record in [*lines(random, tries(2000, 100_000)), *variants(NOT_JSON), *variants([n.encode() for n in NUMBERS])]:

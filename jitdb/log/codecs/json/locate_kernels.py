@@ -19,7 +19,16 @@ from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields import shape_kernels as shapes
 from jitdb.log.codecs.fields.constants import LIVE, SLACK
-from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, skip_blanks, take, text_end
+from jitdb.log.codecs.json.read import (
+    BROKEN,
+    UNSURE,
+    container_end,
+    is_of_numbers,
+    scalar_end,
+    skip_blanks,
+    take,
+    text_end,
+)
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.codecs.msgpack.read import read_head
 
@@ -73,9 +82,12 @@ def walk(learns, buf, position, end, record, trie, rows, scratch, stack, text, p
     if position >= end:
         return broken
     if buf[np.uint64(position)] != OPEN_MAP:
-        if buf[np.uint64(position)] != OPEN_ARRAY:
-            return np.int64(UNSURE)
-        position = container_end(buf, position, end, stack, np.int64(0))
+        if buf[np.uint64(position)] == OPEN_ARRAY:
+            position = container_end(buf, position, end, stack, np.int64(0))
+        elif is_of_numbers(buf[np.uint64(end)]):
+            return np.int64(UNSURE)  # a number would not end where the record does
+        else:
+            position = scalar_end(buf, position, end + 1)
         return position if position < 0 or skip_blanks(buf, position, end) == end else broken
     position += 1
     depth = np.int64(0)

@@ -154,6 +154,12 @@ def number_end(buf, p, end):
     return p
 
 
+@inlined
+def is_of_numbers(char):
+    """Whether the character may stand in a number behind its first one."""
+    return _ZERO <= char <= _NINE or char == _DOT or char | 32 == _E or char == MINUS or char == _PLUS
+
+
 @part
 def scalar_end(buf, p, end):
     """Where the value at `p` ends, which is no container."""
