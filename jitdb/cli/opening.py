@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.errors import NotALog
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
-
-    AnyDatabase: TypeAlias = JITDB | LogSet
+    from jitdb.logset.logset import AnyDatabase
 
 _ONE: Final = (
     "this command takes one log at a time; count, query, tail, prepare, info, indexes, verify and export take folders "

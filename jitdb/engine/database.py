@@ -320,7 +320,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         """The matching records, at most `limit`, as a value that stands for them: see operators/sets.py."""
         from jitdb.engine.sets.record_set import set_of
 
-        return set_of(self, self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
+        return set_of(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     @property
     def sets(self) -> SavedSets:
@@ -328,7 +328,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         from jitdb.engine.sets.saved import SavedSets
 
         if self._sets is None:
-            self._sets = SavedSets(self, self._manager)
+            self._sets = SavedSets(self._manager)
         return self._sets
 
     def first_look(self, question: Question) -> Display:

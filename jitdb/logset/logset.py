@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, Unpack
 
 from jitdb.common.times import AUTO
 from jitdb.display.shown import Shown
@@ -56,6 +56,8 @@ T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
+
+AnyDatabase: TypeAlias = "JITDB | LogSet"
 
 
 class LogSet(Contexts, Summaries, Shown):

@@ -12,7 +12,7 @@ from jitdb.cli.failures import UsageError
 from jitdb.cli.output.sheet import TABLE_ROWS
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
 
 _LIMITED: Final = frozenset({"query", "values", "stats"})  # a timeline's limit is one of its series
 

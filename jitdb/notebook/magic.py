@@ -16,7 +16,7 @@ from jitdb.notebook.variables import databases, in_word
 from jitdb.notebook.words import Asked, read, split
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
 
 _OPEN: Final = Parser(
     "open",

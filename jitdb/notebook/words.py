@@ -19,7 +19,7 @@ from jitdb.notebook.answers import ANSWERS, OF_A_FIELD
 from jitdb.notebook.variables import Names, database_named, databases, in_expression, in_word
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
 
 _KEPT: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*<<(?:\s+|$)")
 _KEPT_BEHIND: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*)\s*<<\s*$")

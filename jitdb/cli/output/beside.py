@@ -11,8 +11,8 @@ from jitdb.logset import LogSet
 from jitdb.logset.members.finding import fields_of
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.engine.database import JITDB
+    from jitdb.logset.logset import AnyDatabase
 
 BEFORE: Final = "_prefix"  # keys of what is put into a record: what stands before it in its line
 BEHIND: Final = "_text"  # and the lines behind it, up to the next record

@@ -11,7 +11,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators.question import Settings
 
 

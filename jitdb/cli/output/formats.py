@@ -21,10 +21,10 @@ from jitdb.cli.output.output import output
 from jitdb.common.values import UNDEFINED
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.output.output import Output
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.question import Settings

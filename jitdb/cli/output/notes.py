@@ -18,8 +18,8 @@ from jitdb.engine.hinting.hints import SAMPLE, unknown_field
 from jitdb.engine.hinting.spelling import fields_in, is_known
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.log import LogSource
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
 

@@ -12,8 +12,8 @@ from jitdb.cli.output.fields import chosen, settings_of
 from jitdb.common.paths import Path
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.parser import Parser
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.passages import Seen
 

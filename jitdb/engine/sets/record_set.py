@@ -15,7 +15,6 @@ from jitdb.operators.sets import Members, RecordSet, Sizes
 if TYPE_CHECKING:
     import threading
 
-    from jitdb.engine.database import JITDB
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
 
@@ -30,16 +29,14 @@ _COMBINED: Final[dict[str, Callable[[BitMap, BitMap], BitMap]]] = {
 
 
 class LogRecordSet(RecordSet, Members):
-    """Records of the log of a database, which is asked about them."""
+    """Records of a log, whose indexes are asked about them."""
 
-    __slots__ = ("db", "manager")
+    __slots__ = ("manager",)
 
-    db: JITDB
     manager: IndexManager
 
-    def __init__(self, db: JITDB, manager: IndexManager, log: bytes, generation: int, packed: bytes) -> None:
+    def __init__(self, manager: IndexManager, log: bytes, generation: int, packed: bytes) -> None:
         self._keep(log, generation, packed)
-        object.__setattr__(self, "db", db)
         object.__setattr__(self, "manager", manager)
 
     def __len__(self) -> int:
@@ -83,7 +80,7 @@ class LogRecordSet(RecordSet, Members):
         return self._made(self._ask(lambda manager, end: _packed(manager, manager.evaluator.matches(self, end))))
 
     def _made(self, parts: tuple[bytes, int, bytes]) -> LogRecordSet:
-        return LogRecordSet(self.db, self.manager, *parts)
+        return LogRecordSet(self.manager, *parts)
 
     def _ask(self, work: Callable[[IndexManager, int], T]) -> T:
         return self.manager.ask(EVERYTHING, False, None, lambda end: work(self.manager, end))
@@ -97,7 +94,7 @@ def _packed(manager: IndexManager, seqs: BitMap) -> tuple[bytes, int, bytes]:
     return log.identity, log.generation, dump(BitMap(seqs))
 
 
-def set_of(db: JITDB, manager: IndexManager, question: Question, cancel: threading.Event | None) -> LogRecordSet:
+def set_of(manager: IndexManager, question: Question, cancel: threading.Event | None) -> LogRecordSet:
     """The records that the question gives: all that match, or where it says so those of one page."""
     start, limit = question.start_from, question.limit
     is_part = bool(start) or limit is not None
@@ -110,4 +107,4 @@ def set_of(db: JITDB, manager: IndexManager, question: Question, cancel: threadi
         answer = manager.answer(question.operation, end, order)
         return _packed(manager, bitmap_of(np.sort(answer.page(start, limit, question.descending))))
 
-    return LogRecordSet(db, manager, *manager.ask(question.operation, order, cancel, look))
+    return LogRecordSet(manager, *manager.ask(question.operation, order, cancel, look))

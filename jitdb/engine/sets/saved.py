@@ -23,7 +23,6 @@ from jitdb.log.sidecar import sets
 from jitdb.operators.sets import NamedSets
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
     from jitdb.engine.manager import IndexManager
 
 _LONGEST: Final = 240  # bytes of a file's name, without the suffix
@@ -32,13 +31,13 @@ _LONGEST: Final = 240  # bytes of a file's name, without the suffix
 class SavedSets(NamedSets[LogRecordSet]):
     """Those of one log. Where its indexes are kept in memory, so are they."""
 
-    def __init__(self, db: JITDB, manager: IndexManager) -> None:
-        self._db, self._manager = db, manager
+    def __init__(self, manager: IndexManager) -> None:
+        self._manager, self._log = manager, manager.log
         self._held: dict[str, LogRecordSet] = {}
         self._folder: Path | None = None
-        if db.folder is not None:
-            usual = db.folder == db.log.sidecar / INDEXES
-            self._folder = db.log.sidecar / SETS if usual else db.folder / SETS
+        if manager.folder is not None:
+            usual = manager.folder == self._log.sidecar / INDEXES
+            self._folder = self._log.sidecar / SETS if usual else manager.folder / SETS
 
     def __getitem__(self, name: str) -> LogRecordSet:
         """Raises SetNotFound, LogCorrupt for a damaged file."""
@@ -49,20 +48,22 @@ class SavedSets(NamedSets[LogRecordSet]):
             data = osfile.fs.read_if_there(path)
             found = None if data is None else self._decoded(data, path)
         if found is None:
-            raise SetNotFound(f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others())
+            raise SetNotFound(f"no set is kept as {shown(name)}", path=self._log.path, remedy=self._others())
         return found
 
     def __setitem__(self, name: str, value: LogRecordSet) -> None:
         """It is durable then. Raises QueryError for a set of another log, LogError where it cannot be written."""
         if not isinstance(value, LogRecordSet):
             raise QueryError(f"what is kept by a name is a set of records of this log, not {shown(value)}")
-        renewed = LogRecordSet(self._db, self._manager, value.log, value.generation, value.packed).renewed()
+        renewed = LogRecordSet(self._manager, value.log, value.generation, value.packed).renewed()
         if self._folder is None:
             self._held[name] = renewed
             return
-        path, log = self._path(name), self._db.log
-        if not log.identity_is_stored:
-            raise LogError("its identity cannot be kept, so nothing that belongs to it would be found", path=log.path)
+        path = self._path(name)
+        if not self._log.identity_is_stored:
+            raise LogError(
+                "its identity cannot be kept, so nothing that belongs to it would be found", path=self._log.path
+            )
         try:
             make_folder(osfile.fs, self._folder)
             data = sets.encode(sets.NamedRecords(renewed.generation, renewed.log, renewed.packed))
@@ -75,14 +76,12 @@ class SavedSets(NamedSets[LogRecordSet]):
         """Raises SetNotFound."""
         if self._folder is None:
             if self._held.pop(name, None) is None:
-                raise SetNotFound(f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others())
+                raise SetNotFound(f"no set is kept as {shown(name)}", path=self._log.path, remedy=self._others())
             return
         try:
             osfile.fs.unlink(self._path(name))
         except (FileNotFoundError, NotADirectoryError):
-            raise SetNotFound(
-                f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others()
-            ) from None
+            raise SetNotFound(f"no set is kept as {shown(name)}", path=self._log.path, remedy=self._others()) from None
 
     def __contains__(self, name: object) -> bool:
         return name in list(iter(self))
@@ -104,7 +103,7 @@ class SavedSets(NamedSets[LogRecordSet]):
         for name in self:
             with suppress(LogCorrupt, QueryError, SetNotFound):  # who asks for it is told
                 found = self[name]
-                if found.generation != self._db.log.generation:
+                if found.generation != self._log.generation:
                     self[name] = found
 
     def _path(self, name: object) -> Path:
@@ -118,7 +117,7 @@ class SavedSets(NamedSets[LogRecordSet]):
 
     def _decoded(self, data: bytes, path: Path) -> LogRecordSet:
         found = sets.decode(data, path)
-        return LogRecordSet(self._db, self._manager, found.identity, found.generation, found.seqs)
+        return LogRecordSet(self._manager, found.identity, found.generation, found.seqs)
 
     def _others(self) -> str:
         names = list(iter(self))

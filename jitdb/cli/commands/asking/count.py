@@ -12,8 +12,8 @@ from jitdb.cli.output.output import flush, show
 from jitdb.cli.parser import Parser
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.log.any_log import AnyLog
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
 PARSER = Parser(

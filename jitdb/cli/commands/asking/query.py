@@ -19,7 +19,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
 PARSER = Parser(

@@ -26,10 +26,10 @@ from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.files.stamp import stamp_at
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.cli.output.follow import Pipe
     from jitdb.engine.database import JITDB
     from jitdb.log.source import LogSource
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
 _PORTION: Final = 256  # records read and written at a time

@@ -11,8 +11,8 @@ from jitdb.cli.output.notes import note_missing, note_unknown_columns
 from jitdb.common.paths import format_path
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.common.paths import Path
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation, Query
 
 

@@ -15,9 +15,9 @@ from jitdb.operators.nodes.field_ref import as_path
 
 if TYPE_CHECKING:
     from jitdb.cli.commands.counting.counted_question import Question
-    from jitdb.cli.opening import AnyDatabase
     from jitdb.common.paths import Path
     from jitdb.log.any_log import AnyLog
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.summaries.results import GroupCounts, ValueCounts
 

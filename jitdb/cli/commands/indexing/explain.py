@@ -14,7 +14,7 @@ from jitdb.display.cells import printable
 from jitdb.operators.nodes.sorting import sort_keys
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.question import Question
 

@@ -14,7 +14,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
-    from jitdb.cli.opening import AnyDatabase
+    from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
 PARSER = Parser(
