@@ -129,6 +129,20 @@ def test_lines_that_come_just_before_it_is_compressed(tmp_path: Path, monkeypatc
     assert found == list(range(10, 30))
 
 
+@pytest.mark.parametrize("is_old", [True, False])
+def test_it_begins_while_one_is_compressed(tmp_path: Path, is_old: bool) -> None:
+    app, packed = tmp_path / "app.log.1", tmp_path / "app.log.1.gz"
+    app.write_bytes(lines(10))
+    packed.write_bytes(gzip.compress(lines(10)))
+    (tmp_path / "app.log.2.gz").write_bytes(gzip.compress(b""))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query().live(old=is_old).question)
+        assert numbers(feed) == (list(range(10, 20)) if is_old else [])
+        app.unlink()
+        (tmp_path / "app.log").write_bytes(lines(20))
+        assert numbers(feed) == list(range(20, 30))
+
+
 def test_another_compressed_file_is_new(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_bytes(lines(10))
     with jitdb.open_many(tmp_path, progress=False) as logs:

@@ -158,12 +158,13 @@ class SetFeed:
             del self._unknown[member.path]
 
     def _is_begun(self, member: Member) -> bool:
-        """Begin with the log, unless there is nothing in it, or it is read already; False where it was renamed."""
+        """Begin with the log, unless nothing is in it, or it is read already, or waits; False where it was renamed."""
         file = _look_of(member)[:2]
         if member in self._followed or _is_empty(member) or self._is_followed(file):
             return True
+        begin_now = self._live.after is None and not self._live.old
         try:
-            return self._add(member, file, begin_now=self._live.after is None and not self._live.old)
+            return self._add(member, file, begin_now=begin_now) or _look_of(member)[:2] == file
         except NotALog:
             if file and _look_of(member)[:2] == file:
                 raise
@@ -172,11 +173,12 @@ class SetFeed:
     def _follow(self) -> None:
         """Begin with the logs that are new."""
         for member in sorted(find_members(self._where), key=lambda member: is_packed(member.path)):
-            file = _look_of(member)[:2]
-            if member in self._followed or _is_empty(member) or self._is_followed(file):
+            if member in self._followed or _is_empty(member):
                 continue
+            file = _look_of(member)[:2]
             try:
-                self._add(member, file)
+                if not self._is_followed(file):
+                    self._add(member, file)
             except NotALog:  # gone since, or too little of what is compressed is there to say what it is
                 if file and _look_of(member)[:2] == file and not is_packed(member.path):
                     raise
