@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -26,7 +27,7 @@ from jitdb.stores.cable.hashed import HashedLog
 from jitdb.stores.cable.ledger import Ledger, grave_of, named
 from jitdb.stores.cable.order import Known
 from jitdb.stores.cable.post import DELETE, TEXT, Post, decode_post, hash_of, verify_post
-from jitdb.stores.cable.verifying import Verifier
+from jitdb.stores.cable.verifying import THREADS, verdicts
 from jitdb.stores.cable.views import Views, checked_hash, checked_key, known_of
 from jitdb.stores.folders import make_folder, mark
 
@@ -69,7 +70,7 @@ class Cable(Views):
             ledger.log.close()
             raise
         self._listeners: list[Listener] = []
-        self._verifier = Verifier()
+        self._threads = ThreadPoolExecutor(THREADS, "verify")  # which begin when they are first needed
         self._unsettled = 0  # deletes that were done since it was noted which are
         try:
             self._finish()
@@ -101,21 +102,21 @@ class Cable(Views):
             bytes(data) for data in part
             if isinstance(data, (bytes, bytearray, memoryview)) and not self._place(hash_of(data))
         )  # fmt: skip
-        verdicts = dict(zip(new, self._verifier.verdicts(list(new)), strict=True))
+        found = dict(zip(new, verdicts(list(new), self._threads), strict=True))
 
         def verify(data: bytes) -> Post:
-            verdict = verdicts.get(data)  # none of what was here, and is not any more
+            verdict = found.get(data)  # none of what was here, and is not any more
             if isinstance(verdict, CableError):
                 raise verdict
             return verdict or verify_post(data)
 
-        found: list[Outcome | JitdbError] = []
+        outcomes: list[Outcome | JitdbError] = []
         for data in part:
             try:
-                found.append(self._ingest(data, verify))
+                outcomes.append(self._ingest(data, verify))
             except JitdbError as error:
-                found.append(error)
-        return found
+                outcomes.append(error)
+        return outcomes
 
     def _ingest(self, data: bytes, verify: Callable[[bytes], Post]) -> Outcome:
         name = hash_of(data)
@@ -278,7 +279,7 @@ class Cable(Views):
             self._shut()
 
     def _shut(self) -> None:
-        self._verifier.close()
+        self._threads.shutdown()
         try:
             self._posts.close()
         finally:

@@ -20,7 +20,6 @@ from jitdb.log.log import Log
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
 
 BLOCK_SIZE: Final = 1 << 20  # of a new log: a post must fit a block
@@ -58,19 +57,17 @@ class HashedLog:
 
     def candidates(self, key: bytes, field: str = "hash") -> Iterator[Found]:
         """The records that may have this hash, the newest first; all that do are there."""
-        known = self._known.get(field)
-        if known is None or known.count > _RECENT:
-            self.flush()
-            known = self._known[field] = _Known(self.index.finder(field, elements=field in self._lists))
-        for offset in known.offsets(key):
+        if field not in self._known or self._known[field].count > _RECENT:
+            self.finder(field)
+        for offset in self._known[field].offsets(key):
             with suppress(RecordDeleted):
                 yield Found(offset, self.log.get_raw(offset))
 
     def finder(self, field: str) -> Finder:
         """All hashes of a field, as they are now."""
-        self.flush()
-        self._known[field] = _Known(self.index.finder(field, elements=field in self._lists))
-        return self._known[field].finder
+        found = self.current.finder(field, elements=field in self._lists)
+        self._known[field] = _Known(found)
+        return found
 
     def append(self, value: Any, **hashes: Sequence[bytes]) -> None:
         """Append a record, which is found by these hashes of its fields. Raises RecordTooLarge, LogWriteFailed."""
@@ -86,21 +83,24 @@ class HashedLog:
 
     # --- by a question -----------------------------------------------------------------------------------------------
 
+    @property
+    def current(self) -> JITDB:
+        """What answers questions about all that was appended and deleted."""
+        self.flush()
+        return self.index
+
     def ask(self, operation: Any = None) -> Iterator[Found]:
         """The records that match, in the order of the log."""
-        self.flush()
-        return self.at(self.index.all(operation, as_offsets=True, sort_by="arrival"))
+        return self.at(self.current.all(operation, as_offsets=True, sort_by="arrival"))
 
     def newest(self, operation: Any, at_once: int = _AT_ONCE) -> Iterator[Found]:
         """The records that match, the newest by their timestamps first; so many are read at once."""
-        self.flush()
-        pages = self.index.pages(operation, limit=max(1, min(at_once, _AT_ONCE)), descending=True, as_offsets=True)
+        pages = self.current.pages(operation, limit=max(1, min(at_once, _AT_ONCE)), descending=True, as_offsets=True)
         return chain.from_iterable(self.at(page.data) for page in pages)
 
     def since(self, operation: Any, cursor: str | None) -> list[Found]:
         """The records that match and lie behind a cursor; all that match where that is of no use any more."""
-        self.flush()
-        feed = self.index.feed(operation, old=cursor is None, after=cursor, as_offsets=True)
+        feed = self.current.feed(operation, old=cursor is None, after=cursor, as_offsets=True)
         found: list[Found] = []
         try:
             while (portion := feed.read()) is not None:
@@ -110,24 +110,8 @@ class HashedLog:
         return found
 
     def cursor(self) -> str:
-        """The place behind all records that are there now; there must be some."""
-        self.flush()
-        return self.index.feed().cursor
-
-    def has(self, operation: Any) -> bool:
-        """Whether a record matches."""
-        self.flush()
-        return self.index.count(operation) > 0
-
-    def columns(self, numbers: Sequence[str], values: Sequence[str] = (), where: Any = None) -> Columns:
-        """What the indexes know of the records that match, as arrays."""
-        self.flush()
-        return self.index.columns(numbers, values, where=where)
-
-    def distinct(self, field: str, where: Any = None) -> list[Any]:
-        """The values of a field of few values in the records that match."""
-        self.flush()
-        return self.index.distinct(field, where)
+        """The place behind all records that there are now; there must be some."""
+        return self.current.feed().cursor
 
     def at(self, offsets: Sequence[int] | NDArray[np.int64]) -> Iterator[Found]:
         """The records there, but for those that were deleted meanwhile."""
@@ -147,8 +131,7 @@ class HashedLog:
 
     def compact(self) -> None:
         """Give back the room of deleted records."""
-        self.flush()
-        self.index.compact()
+        self.current.compact()
         self._known.clear()
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ def skewed_links(posts: HashedLog) -> Iterator[tuple[int, int]]:
     finder = posts.finder("hash")
     links, sources = posts.finder("links").pairs()
     hashes, targets = finder.pairs()
-    columns = posts.columns(["timestamp"])
+    columns = posts.current.columns(["timestamp"])
     times = np.zeros(len(finder.offsets), np.uint64)
     is_here = np.zeros(len(times), np.bool_)
     places = np.searchsorted(finder.offsets, columns.offsets)

@@ -13,30 +13,18 @@ from jitdb.stores.cable.post import Post, verify_post
 
 Verdict = Post | CableError
 
+THREADS: Final = min(8, os.cpu_count() or 1)
 _LEAST: Final = 16  # posts that a thread is worth
 
 
-class Verifier:
-    """Verifies posts in threads, which are begun when they are first needed."""
-
-    def __init__(self) -> None:
-        self._count = min(8, os.cpu_count() or 1)
-        self._threads: ThreadPoolExecutor | None = None
-
-    def verdicts(self, posts: Sequence[bytes]) -> list[Verdict]:
-        """What each post says, or why it is not taken."""
-        parts = min(self._count, len(posts) // _LEAST)
-        if parts < 2:
-            return _verdicts(posts)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._count - 1, "verify")
-        size = -(-len(posts) // parts)
-        others = self._threads.map(_verdicts, [posts[begin : begin + size] for begin in range(size, len(posts), size)])
-        return [*_verdicts(posts[:size]), *chain.from_iterable(others)]
-
-    def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
+def verdicts(posts: Sequence[bytes], threads: ThreadPoolExecutor) -> list[Verdict]:
+    """What each post says, or why it is not taken."""
+    parts = min(THREADS, len(posts) // _LEAST)
+    if parts < 2:
+        return _verdicts(posts)
+    size = -(-len(posts) // parts)
+    found = threads.map(_verdicts, [posts[begin : begin + size] for begin in range(0, len(posts), size)])
+    return list(chain.from_iterable(found))
 
 
 def _verdicts(posts: Sequence[bytes]) -> list[Verdict]:

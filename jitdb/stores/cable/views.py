@@ -127,7 +127,9 @@ class Views:
 
     def _wrote_to(self, author: bytes, channel: str) -> bool:
         here = _in(channel)
-        return self._posts.has(and_(here, _by(author))) or self._ledger.log.has(and_(here, equal("author", author)))
+        if self._posts.current.count(and_(here, _by(author))):
+            return True
+        return self._ledger.log.current.count(and_(here, equal("author", author))) > 0
 
     def concerns(self, delete: bytes) -> set[str]:
         """The channels that a delete concerns, by its hash."""
@@ -147,8 +149,8 @@ class Views:
             if note["post_type"] == INFO:
                 authors.add(note["author"])
         for author in authors:
-            found.update(self._posts.distinct("channel", _by(author)))
-            found.update(self._ledger.log.distinct("channel", equal("author", author)))
+            found.update(self._posts.current.distinct("channel", _by(author)))
+            found.update(self._ledger.log.current.distinct("channel", equal("author", author)))
         return found - {None}
 
     def deletes_of(self, post: bytes, start: int = 0) -> list[bytes]:
@@ -169,7 +171,7 @@ class Views:
 
     def authors(self, channel: str) -> list[bytes]:
         """The keys of all who wrote to a channel what is still there, in order."""
-        return sorted(self._posts.distinct("public_key", _in(channel)))
+        return sorted(self._posts.current.distinct("public_key", _in(channel)))
 
     def members(self, channel: str) -> list[bytes]:
         """The keys of those who joined a channel, or wrote to it, and did not leave it since, in order."""
@@ -235,7 +237,8 @@ class Views:
 
     def channels(self) -> list[str]:
         """The names of all channels that were written to, in order."""
-        return sorted({*self._posts.distinct("channel"), *self._ledger.log.distinct("channel", DELETED)} - {None})
+        deleted = self._ledger.log.current.distinct("channel", DELETED)
+        return sorted({*self._posts.current.distinct("channel"), *deleted} - {None})
 
     # --- authors -----------------------------------------------------------------------------------------------------
 
@@ -276,7 +279,7 @@ class Views:
 
     def _latest_of_each(self, name: str, operation: Any) -> dict[Any, Latest]:
         """The latest of the posts that match, for each value of a field; by one question."""
-        spans, columns = self._known_spans(), self._posts.columns(["timestamp"], [name], operation)
+        spans, columns = self._known_spans(), self._posts.current.columns(["timestamp"], [name], where=operation)
         (codes, values), (times, _) = columns.values[0], columns.numbers[0].naturals()
         order = np.lexsort((times, codes))
         codes, times = codes[order], times[order]

@@ -157,9 +157,8 @@ class Feed:
 
     def append_encoded(self, records: Sequence[bytes], keys: Keys) -> None:
         """Append records that came from elsewhere, with the keys of those that are entries. Raises as append does."""
-        data = np.frombuffer(bytearray().join(records), np.uint8)
-        lengths = np.fromiter(map(len, records), np.int64, len(records))
-        self._note(self._for_more().append_encoded(data, lengths).tolist(), keys)
+        batch = RecordBatch.of(records)
+        self._note(self._for_more().append_encoded(batch.buffer, batch.lengths).tolist(), keys)
 
     def _append_whole(self, entries: Sequence[Entry]) -> list[int]:
         """Append what does not fit one block."""

@@ -38,9 +38,7 @@ class Graph:
         self.feeds: list[Feed] = []
         self._numbers: dict[bytes, int] = {}
         self._make_feed = make_feed
-        self._lists: dict[
-            tuple[int, int], tuple[int, ...]
-        ] = {}  # the feeds in an entry that lists some, as numbers here
+        self._lists: dict[tuple[int, int], tuple[int, ...]] = {}  # what an entry lists: the numbers of feeds here
         self._nodes: dict[Pointer, Node] = {}  # those that were read, the oldest first
         self._damaged: set[Pointer] = set()  # those that cannot be
         self._last: dict[int, tuple[int, int]] = {}  # of each feed: of so many records, the last readable one's seq

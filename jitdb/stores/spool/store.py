@@ -101,30 +101,22 @@ class Spool:
     def group(self, group: bytes) -> Group:
         """The group, whose `index` takes every question of jitdb; made where it is new. Raises NoSuchGroup."""
         name = checked_group(group)
-        with self._lock:
-            found = self._known(name)
-            if found is not None:
-                return found
-            if self.read_only:
-                raise NoSuchGroup(f"nobody has stored a message of {name!r} yet", path=self.folder)
-            return self._opened(name)
+        found = self._known(name, make=not self.read_only)
+        if found is None:
+            raise NoSuchGroup(f"nobody has stored a message of {name!r} yet", path=self.folder)
+        return found
 
-    def _known(self, name: bytes) -> Group | None:
-        """The group, if it has a log."""
+    def _known(self, name: bytes, make: bool = False) -> Group | None:
+        """The group, if it has a log, or one is to be made."""
         with self._lock:
             if self._is_closed:
                 raise LogClosed("the spool was closed", path=self.folder)
-            if name not in self._open and not self._path(name).exists():
-                return None
-            return self._opened(name)
-
-    def _opened(self, name: bytes) -> Group:
-        if name not in self._open:
-            self._open[name] = Group(self._path(name), block_size=self._block_size, read_only=self.read_only)
-        return self._open[name]
-
-    def _path(self, name: bytes) -> Path:
-        return self.folder / f"{name.hex()}.log"
+            if name not in self._open:
+                path = self.folder / f"{name.hex()}.log"
+                if not make and not path.exists():
+                    return None
+                self._open[name] = Group(path, block_size=self._block_size, read_only=self.read_only)
+            return self._open[name]
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

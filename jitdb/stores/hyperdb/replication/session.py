@@ -82,14 +82,9 @@ class Session:
         self._sent = self._received = 0  # chunks
         self._told: int | None = None  # after how many chunks we said that we are finished, and the other side did
         self._heard: int | None = None
-        self._handlers: dict[int, Callable[..., None]] = {
-            HELLO: self._on_hello,
-            WANT: self._on_want,
-            CHUNK: self._on_chunk,
-            END: self._on_end,
-            FINISHED: self._on_finished,
-            REFUSED: self._on_refused,
-        }
+        self._handlers: tuple[Callable[..., None], ...] = (  # by what a message is
+            self._on_hello, self._on_want, self._on_chunk, self._on_end, self._on_finished, self._on_refused,
+        )  # fmt: skip
         self._refused: dict[bytes, JitdbError] = {}  # feeds of which nothing more is taken, and why
         self._untold: list[bytes] = []  # those of them that the other side does not know of
         self._unwanted: set[bytes] = set()  # feeds that the other side refused
