@@ -8,6 +8,7 @@ implementations do; in a database of one writer both give the same. Entries that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, groupby, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -18,7 +19,7 @@ from jitdb.stores.hyperdb.format.path import DIGITS, normalized, path_digits, pr
 from jitdb.stores.hyperdb.format.trie import Pointer
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 from jitdb.stores.hyperdb.tries.node import Node, maximal
-from jitdb.stores.hyperdb.tries.walk import Reader, found_by_trie, listed_by_trie
+from jitdb.stores.hyperdb.tries.walk import found_by_trie, listed_by_trie
 from jitdb.stores.varint import read_varint, varint
 
 if TYPE_CHECKING:
@@ -92,20 +93,16 @@ class View:
         heads = self.heads()
         if on_read is not None:
             list(map(on_read, heads))
-        return found_by_trie(name, path_digits(name), heads, self._reader(on_read))
+        return found_by_trie(name, path_digits(name), heads, partial(self._pointed_at, on_read))
 
-    def _reader(self, on_read: OnRead | None = None) -> Reader:
-        """What a walk reads the nodes of this state with."""
-        if on_read is None:
-            return Reader(self._graph.readable, self.lengths)
-
-        def read(pointer: Pointer) -> Node | None:
-            node = self._graph.readable(pointer)
-            if node is not None:
-                on_read(node)
-            return node
-
-        return Reader(read, self.lengths)
+    def _pointed_at(self, on_read: OnRead | None, pointer: Pointer) -> Node | None:
+        """The node at a pointer; None beyond this state, and where nobody can read one."""
+        if pointer.feed >= len(self.lengths) or not 0 < pointer.seq < self.lengths[pointer.feed]:
+            return None
+        node = self._graph.readable(pointer)
+        if node is not None and on_read is not None:
+            on_read(node)
+        return node
 
     def groups(
         self,
@@ -150,7 +147,7 @@ class View:
                     yield node
 
     def _listed_by_trie(self, name: str) -> Iterator[Node]:
-        return listed_by_trie(prefix_digits(name), self.heads(), self._reader())
+        return listed_by_trie(prefix_digits(name), self.heads(), partial(self._pointed_at, None))
 
     def history(self, *, reverse: bool = False) -> Iterator[Node]:
         """All nodes, each after those that its writer knew; `reverse`: each before them."""

@@ -19,7 +19,7 @@ import numpy as np
 from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
 from jitdb.log.log import Log
-from jitdb.stores.spool.keys import NUMBERS, VALUES, Keys, Part, Run
+from jitdb.stores.spool.keys import NUMBERS, VALUES, WHOLE, Keys, Run
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
 from jitdb.stores.spool.subscription import StateVector, Subscription
 
@@ -62,7 +62,7 @@ class Group:
             keys, known = self._keys(), level or 0
             before = keys.vector.get(key.sender, -1)
             offset = self.log.append(encoded(*key, level, value))
-            part = Part(value.shard_index, known, *value[1:3]) if isinstance(value, Shard) else None
+            part = bytes(value[:3]) if isinstance(value, Shard) else WHOLE
             self._stale.extend((stale, offset) for stale in keys.put(key, offset, known, part))
         if key.seq > before:
             self._tell()

@@ -30,20 +30,11 @@ if TYPE_CHECKING:
 NUMBERS: Final = ("seq",)  # the fields that the keys are made of
 VALUES: Final = ("sender", "level", "shard_index", "data_shards", "total_shards")
 
+# Which part of a message a record holds: of a shard its shard_index, data_shards and total_shards, a byte each.
+WHOLE: Final = bytes((255, 0, 0))
+
 _NONE: Final = -1  # in the place of a number that a record does not have
 _NO_NUMBER: Final = -2  # in the place of what is none
-
-
-_WHOLE: Final = 255  # in the place of a shard_index: a message
-
-
-class Part(NamedTuple):
-    """Which shard a record holds, and what it belongs to."""
-
-    shard_index: int
-    level: int
-    data_shards: int
-    total_shards: int
 
 
 class Run(NamedTuple):
@@ -66,7 +57,7 @@ class Run(NamedTuple):
 class _Row:
     """The records of one sender, by seq, and shards of one message by their shard_index; each has a place.
 
-    parts: 3 bytes a place, shard_index (of a message _WHOLE), data_shards, total_shards; empty while none is a shard
+    parts: 3 bytes a place; empty while all are WHOLE
     """
 
     __slots__ = ("levels", "offsets", "parts", "seqs")
@@ -75,31 +66,29 @@ class _Row:
         self.seqs, self.offsets = array("Q", seqs), array("q", offsets)
         self.levels, self.parts = bytearray(levels), bytearray(parts)
 
-    def put(self, seq: int, offset: int, level: int, part: Part | None) -> list[int]:
+    def put(self, seq: int, offset: int, level: int, part: bytes) -> list[int]:
         """Hold a record; the offsets of those whose place it takes."""
-        if part is not None and not self.parts:
-            self.parts = bytearray((_WHOLE, 0, 0)) * len(self.seqs)
+        has_parts = bool(self.parts) or part != WHOLE
+        if has_parts and not self.parts:
+            self.parts = bytearray(WHOLE) * len(self.seqs)
         if not self.seqs or seq > self.seqs[-1]:
             place = stop = len(self.seqs)
         else:
             place, stop = bisect_left(self.seqs, seq), bisect_right(self.seqs, seq)
-        if part is not None and self._coding(place, stop) == part[1:]:
+        if part != WHOLE and place < stop and self._belongs(place, level, part):
             for each in range(place, stop):
-                place += self.parts[3 * each] < part.shard_index
-            stop = place + (place < stop and self.parts[3 * place] == part.shard_index)
+                place += self.parts[3 * each] < part[0]
+            stop = place + (place < stop and self.parts[3 * place] == part[0])
         stale = self.offsets[place:stop].tolist()
         self.seqs[place:stop], self.offsets[place:stop] = array("Q", (seq,)), array("q", (offset,))
         self.levels[place:stop] = bytes((level,))
-        if self.parts or part is not None:
-            index, needed, total = (_WHOLE, 0, 0) if part is None else (part.shard_index, *part[2:])
-            self.parts[3 * place : 3 * stop] = bytes((index, needed, total))
+        if has_parts:
+            self.parts[3 * place : 3 * stop] = part
         return stale
 
-    def _coding(self, place: int, stop: int) -> tuple[int, ...]:
-        """The level, data_shards and total_shards of the shards from a place on; of a message, or of nothing, none."""
-        if place == stop or self.parts[3 * place] == _WHOLE:
-            return ()
-        return (self.levels[place], *self.parts[3 * place + 1 : 3 * place + 3])
+    def _belongs(self, place: int, level: int, part: bytes) -> bool:
+        """Whether a shard is of the same message as the one there."""
+        return self.levels[place] == level and self.parts[3 * place + 1 : 3 * place + 3] == part[1:]
 
     def runs(self, sender: bytes, place: int, count: int) -> Iterator[Run]:
         """At most so many keys from a place on."""
@@ -148,7 +137,7 @@ class Keys:
         self._rows: dict[bytes, _Row] = {}
         self._order: list[bytes] | None = []  # the senders, ascending; None: not known since one came or went
 
-    def put(self, key: MessageId, offset: int, level: int, part: Part | None) -> list[int]:
+    def put(self, key: MessageId, offset: int, level: int, part: bytes) -> list[int]:
         """Hold a record that was stored after all others; the offsets of those whose place it takes."""
         row = self._rows.get(key.sender)
         if row is None:
@@ -234,7 +223,7 @@ class _Table(NamedTuple):
     seqs: NDArray[np.uint64]
     offsets: NDArray[np.int64]
     levels: NDArray[np.int64]
-    parts: tuple[NDArray[np.int64], ...]  # shard_index (-1: none), data_shards, total_shards
+    parts: NDArray[np.uint8]  # 3 columns
 
     @classmethod
     def of(cls, columns: Columns) -> _Table:
@@ -243,25 +232,23 @@ class _Table(NamedTuple):
         known = {value: rank for rank, value in enumerate(senders)}
         ranks = _looked_up(sender, lambda value: known.get(value, _NONE) if type(value) is bytes else _NONE)
         levels = _looked_up(level, lambda value: 0 if value is UNDEFINED else _small(value))
-        index, needed, total = parts = tuple(_looked_up(column, _small) for column in part)
+        index, needed, total = (_looked_up(column, _small) for column in part)
         seqs, are_seqs = columns.numbers[0].naturals()
         are_shards = (index >= 0) & (index < total) & (needed >= 1) & (needed <= total)
+        parts = np.stack((index, needed, total), axis=1)
+        parts[index == _NONE] = tuple(WHOLE)
         good = are_seqs & (ranks >= 0) & (levels >= 0) & ((index == _NONE) | are_shards)
-        parts = tuple(each[good] for each in parts)
-        return cls(senders, ranks[good], seqs[good], columns.offsets[good], levels[good], parts)
+        return cls(senders, ranks[good], seqs[good], columns.offsets[good], levels[good], parts[good].astype(np.uint8))
 
     def parted(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The records that others share their key with only as shards of the same message, in the order of keys; and
         the other ones, few, in that of the log.
         """
-        order = np.lexsort((self.parts[0], self.seqs, self.ranks))
-        ranks, seqs, levels, (index, *coding) = (
-            self.ranks[order], self.seqs[order], self.levels[order], [part[order] for part in self.parts]
-        )  # fmt: skip
-        same = (ranks[1:] == ranks[:-1]) & (seqs[1:] == seqs[:-1])
-        fits = (index[:-1] != _NONE) & (index[1:] != index[:-1])
-        for column in (levels, *coding):
-            fits &= column[1:] == column[:-1]
+        order = np.lexsort((self.parts[:, 0], self.seqs, self.ranks))
+        columns = [column[order] for column in (self.ranks, self.seqs, self.levels, *self.parts.T)]
+        ranks, seqs, levels, index, needed, total = (column[1:] == column[:-1] for column in columns)  # as before
+        same = ranks & seqs
+        fits = levels & needed & total & ~index  # another shard of the same message
         keys = np.cumsum(np.append(np.ones(min(1, len(order)), np.intp), ~same))  # of which key each record is
         is_rest = np.isin(keys, keys[1:][same & ~fits])
         return order[~is_rest], np.sort(order[is_rest])
@@ -269,20 +256,15 @@ class _Table(NamedTuple):
     def row(self, records: NDArray[np.intp]) -> tuple[bytes, bytes, bytes, bytes]:
         """What a _Row is made of."""
         columns = (self.seqs[records], self.offsets[records], self.levels[records].astype(np.uint8))
-        parts = np.stack([part[records] for part in self.parts], axis=1)
-        is_whole = parts[:, 0] == _NONE
-        parts[is_whole] = (_WHOLE, 0, 0)
         seqs, offsets, levels = (column.tobytes() for column in columns)
-        return seqs, offsets, levels, b"" if is_whole.all() else parts.astype(np.uint8).tobytes()
+        parts = self.parts[records]
+        return seqs, offsets, levels, b"" if (parts[:, 0] == WHOLE[0]).all() else parts.tobytes()
 
-    def records(self, rows: NDArray[np.intp]) -> Iterator[tuple[MessageId, int, int, Part | None]]:
+    def records(self, rows: NDArray[np.intp]) -> Iterator[tuple[MessageId, int, int, bytes]]:
         """What Keys.put takes."""
-        columns = (self.ranks, self.seqs, self.offsets, self.levels, *self.parts)
-        for rank, seq, offset, level, index, needed, total in zip(
-            *(each[rows].tolist() for each in columns), strict=True
-        ):
-            part = None if index == _NONE else Part(index, level, needed, total)
-            yield MessageId(self.senders[rank], seq), offset, level, part
+        columns = (each[rows].tolist() for each in (self.ranks, self.seqs, self.offsets, self.levels, self.parts))
+        for rank, seq, offset, level, part in zip(*columns, strict=True):
+            yield MessageId(self.senders[rank], seq), offset, level, bytes(part)
 
 
 def _looked_up(column: ValueColumn, number: Callable[[Any], int]) -> NDArray[np.int64]:

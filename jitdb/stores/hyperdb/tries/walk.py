@@ -1,47 +1,31 @@
-"""Walks through the tries that entries carry: what a put writes, and get and list as another implementation would.
+"""Walks through the tries that entries carry: get and list as another implementation would.
 
-Nobody vouches for a trie: its writer may have pointed anywhere. Nodes are therefore read with a Reader, for which
-pointers beyond what is looked at lead nowhere; a node that does not share the path up to where it was pointed at is no
-node of that bucket, and passed over; and of each node each bucket is followed once. A walk thus ends however the
-pointers lie, after a look at each pointer of the nodes met, and tries that nobody can decode have none.
+Nobody vouches for a trie: its writer may have pointed anywhere. Pointers beyond what is looked at therefore lead
+nowhere; a node that does not share the path up to where it was pointed at is no node of that bucket, and passed over;
+and of each node each bucket is followed once. A walk thus ends however the pointers lie, after a look at each pointer
+of the nodes met, and tries that nobody can decode have none.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
 
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.format.path import END
 from jitdb.stores.hyperdb.format.trie import Pointer, Trie
 from jitdb.stores.hyperdb.tries.node import Node
 
+Read: TypeAlias = Callable[[Pointer], Node | None]  # the node at a pointer; None where it leads nowhere
+
 _FAR: Final = sys.maxsize  # beyond every path
-
-
-class Reader:
-    """Reads the nodes at pointers.
-
-    node:    the node at a pointer; None where nobody can read one
-    lengths: how many records of each feed count, by its number
-    """
-
-    def __init__(self, node: Callable[[Pointer], Node | None], lengths: Sequence[int]) -> None:
-        self._node, self._lengths = node, lengths
-
-    def is_here(self, pointer: Pointer) -> bool:
-        """Whether there is a record."""
-        return pointer.feed < len(self._lengths) and 0 < pointer.seq < self._lengths[pointer.feed]
-
-    def __call__(self, pointer: Pointer) -> Node | None:
-        return self._node(pointer) if self.is_here(pointer) else None
 
 
 class _Walk:
     """Nodes to go on from: each with the place of the path to begin at, and the one that it was begun at before."""
 
-    def __init__(self, heads: Iterable[Node], path: bytes, read: Reader) -> None:
+    def __init__(self, heads: Iterable[Node], path: bytes, read: Read) -> None:
         self._path, self._read = path, read
         self._todo = [(head, 0, _FAR) for head in heads]
         self._begun = {head.pointer: 0 for head, _, _ in self._todo}
@@ -62,7 +46,7 @@ class _Walk:
                 self._todo.append((node, place, end))
 
 
-def found_by_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) -> Iterator[Node]:
+def found_by_trie(key: str, path: bytes, heads: Iterable[Node], read: Read) -> Iterator[Node]:
     """The nodes with this key that the heads lead to, those among them that were overwritten, too."""
     walk = _Walk(heads, path, read)
     for head, begin, end in walk:
@@ -77,7 +61,7 @@ def found_by_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) ->
         walk.go_on(_trie(head).get(len(path) - 1, {}).get(END, ()), len(path))
 
 
-def listed_by_trie(prefix: bytes, heads: Iterable[Node], read: Reader) -> Iterator[Node]:
+def listed_by_trie(prefix: bytes, heads: Iterable[Node], read: Read) -> Iterator[Node]:
     """The nodes whose paths begin with these digits, those among them that were overwritten, too."""
     walk = _Walk(heads, prefix, read)
     for head, begin, end in walk:
