@@ -70,10 +70,13 @@ def is_list(values: Any) -> bool:
     return not one and isinstance(values, Iterable)
 
 
-def progress_function(given: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
-    """The function, if it may be called with bytes done and in all. Raises InvalidArgument."""
-    if given is not None:
-        function("progress is a function of bytes done and bytes in all", given, 2, InvalidArgument)
+def progress_function(given: Callable[[int, int], object] | None) -> Callable[[int, int], object]:
+    """The function, if it may be called with bytes done and in all; of None one that does nothing. Raises
+    InvalidArgument.
+    """
+    if given is None:
+        return lambda done, total: None
+    function("progress is a function of bytes done and bytes in all", given, 2, InvalidArgument)
     return given
 
 

@@ -18,6 +18,7 @@ from jitdb.common.arguments import file_path, flag, is_list, progress_function
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClosed, LogReadOnly
+from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import Codec
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.opening.bind import stored_meta
@@ -130,9 +131,15 @@ class Log(LogReader, MaintainedSource):
         in some thousand at a time: where one cannot be stored, those before it are there. Raises MissingLibrary, else
         as append does.
         """
-        from jitdb.log.writing.tables import append_table
+        from jitdb.common.libraries import library
 
-        return append_table(self, table)
+        library("pyarrow")
+        from jitdb.log.codecs.rows.table_rows import records_of
+
+        count = 0
+        for rows in records_of(table, self._codec, largest_record(self.block_size)):
+            count += len(self.append_many(rows) if isinstance(rows, list) else self.append_encoded(*rows))
+        return count
 
     def append_transaction(self, values: Iterable[Any]) -> list[int]:
         """Append values that after a crash are there all or not at all; their offsets.
@@ -192,7 +199,7 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.compaction.compact import compact
 
-        tell = progress_function(progress) or _tell_nobody
+        tell = progress_function(progress)
         return self._exchange(lambda writer: compact(writer, self._options, self.stats, tell, self._rebind))
 
     def replace_with(self, fresh: Path, codec: str) -> None:
@@ -247,7 +254,7 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.repair.check_log import verify_log
 
-        tell = progress_function(progress) or _tell_nobody
+        tell = progress_function(progress)
         while True:
             self.flush()
             reader = self._reader
@@ -277,7 +284,7 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.repair.repair_log import repair
 
-        tell = progress_function(progress) or _tell_nobody
+        tell = progress_function(progress)
         return self._exchange(lambda writer: repair(writer, self._options, tell, self._rebind))
 
     # Ending
@@ -322,7 +329,3 @@ class Log(LogReader, MaintainedSource):
     def __repr__(self) -> str:
         state = "closed" if self.closed else "read-only" if self._read_only else "writing"
         return f"<Log {str(self._path)!r} {self._codec.name}, {state}, since {self.since}>"
-
-
-def _tell_nobody(done: int, total: int) -> None:
-    """The progress of what nobody watches."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Self
+from typing import Self, TypeAlias
 
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import LogError
@@ -13,8 +13,8 @@ from jitdb.log.reading.stream import stream
 from jitdb.log.record import Record
 from jitdb.log.sidecar.removals import new_seq
 
-if TYPE_CHECKING:
-    from jitdb.log.reading.log_reader import LogReader
+Newest: TypeAlias = Callable[[], BlockReader]  # a log's reader, of another file where one took the log's place
+Watch: TypeAlias = Callable[[Callable[[], object]], Callable[[], None]]  # LogSource.watch
 
 
 class LiveStream(Iterator[Record]):
@@ -25,8 +25,8 @@ class LiveStream(Iterator[Record]):
     comes out once and ends it: LogClosed, once the log was closed.
     """
 
-    def __init__(self, log: LogReader, start: int, limit: int | None, raw: bool) -> None:
-        self._place = _Place(log, start)
+    def __init__(self, newest: Newest, watch: Watch, start: int, limit: int | None, raw: bool) -> None:
+        self._place = _Place(newest, start)
         self._left = limit
         self._raw = raw
         self._records: Iterator[Record] = iter(())
@@ -35,11 +35,9 @@ class LiveStream(Iterator[Record]):
         self._news = fork_safe(threading.Event())
         self._news.set()  # nobody looked yet
         self._forked = False
-        self._unwatch = self._watch(log)
+        self._watch = watch
+        self._unwatch = watch(self._news.set)  # not a method of this object, which whoever watches would keep alive
         begins_anew(self)
-
-    def _watch(self, log: LogReader) -> Callable[[], None]:
-        return log.watch(self._news.set)  # not a method of this object, which whoever watches would keep alive
 
     def begin_anew(self) -> None:
         """In a forked child: another thread may have been reading, and the one that looks for news is not here."""
@@ -75,7 +73,7 @@ class LiveStream(Iterator[Record]):
     def _go_on_in_child(self) -> None:
         """Look for news here too. Raises LogClosed where the log was open for writing: it is the parent's."""
         self._unwatch()
-        self._unwatch, self._forked = self._watch(self._place.log), False
+        self._unwatch, self._forked = self._watch(self._news.set), False
 
     def close(self) -> None:
         """End it, from any thread; who waits for a record is released."""
@@ -97,9 +95,9 @@ class LiveStream(Iterator[Record]):
 class _Place:
     """How far a stream came, by offset and by seq: after a compaction the seq tells where that is now."""
 
-    def __init__(self, log: LogReader, offset: int) -> None:
-        self.log = log
-        reader = log.newest()  # by which all is asked, for another file may take the log's place meanwhile
+    def __init__(self, newest: Newest, offset: int) -> None:
+        self._newest = newest
+        reader = newest()  # by which all is asked, for another file may take the log's place meanwhile
         self._offset = min(offset, reader.extent.durable_end)
         self._seq = reader.rank(self._offset)
         self._meta = reader.opened.meta
@@ -110,11 +108,11 @@ class _Place:
 
     def stream(self, limit: int | None, raw: bool) -> Iterator[Record]:
         """What is there from this place on."""
-        reader = self.log.newest()
+        reader = self._newest()
         if reader.opened.meta != self._meta:
             self._follow(reader)
         within = OffsetRange(self._offset, reader.extent.durable_end)
-        return stream(reader, within, limit, None if raw else reader.opened.codec, self.log)
+        return stream(reader, within, limit, None if raw else reader.opened.codec, self._newest)
 
     def _follow(self, reader: BlockReader) -> None:
         before, now = self._meta, reader.opened.meta
@@ -122,6 +120,6 @@ class _Place:
         if not self._seq:
             removals = []  # the very beginning is that of any log: so a reader came before its writer had begun
         if removals is None:
-            raise LogError("another log has taken its place while its records were streamed", path=self.log.path)
+            raise LogError("another log has taken its place while its records were streamed", path=reader.opened.path)
         seq = new_seq(removals, self._seq)
         self._offset, self._seq, self._meta = reader.offset_at(seq), seq, now

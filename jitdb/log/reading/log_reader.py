@@ -230,7 +230,8 @@ class LogReader(LogSource):
 
             if lt is not None or lte is not None:
                 raise InvalidOffset("a live stream has no end", path=self._path, remedy="leave lt and lte out, or live")
-            return LiveStream(self, offset_range(sys.maxsize, gt, gte, None, None).start, limit, raw)
+            start = offset_range(sys.maxsize, gt, gte, None, None).start
+            return LiveStream(self.newest, self.watch, start, limit, raw)
         reader = self.newest()
         within = offset_range(reader.extent.durable_end, gt, gte, lt, lte)
         return stream(reader, within, limit, None if raw else reader.opened.codec, self)

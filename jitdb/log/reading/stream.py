@@ -34,7 +34,7 @@ def stream(
 ) -> Iterator[Record]:
     """The records within the bounds, decoded, or as bytes where `codec` is None; those that are hidden now left out.
 
-    `owner` is kept alive while the stream runs: the log would close itself otherwise.
+    `owner`, the log or what holds it, is kept alive while the stream runs: the log would close itself otherwise.
     """
     records = _raw(reader, within, reader.hidden(), owner)
     if codec is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.base import Codec
     from jitdb.log.codecs.rows.column_encoder import ColumnEncoder
 
+    Encoded = tuple[NDArray[np.uint8], NDArray[np.int64]]  # records, one behind the other, and the bytes of each
+
 BATCH: Final = 8_192  # rows
 
 
@@ -32,9 +34,7 @@ class RowEncoder:
     def __init__(self) -> None:
         self._encoder: ColumnEncoder | None = None
 
-    def encode(
-        self, batch: pa.RecordBatch, codec: Codec, largest: int
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]] | None:
+    def encode(self, batch: pa.RecordBatch, codec: Codec, largest: int) -> Encoded | None:
         """The records, one behind the other, and the bytes of each; the next call overwrites them. None where they are
         left to Python, as where one has more than `largest` bytes.
         """
@@ -60,6 +60,16 @@ def batches_of(table: Any) -> Iterator[pa.RecordBatch]:
     for batch in table:
         for start in range(0, batch.num_rows, BATCH):
             yield batch.slice(start, BATCH)
+
+
+def records_of(table: Any, codec: Codec, largest: int) -> Iterator[Encoded | list[dict[str, Any]]]:
+    """The rows of a table, some thousand at a time: encoded by RowEncoder, or as values. Raises as batches_of does."""
+    from jitdb.common.kernels import WAY
+
+    encoder = RowEncoder() if WAY == "native" and codec.name in ("msgpack", "bipf") else None
+    for batch in batches_of(table):
+        encoded = None if encoder is None else encoder.encode(batch, codec, largest)
+        yield rows_of(batch) if encoded is None else encoded
 
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
