@@ -51,8 +51,10 @@ def test_records_of_a_log(tmp_path: Path, block_size: int) -> None:
         ]
         offsets = list(map(int, log.append_many(records)))
         scratch = Scratch()
-        for chosen in choices(offsets):  # some of them are not written yet
+        for chosen in choices(offsets):
             check(log, chosen, scratch)
+        few = np.array(log.append_many([b"one of those that are not written yet"] * 50), np.int64)
+        check(log, few, scratch)
         log.flush()
         log.delete_many(offsets[5::7])
         for chosen in choices(offsets):

@@ -31,8 +31,7 @@ class BlockFraming(Framing):
         start, buffer = block * self._size, memoryview(bytearray(size))
         data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
         walk = walk_block(data, len(data), self._size)
-        for position, length in zip(walk.positions, walk.lengths, strict=True):
-            record = data[position + self.before : position + self.before + length]
+        for position, record in zip(walk.positions, walk.records(data, self.before), strict=True):
             if not is_zero(record):
                 yield start + position, record
 

@@ -28,6 +28,10 @@ class Walk(NamedTuple):
     end: int  # just past the last record: where the next one would begin
     fault: bool  # the header at `end` is of no record that could be there
 
+    def records(self, block: bytes, header: int) -> list[bytes]:
+        """Their bytes, each behind a header of so many."""
+        return cut(block, [position + header for position in self.positions], self.lengths)
+
 
 def walk_block(block: Buffer, used: int, block_size: int) -> Walk:
     """The records within the first `used` bytes of a block.

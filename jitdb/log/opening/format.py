@@ -155,9 +155,7 @@ def _look(fs: FileSystem, fd: int, block_size: int) -> _Sample:
     for begin in range(0, min(size, 64 * block_size), block_size):
         block = fs.read(fd, min(block_size, size - begin), begin)
         walk = walk_block(block, len(block), block_size)
-        starts = [at + header for at in walk.positions]
-        found = (block[at : at + length] for at, length in zip(starts, walk.lengths, strict=True))
-        live = [record for record in found if not is_zero(record)]
+        live = [record for record in walk.records(block, header) if not is_zero(record)]
         if walk.fault or not is_zero(block[walk.end :]):
             doubtful += live
             torn = not damaged and begin + block_size >= size and bool(walk.positions)

@@ -49,16 +49,27 @@ def parts(offsets: Ints, apart: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
             start = upto
 
 
+def records_at(buffer: NDArray[np.uint8], heads: Ints, header: int) -> tuple[Ints, Ints]:
+    """Where the records begin in the buffer whose headers are there, and their lengths."""
+    lengths = buffer[heads].astype(np.int64)
+    for byte in range(1, header):
+        lengths |= buffer[heads + byte].astype(np.int64) << (8 * byte)
+    return heads + header, lengths
+
+
+def zeros_among(buffer: NDArray[np.uint8], starts: Ints, lengths: Ints) -> list[int]:
+    """The numbers of the records that are nothing but zeros."""
+    suspects: list[int] = np.flatnonzero(buffer[starts] == 0).tolist()
+    return [at for at in suspects if is_zero(buffer[starts[at] : starts[at] + lengths[at]].tobytes())]
+
+
 def read_batch(opened: Opened, reader: RecordReader, offsets: Ints, scratch: Scratch) -> RecordBatch | None:
     """The records at these ascending offsets, of which there are some; None where what is read are no records any
     more. Raises InvalidOffset, LogCorrupt.
     """
-    reader.in_range(int(offsets[0]))
-    reader.in_range(int(offsets[-1]))
     hidden = reader.hidden
-    if int(offsets[-1]) >= reader.extent.written_end:
-        reader.flush()
-    reader.know(offsets)
+    for _ in reader.learned(offsets):
+        pass
     block_size = opened.meta.block_size
     header = header_size(block_size)
     runs = clusters(offsets, block_size // 8)
@@ -72,16 +83,11 @@ def read_batch(opened: Opened, reader: RecordReader, offsets: Ints, scratch: Scr
         if opened.read_into(buffer.data[base : base + stop - first], first) < stop - first:
             return None
     heads = offsets + np.repeat(bases - firsts, [stop - start for start, stop in runs])
-    lengths = buffer[heads].astype(np.int64)
-    for byte in range(1, header):
-        lengths |= buffer[heads + byte].astype(np.int64) << (8 * byte)
-    starts = heads + header
+    starts, lengths = records_at(buffer, heads, header)
     if int(lengths.min()) < 1 or int((offsets % block_size + header + lengths).max()) > block_size:
         return None
     states = np.zeros(len(offsets), np.uint8)
-    for suspect in np.flatnonzero(buffer[starts] == 0).tolist():
-        if is_zero(buffer[starts[suspect] : starts[suspect] + lengths[suspect]].tobytes()):
-            states[suspect] = DELETED
+    states[zeros_among(buffer, starts, lengths)] = DELETED
     if hidden:
         states[np.isin(offsets, np.fromiter(hidden, np.int64, len(hidden)))] = DELETED
     return RecordBatch(buffer, starts, lengths, states, offsets)

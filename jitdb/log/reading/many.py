@@ -9,7 +9,6 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,8 +17,8 @@ import numpy.typing as npt
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import cut, is_zero
-from jitdb.log.reading.batches import FEW, parts
+from jitdb.log.blocks.packing import cut
+from jitdb.log.reading.batches import FEW, parts, records_at, zeros_among
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
@@ -44,25 +43,15 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
     hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
-    if int(asked.max()) >= reader.extent.written_end:
-        reader.flush()
     order = None
-    if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):
+    if not bool((asked[1:] > asked[:-1]).all()):
         asked, order = np.unique(asked, return_inverse=True)
-    reader.in_range(int(asked[0]))
-    reader.in_range(int(asked[-1]))
     found: list[bytes | None] = []
-    block_size = opened.meta.block_size
-    blocks = asked // block_size
     known = 0  # from there on, what was not read yet lies in known blocks
-    for first, stop in pairwise([*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(asked)]):
-        block = int(blocks[first])
-        data = reader.learn(block, asked[first:stop])
-        if data is not None:
-            found += _read_clusters(opened, reader, asked[known:first])
-            _check(reader, asked[first:stop])
-            found += _cut(data, block * block_size, asked[first:stop], header_size(block_size))
-            known = stop
+    for first, stop, begin, data in reader.learned(asked):
+        found += _read_clusters(opened, reader, asked[known:first])
+        found += _cut(data, begin, asked[first:stop], header_size(opened.meta.block_size))
+        known = stop
     found += _read_clusters(opened, reader, asked[known:])
     if hidden:
         found = [None if offset in hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
@@ -82,17 +71,7 @@ def _integers(reader: RecordReader, offsets: Sequence[int] | Ints) -> Ints:
     return np.array([reader.fits(reader.integer(offset)) for offset in offsets], np.int64)
 
 
-def _check(reader: RecordReader, offsets: Ints) -> None:
-    """Raise InvalidOffset or LogCorrupt unless a record begins at each of these, whose blocks were learned."""
-    wanted: list[int] = offsets.tolist()
-    if not all(map(reader.is_start, wanted)):
-        for offset in wanted:
-            if not reader.is_start(offset) and offset not in reader.hidden:
-                reader.check(offset)
-
-
 def _read_clusters(opened: Opened, reader: RecordReader, offsets: Ints) -> list[bytes | None]:
-    _check(reader, offsets)
     found: list[bytes | None] = []
     apart = (np.diff(offsets) > _GAP) | (np.diff(offsets // opened.meta.block_size) > 1)
     for start, stop in parts(offsets, apart):
@@ -117,14 +96,8 @@ def _read_cluster(opened: Opened, offsets: Ints) -> list[bytes | None]:
 def _cut(data: bytes, begin: int, offsets: Ints, header: int) -> list[bytes | None]:
     """The records at these offsets, out of the log's bytes from `begin` on; None for deleted ones."""
     view = np.frombuffer(data, np.uint8)
-    heads = offsets - begin
-    lengths = view[heads].astype(np.int64)
-    for byte in range(1, header):
-        lengths |= view[heads + byte].astype(np.int64) << (8 * byte)
-    starts = heads + header
+    starts, lengths = records_at(view, offsets - begin, header)
     records: list[bytes | None] = [*cut(data, starts.tolist(), lengths.tolist())]
-    for suspect in np.flatnonzero(view[starts] == 0).tolist():
-        record = records[suspect]
-        if record is not None and is_zero(record):
-            records[suspect] = None
+    for number in zeros_among(view, starts, lengths):
+        records[number] = None
     return records

@@ -10,7 +10,8 @@ from __future__ import annotations
 import operator
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
@@ -103,7 +104,7 @@ class RecordReader:
         if number in self.hidden:
             raise RecordDeleted("this record was deleted", path=self._path, offset=number)
         if number not in self._starts:
-            self._learn(number)
+            self._learn(number // self._block_size, [number])
         return number
 
     def in_range(self, number: int) -> int:
@@ -153,40 +154,41 @@ class RecordReader:
         self._starts.update(self.hidden)
         self.hidden = set()
 
-    def learn(self, block: int, offsets: NDArray[np.int64]) -> bytes | None:
-        """Learn the block's records, and give its bytes; None if these were known already. Raises LogCorrupt.
+    def learned(self, offsets: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes]]:
+        """Learn the blocks of these ascending offsets, at the last of which the writer may have to write first.
 
-        Of a block that still grows, some are known: those that were there when it was last learned.
+        Of each block that was not known: the first of the offsets in it and the one behind the last, by their numbers,
+        where it begins, and its bytes. Raises as check() does, but for deleted records.
         """
-        if block in self._known or all(map(self.is_start, offsets.tolist())):
-            return None
-        with self._learning:
-            return self._learn_block(block)[0]
+        import numpy as np
 
-    def know(self, offsets: NDArray[np.int64]) -> None:
-        """Learn the blocks of these ascending offsets. Raises as check() does, but for deleted records."""
-        wanted = BitMap64(array("Q", offsets.tobytes()))
-        if wanted.issubset(self._starts):
-            return
-        for offset in wanted - self._starts:
-            if offset not in self.hidden and offset not in self._starts:
-                self._learn(offset)
+        first, last = int(offsets[0]), int(offsets[-1])
+        if last >= self.extent.written_end:
+            self.flush()
+        for number in (first, last):
+            self.in_range(number)
+        unknown = BitMap64(array("Q", offsets.tobytes())) - self._starts - BitMap64(self.hidden)
+        for block in np.unique(np.frombuffer(unknown.to_array(), np.int64) // self._block_size).tolist():
+            begin = block * self._block_size
+            low, high = offsets.searchsorted([begin, begin + self._block_size]).tolist()
+            data = self._learn(block, offsets[low:high].tolist())
+            if data is not None:
+                yield low, high, begin, data
 
-    def is_start(self, offset: int) -> bool:
-        """Whether a record is known to begin there."""
-        return offset in self._starts
-
-    def _learn(self, offset: int) -> None:
-        block = offset // self._block_size
+    def _learn(self, block: int, offsets: list[int]) -> bytes | None:
+        """Learn the block of these offsets, and give its bytes; None where it is known. Raises as learned() does."""
+        data: bytes | None = None
         fault: LogCorrupt | None = None
         if block not in self._known:
             with self._learning:
-                fault = self._learn_block(block)[1]
-        if offset in self._starts:
-            return
-        if fault is not None and fault.offset is not None and offset >= fault.offset:
-            raise fault
-        raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
+                data, fault = self._learn_block(block)
+        for offset in filterfalse(self._starts.__contains__, offsets):
+            if offset in self.hidden:
+                continue
+            if fault is not None and fault.offset is not None and offset >= fault.offset:
+                raise fault
+            raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
+        return data
 
     def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""

@@ -192,22 +192,16 @@ def _is_whole(walk: Walk, data: bytes, used: int) -> bool:
 
 def _states(walk: Walk, data: bytes, codec: Codec) -> list[int]:
     """_LIVE, _DELETED, or 0 for what the codec refuses."""
-    header = header_size(len(data))
-    states = []
-    for position, length in zip(walk.positions, walk.lengths, strict=True):
-        record = data[position + header : position + header + length]
-        states.append(_DELETED if is_zero(record) else _LIVE if codec.is_valid(record) else 0)
-    return states
+    return [
+        _DELETED if is_zero(record) else _LIVE if codec.is_valid(record) else 0
+        for record in walk.records(data, header_size(len(data)))
+    ]
 
 
 def _are_maps(walk: Walk, states: list[int], data: bytes, codec: Codec) -> bool:
     """Whether all records that were found are maps: then others, which may be found by chance, must be maps too."""
-    header = header_size(len(data))
-    live = [number for number, state in enumerate(states) if state == _LIVE]
-    starts = [walk.positions[number] + header for number in live]
-    return all(
-        _is_map(data[start : start + walk.lengths[number]], codec) for start, number in zip(starts, live, strict=True)
-    )
+    records = zip(walk.records(data, header_size(len(data))), states, strict=True)
+    return all(_is_map(record, codec) for record, state in records if state == _LIVE)
 
 
 def _is_map(record: bytes, codec: Codec) -> bool:

@@ -156,12 +156,10 @@ def fits(data: bytes, entry: Entry) -> bool | None:
     difference = entry.crc ^ crc32(data)
     if difference == 0 or not entry.is_old:
         return difference == 0
-    walk, header = walk_block(data, len(data), len(data)), header_size(len(data))
-    starts = (position + header for position in walk.positions)
-    is_changed = find_flip(len(data), difference) is None or any(
-        is_zero(data[start : start + length]) for start, length in zip(starts, walk.lengths, strict=True)
-    )
-    return None if is_changed else False
+    if find_flip(len(data), difference) is None:
+        return None
+    records = walk_block(data, len(data), len(data)).records(data, header_size(len(data)))
+    return None if any(map(is_zero, records)) else False
 
 
 class Checksums(EntryFile):
