@@ -13,6 +13,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.bipf import read as bipf
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
+from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.shape_kernels import find_node
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.msgpack import read as msgpack
@@ -93,13 +94,7 @@ def pluck_key(encoding, buf, position, end, keys, key_start, key_size):
         kind, at, size, _, position = read_value(encoding, buf, position, end)
         if kind == MALFORMED or position >= end:
             return np.int64(-1)
-        same = kind == STRING and size == key_size
-        if same:
-            for i in range(size):
-                if buf[at + i] != keys[key_start + i]:
-                    same = False
-                    break
-        if same:
+        if kind == STRING and size == key_size and same_bytes(buf, at, keys, key_start, size):
             result = position
         kind, at, size, _, position = read_value(encoding, buf, position, end)
         if kind == MALFORMED:
@@ -199,19 +194,6 @@ def values_inside(
     return count, written
 
 
-@part
-def has_key(buf, at, size, node, key_start, key_length, keys):
-    """Whether the key of the node is buf[at : at + size]."""
-    same = key_length[node] == size
-    if same:
-        base = key_start[node]
-        for i in range(size):
-            if buf[np.uint64(at + i)] != keys[np.uint64(base + i)]:
-                same = False
-                break
-    return same
-
-
 @kernel
 def first_with_more(
     encoding: int, buf: U8, kind: U8, start: I32, length: I32, first: int,
@@ -252,7 +234,7 @@ def first_with_more(
             if is_text != STRING:
                 continue
             node = likely
-            if node < 0 or not has_key(buf, at, size, node, key_start, key_length, keys):
+            if node < 0 or key_length[node] != size or not same_bytes(buf, at, keys, key_start[node], size):
                 node = find_node(buf, at, size, child, next_sibling, key_start, key_length, keys)
                 if node < 0:
                     return record

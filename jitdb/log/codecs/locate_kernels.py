@@ -60,13 +60,13 @@ def is_sound(is_whole, buf, position, end, found, stack):
 
 
 @part
-def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows, scratch, stack):
+def walk(steps, learns, buf, position, end, record, trie, rows, scratch, stack):
     """Find every field of the trie in the record buf[position:end], key by key: what it is (see FINE).
 
-    On the way the record's shape is learned, by begin_shape and add_literal, or by no_shape and no_literal none is.
+    `learns`: the record's shape, on the way.
     """
     has_ends, open_map, read_key, skip_value, read_value, is_whole = steps
-    count = begin_shape()  # of the shape's steps
+    count = np.int64(0 if learns else -1)  # of the shape's steps
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys = trie
     kind = rows[0]
     nothing = np.int64(-1)
@@ -77,7 +77,7 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
     if not is_map:
         return FINE
     if has_ends and count >= 0:
-        count = add_literal(scratch, count, buf, begin, begin, shapes.ENTER, nothing)
+        count = shapes.add_literal(scratch, count, buf, begin, begin, shapes.ENTER, nothing)
     if has_ends:
         begin = position
     verdict = FINE
@@ -87,7 +87,7 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
     while True:
         if position >= left if has_ends else left == 0:
             if has_ends and count >= 0:
-                count = add_literal(scratch, count, buf, begin, position, shapes.LEAVE, nothing)
+                count = shapes.add_literal(scratch, count, buf, begin, position, shapes.LEAVE, nothing)
             depth -= 1
             if depth < 0:
                 break
@@ -124,7 +124,9 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
                         if row >= 0:  # of both, no shape tells
                             count = nothing
                         if has_ends and count >= 0:
-                            count = add_literal(scratch, count, buf, begin, position, np.int64(shapes.ENTER), nothing)
+                            count = shapes.add_literal(
+                                scratch, count, buf, begin, position, np.int64(shapes.ENTER), nothing
+                            )
                         if has_ends:
                             begin = at
                         scratch[shapes.OPEN + depth] = left
@@ -146,13 +148,13 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
             following = here
             count = nothing
         if count >= 0:
-            count = add_literal(scratch, count, buf, begin, position, what, row)
+            count = shapes.add_literal(scratch, count, buf, begin, position, what, row)
         position = following
         begin = following
     if position != end:
         return BROKEN
     if begin < end and count >= 0:  # maps without pairs at the end
-        count = add_literal(scratch, count, buf, begin, end, shapes.NOTHING, nothing)
+        count = shapes.add_literal(scratch, count, buf, begin, end, shapes.NOTHING, nothing)
     if verdict == FINE:
         shapes.keep_shape(scratch, count)
     return verdict
@@ -235,14 +237,7 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
             shapes.note_miss(scratch)
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
-        if by_shape:
-            verdict = walk(
-                steps, shapes.begin_shape, shapes.add_literal, buf, position, end, record, trie, rows, scratch, stack
-            )
-        else:  # in a walk of its own, which need not think of it
-            verdict = walk(
-                steps, shapes.no_shape, shapes.no_literal, buf, position, end, record, trie, rows, scratch, stack
-            )
+        verdict = walk(steps, by_shape, buf, position, end, record, trie, rows, scratch, stack)
         if verdict == BROKEN:
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT

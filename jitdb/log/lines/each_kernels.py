@@ -11,11 +11,12 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, SLACK
+from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, put_text
 from jitdb.log.codecs.msgpack.read import read_head
-from jitdb.log.lines.line_kernels import newline_from
-from jitdb.log.lines.prefix_kernels import behind_blanks, object_from
+from jitdb.log.lines.line_kernels import behind_blanks, newline_from
+from jitdb.log.lines.prefix_kernels import object_from
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
@@ -33,24 +34,15 @@ def value_end(buf, p, end, stack, depth):
 
 
 @part
-def are_same(left, p, right, q, size):
-    """Whether so many bytes of two arrays, from these places on, are the same."""
-    at = np.int64(0)
-    while at < size and left[np.uint64(p + at)] == right[np.uint64(q + at)]:
-        at += 1
-    return at == size
-
-
-@part
 def is_key(buf, p, size, is_plain, keys, begin, length, text):
     """Whether the text buf[p : p + size], between its quotes, is the key keys[begin : begin + length]."""
     if is_plain:
-        return size == length and are_same(buf, p, keys, begin, length)
+        return size == length and same_bytes(buf, p, keys, begin, length)
     if size + SLACK > text.shape[0]:
         return False
     _, stop = put_text(buf, p, text, np.int64(0), False)
     _, p, size, _ = read_head(text, np.int64(0), stop)
-    return size == length and are_same(text, p, keys, begin, length)
+    return size == length and same_bytes(text, p, keys, begin, length)
 
 
 @part

@@ -34,14 +34,14 @@ def newline_from(data, position, stop):
 
 
 @part
-def is_blank(data, position, end):
-    """Whether there are only blanks in data[position:end]."""
-    while position < end:
+def behind_blanks(data, position, stop):
+    """Where the blanks from `position` on end."""
+    while position < stop:
         byte = data[np.uint64(position)]
         if byte != _SPACE and byte != _TAB and byte != _RETURN:
-            return False
+            break
         position += 1
-    return True
+    return position
 
 
 @kernel
@@ -71,7 +71,7 @@ def lines_before(data, position, at, last, limit, stop, starts, lengths, states,
             found &= found - _1
             starts[count] = position
             lengths[count] = end - position
-            states[count] = DELETED if is_blank(data, position, end) else LIVE
+            states[count] = DELETED if behind_blanks(data, position, end) == end else LIVE
             count += 1
             position = end + 1
         at += step

@@ -9,12 +9,12 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.fields.sixteen import word_at
-from jitdb.log.lines.line_kernels import newline_from
+from jitdb.log.lines.line_kernels import behind_blanks, newline_from
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
 
-_SPACE, _TAB, _RETURN, _QUOTE, _OPEN, _CLOSE = 32, 9, 13, 34, 123, 125
+_SPACE, _QUOTE, _OPEN, _CLOSE = 32, 34, 123, 125
 
 _BRACES = np.uint64(0x7B7B7B7B7B7B7B7B)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
@@ -30,17 +30,6 @@ def brace_from(data, position, stop):
             break
         position += 8
     while position < stop and data[np.uint64(position)] != _OPEN:
-        position += 1
-    return position
-
-
-@part
-def behind_blanks(data, position, stop):
-    """Where the blanks from `position` on end."""
-    while position < stop:
-        byte = data[np.uint64(position)]
-        if byte != _SPACE and byte != _TAB and byte != _RETURN:
-            break
         position += 1
     return position
 

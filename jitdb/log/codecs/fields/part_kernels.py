@@ -20,6 +20,15 @@ _TOP: Final = 2.0**64
 
 
 @part
+def same_bytes(left, p, right, q, size):
+    """Whether so many bytes of two arrays, from these places on, are the same."""
+    at = np.int64(0)
+    while at < size and left[np.uint64(p + at)] == right[np.uint64(q + at)]:
+        at += 1
+    return at == size
+
+
+@part
 def is_utf8(buf, position, end):
     """Whether these bytes are text."""
     while position < end:

@@ -29,6 +29,7 @@ from jitdb.common.kernels import part
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import MAX_NESTING
+from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.sixteen import same_literal, trailing_zeros
 
 SHAPES: Final = 8
@@ -121,24 +122,6 @@ def keep_shape(scratch, steps):
 
 
 @part
-def begin_shape():
-    """How many steps a new shape has."""
-    return np.int64(0)
-
-
-@part
-def no_shape():
-    """The same where none is learned."""
-    return np.int64(-1)
-
-
-@part
-def no_literal(scratch, steps, buf, start, stop, what, row):
-    """add_literal where no shape is learned."""
-    return np.int64(-1)
-
-
-@part
 def put_word(scratch, word, mask, buf, start, size):
     """Put up to eight bytes, as word_at gives them, and the mask of as many, into these places."""
     bits = np.int64(0)
@@ -182,15 +165,8 @@ def fits(scratch, at, buf, position):
 def find_node(buf, at, size, node, next_sibling, key_start, key_length, keys):
     """The node with the key buf[at : at + size] among `node` and its siblings; -1: none."""
     while node >= 0:
-        if key_length[node] == size:
-            base = key_start[node]
-            same = True
-            for i in range(size):
-                if buf[np.uint64(at + i)] != keys[np.uint64(base + i)]:
-                    same = False
-                    break
-            if same:
-                return np.int64(node)
+        if key_length[node] == size and same_bytes(buf, at, keys, key_start[node], size):
+            return np.int64(node)
         node = next_sibling[node]
     return np.int64(-1)
 
