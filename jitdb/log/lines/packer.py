@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.digests import blake2b
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError
@@ -28,7 +28,6 @@ FRAME: Final = 1 << 18  # bytes of text: a record costs 0.4 ms, and the file is 
 LEVEL: Final = 3  # of zstd: its own default
 
 _PIECE: Final = 1 << 20  # bytes of text read at a time
-_WHOLE: Final = 1 << 26  # bytes of a line that is compressed at once; of a longer one a frame does not say its size
 _LONGEST: Final = 1 << 30  # bytes of a line, as of any log of lines
 _NOBODY: Final = bytes(24)  # a name: nothing that is kept is asked for
 
@@ -150,7 +149,6 @@ class _Writer:
         self._compressor = ZstdCompressor(level=level, write_checksum=True)
         self._fd, self._source = fd, source
         self._held = bytearray()  # text of which there is no frame yet
-        self._long: Any = None  # the frame of a line that is very long, begun
         self.size = self.text = 0
         self.sizes: list[tuple[int, int]] = []
 
@@ -158,21 +156,14 @@ class _Writer:
         """Text that follows. Raises LogError of a line that no log can have, OSError."""
         self._held += piece
         self.text += len(piece)
-        while self._long is not None or len(self._held) >= FRAME:
-            if self._long is None:
-                stop = self._held.rfind(b"\n", 0, FRAME) + 1 or self._held.find(b"\n", FRAME) + 1
-                if stop:
-                    self._frame(stop)
-                    continue
-                if len(self._held) < _WHOLE:
-                    return
-                self._long = self._compressor.compressobj()
-                self.sizes.append((0, 0))
-            stop = self._held.find(b"\n") + 1
-            self._go_on(stop or len(self._held))
+        while len(self._held) >= FRAME:
+            fresh = max(FRAME, len(self._held) - len(piece))  # what is before was looked at
+            stop = self._held.rfind(b"\n", 0, FRAME) + 1 or self._held.find(b"\n", fresh) + 1
+            if not stop and len(self._held) > _LONGEST:
+                raise LogError(f"a line has more than {_LONGEST:,} bytes", path=self._source)
             if not stop:
                 return
-            self._end_long()
+            self._frame(stop)
 
     def _frame(self, stop: int) -> None:
         with memoryview(self._held) as held, held[:stop] as text:
@@ -181,32 +172,13 @@ class _Writer:
         self.sizes.append((len(data), stop))
         del self._held[:stop]
 
-    def _go_on(self, stop: int) -> None:
-        """With the frame of a long line."""
-        with memoryview(self._held) as held, held[:stop] as text:
-            self._grow_last(self._long.compress(text), stop)
-        del self._held[:stop]
-        if self.sizes[-1][1] > _LONGEST:
-            raise LogError(f"a line has more than {_LONGEST:,} bytes", path=self._source)
-
-    def _end_long(self) -> None:
-        self._grow_last(self._long.flush(), 0)
-        self._long = None
-
-    def _grow_last(self, data: bytes, text: int) -> None:
-        self._write(data)
-        size, before = self.sizes[-1]
-        self.sizes[-1] = (size + len(data), before + text)
-
     def _write(self, data: bytes) -> None:
         osfile.fs.write(self._fd, data, self.size)
         self.size += len(data)
 
     def end(self) -> None:
         """The last frame, and the table."""
-        if self._long is not None:
-            self._end_long()
-        elif self._held:
+        if self._held:
             self._frame(len(self._held))
         table = b"".join(TABLE_ROW.pack(*sizes) for sizes in self.sizes)
         end = TABLE_END.pack(len(self.sizes), 0, SEEKABLE)

@@ -61,12 +61,12 @@ def test_the_same_text(tmp_path: Path, kind: Callable[[bytes], bytes], monkeypat
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from([0, 1, 9, 60, 300, 1500, 4000]), max_size=30), st.booleans())
 def test_any_lines(tmp_path_factory: pytest.TempPathFactory, sizes: list[int], ends: bool) -> None:
-    """Also those that are longer than a frame, and than what is compressed at once."""
+    """Also those that are longer than a frame, and than what is read at once."""
     tmp_path = tmp_path_factory.mktemp("packed")
     text = b'{"a": 1}\n' + b"\n".join(b" " * size for size in sizes) + b"\n" * ends
     (tmp_path / "a").write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in (("FRAME", 200), ("_WHOLE", 1000), ("_PIECE", 333)):
+        for name, size in (("FRAME", 200), ("_PIECE", 333)):
             patch.setattr(packer, name, size)
         pack(tmp_path / "a", tmp_path / "b")
     data = (tmp_path / "b").read_bytes()
@@ -184,3 +184,12 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
         pack(tmp_path / "a", tmp_path / "b", remove=True)
     assert (tmp_path / "b").read_bytes() == b"mine"
     assert json.loads((tmp_path / "a").read_bytes().splitlines()[7])["n"] == 7
+
+
+def test_a_line_that_no_log_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("FRAME", 200), ("_PIECE", 333), ("_LONGEST", 1000)):
+        monkeypatch.setattr(packer, name, size)
+    (tmp_path / "a").write_bytes(b'{"a": 1}\n' + b" " * 3000 + b"\n")
+    with pytest.raises(LogError, match="more than 1,000 bytes"):
+        pack(tmp_path / "a", tmp_path / "b")
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
