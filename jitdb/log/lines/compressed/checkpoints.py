@@ -27,6 +27,7 @@ import tempfile
 import zlib
 from bisect import bisect_right
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -87,7 +88,7 @@ class Checkpoints:
 
     def read(self, size: int, offset: int) -> bytes | None:
         """This part of the text; None where no checkpoint leads there. Raises LogError, OSError."""
-        place = bisect_right(self._rows, offset, key=_text_of) - 1
+        place = bisect_right(self._rows, offset, key=attrgetter("text")) - 1
         if place < 0 or offset + size > self._searched.text:
             return None
         row = self._rows[place]
@@ -174,10 +175,6 @@ class Checkpoints:
         osfile.fs.write(fd, table, at)
         osfile.fs.write(fd, head + _sum_of(head, table), 0)
         return rows
-
-
-def _text_of(row: _Row) -> int:
-    return row.text
 
 
 def _sum_of(head: bytes, table: bytes) -> bytes:

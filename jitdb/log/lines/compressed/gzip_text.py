@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from bisect import bisect_right
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -104,10 +105,8 @@ class GzipText(Text):
                 if held is not None:
                     PIECES.put(key, held)
                     return held
-            run = self._run = self._best_run(number)
-            while run.number < number and len(run.next()) == PIECE:
-                pass
-            return run.next() if run.number == number else b""
+            self._run = self._best_run(number)
+            return self._run.piece(number)
 
     def _is_far(self, begin: int) -> bool:
         """Whether much must be decompressed before this byte of the text."""
@@ -117,7 +116,7 @@ class GzipText(Text):
         )
 
     def _start_before(self, begin: int) -> Members:
-        return self._starts[bisect_right(self._starts, begin, key=_text_of) - 1]
+        return self._starts[bisect_right(self._starts, begin, key=attrgetter("text")) - 1]
 
     def _best_run(self, number: int) -> Run[GzipStream]:
         """The one that is next before this piece, which may be new."""
@@ -159,7 +158,3 @@ class GzipText(Text):
             )
             self._checkpoints = None
         return None
-
-
-def _text_of(members: Members) -> int:
-    return members.text

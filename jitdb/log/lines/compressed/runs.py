@@ -50,6 +50,12 @@ class Run(Generic[S]):
         PIECES.put((self._text, number), piece)
         return piece
 
+    def piece(self, number: int) -> bytes:
+        """That of this number, which is next or later; none where the text ends before."""
+        while self.number < number and len(self.next()) == PIECE:
+            pass
+        return self.next() if self.number == number else b""
+
     def to_end(self) -> None:
         """Go on to the end of the text that is there."""
         while len(self.next()) == PIECE:

@@ -170,9 +170,7 @@ class _LongFrame:
             run = self._begun()
         if is_random:
             self._tell((number - run.number) * PIECE)
-        while run.number < number and len(run.next()) == PIECE:
-            pass
-        return run.next() if run.number == number else b""
+        return run.piece(number)
 
     def _begun(self) -> Run[_FrameStream]:
         self._run = run = Run(_FrameStream(self._stored, self._frame), self.number)
