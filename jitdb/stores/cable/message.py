@@ -13,13 +13,13 @@ body    = hash response(0):       hashes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, get_args
 
 from jitdb.common.words import shown
 from jitdb.stores.cable import wire
 from jitdb.stores.cable.errors import InvalidMessage, NotEncodable
-from jitdb.stores.cable.wire import Reader
+from jitdb.stores.cable.wire import HASHES, NUMBER, Part, Reader, text_part
 
 REQUEST_BYTES: Final = 8  # of a req_id
 
@@ -94,11 +94,7 @@ Message = (
     | ChannelListResponse
 )  # fmt: skip
 
-# By their msg_type.
-KINDS: Final[tuple[type[Any], ...]] = (
-    HashResponse, PostResponse, PostRequest, CancelRequest, TimeRangeRequest, StateRequest, ChannelListRequest,
-    ChannelListResponse,
-)  # fmt: skip
+KINDS: Final[tuple[type[Any], ...]] = get_args(Message)  # by their msg_type
 
 
 def decode_message(data: bytes) -> Message:
@@ -191,20 +187,11 @@ def _list(what: str, given: Any) -> Sequence[Any]:
     raise NotEncodable(f"{what}: a list, not {shown(given)}")
 
 
-class _Part(NamedTuple):
-    """How a field is read and written."""
-
-    read: Callable[[Reader], Any]
-    write: Callable[[str, Any], bytes]
-
-
-_ID: Final = _Part(
+_ID: Final = Part(
     lambda reader: reader.take(REQUEST_BYTES, "the id"), lambda what, given: wire.fixed(what, given, REQUEST_BYTES)
 )
-_NUMBER: Final = _Part(Reader.number, wire.number)
 _PARTS: Final = {
-    "req_id": _ID, "cancel_id": _ID, "hashes": _Part(lambda reader: reader.hashes("the list of hashes"), wire.hashes),
-    "posts": _Part(_read_posts, _write_posts), "channels": _Part(_read_channels, _write_channels),
-    "channel": _Part(lambda reader: reader.text("channel"), wire.text), "time_start": _NUMBER, "time_end": _NUMBER,
-    "limit": _NUMBER, "offset": _NUMBER, "future": _Part(_read_future, _write_future),
+    "req_id": _ID, "cancel_id": _ID, "hashes": HASHES, "posts": Part(_read_posts, _write_posts),
+    "channels": Part(_read_channels, _write_channels), "channel": text_part("channel"), "time_start": NUMBER,
+    "time_end": NUMBER, "limit": NUMBER, "offset": NUMBER, "future": Part(_read_future, _write_future),
 }  # fmt: skip

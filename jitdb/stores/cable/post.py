@@ -15,14 +15,13 @@ key and salt.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from jitdb.common.words import shown
 from jitdb.stores.cable import wire
 from jitdb.stores.cable.errors import InvalidPost, NotAuthentic, NotEncodable
-from jitdb.stores.cable.wire import HASH_BYTES, Reader
+from jitdb.stores.cable.wire import HASH_BYTES, HASHES, Part, Reader, text_part
 
 TEXT, DELETE, INFO, TOPIC, JOIN, LEAVE = range(6)
 TYPES: Final = ("text", "delete", "info", "topic", "join", "leave")
@@ -78,7 +77,7 @@ def decode_post(data: bytes) -> Post:
     if post_type not in FIELDS:
         raise InvalidPost(f"the type at byte {type_at} is {post_type}: known are 0 to {LEAVE}", position=type_at)
     timestamp = reader.number()
-    body = {name: _READ[name](reader) for name in FIELDS[post_type]}
+    body = {name: _PARTS[name].read(reader) for name in FIELDS[post_type]}
     reader.end()
     return Post(public_key, signature, links, post_type, timestamp, **body)
 
@@ -130,15 +129,6 @@ def value_of(key: str, raw: bytes) -> str | int | bytes:
     return raw
 
 
-_READ: Final[dict[str, Callable[[Reader], Any]]] = {
-    "channel": lambda reader: reader.text("channel"),
-    "text": lambda reader: reader.text("text"),
-    "topic": lambda reader: reader.text("topic"),
-    "hashes": lambda reader: reader.hashes("the list of hashes"),
-    "info": _read_info,
-}
-
-
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -154,11 +144,11 @@ def encode_signed(post: Post) -> bytes:
         raise NotEncodable(f"post_type: 0 to {LEAVE}, not {shown(post.post_type)}")
     parts = [wire.hashes("links", post.links), wire.number("post_type", post.post_type)]
     parts.append(wire.number("timestamp", post.timestamp))
-    parts += (_WRITE[name](getattr(post, name)) for name in FIELDS[post.post_type])
+    parts += (_PARTS[name].write(name, getattr(post, name)) for name in FIELDS[post.post_type])
     return b"".join(parts)
 
 
-def _write_info(info: Any) -> bytes:
+def _write_info(_: str, info: Any) -> bytes:
     try:
         pairs = [(key, value) for key, value in info]
     except (TypeError, ValueError):
@@ -188,13 +178,10 @@ def value_bytes(key: str, value: Any) -> bytes:
     raise NotEncodable(f"info: text, a number or bytes, not {shown(value)}")
 
 
-_WRITE: Final[dict[str, Callable[[Any], bytes]]] = {
-    "channel": lambda given: wire.text("channel", given),
-    "text": lambda given: wire.text("text", given),
-    "topic": lambda given: wire.text("topic", given),
-    "hashes": lambda given: wire.hashes("hashes", given),
-    "info": _write_info,
-}
+_PARTS: Final = {
+    "channel": text_part("channel"), "text": text_part("text"), "topic": text_part("topic"), "hashes": HASHES,
+    "info": Part(_read_info, _write_info),
+}  # fmt: skip
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ sized  = varint u8[*]  the length in bytes, and so many bytes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError
@@ -143,3 +143,19 @@ def utf8(what: str, given: Any) -> bytes:
     if wrong:
         raise NotEncodable(wrong, remedy="shorten it" if given else "give it one")
     return raw
+
+
+class Part(NamedTuple):
+    """How a field is read and written; `write` is told its name."""
+
+    read: Callable[[Reader], Any]
+    write: Callable[[str, Any], bytes]
+
+
+NUMBER: Final = Part(Reader.number, number)
+HASHES: Final = Part(lambda reader: reader.hashes("the list of hashes"), hashes)
+
+
+def text_part(name: str) -> Part:
+    """The field of this name, a text within its limits."""
+    return Part(lambda reader: reader.text(name), text)
