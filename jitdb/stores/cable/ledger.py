@@ -47,14 +47,10 @@ class Ledger:
         """The notes that match, the newest first."""
         return (_CODEC.decode(found.raw) for found in self.log.newest(operation, at_once))
 
-    def notes(self, post: bytes) -> Iterator[Note]:
-        """What is noted of a post's hash, the newest first."""
-        found = (_CODEC.decode(each.raw) for each in self.log.candidates(post))
-        return (note for note in found if note["hash"] == post)
-
     def deletions(self, post: bytes) -> Iterator[Note]:
-        """The notes that a post was deleted, one a delete."""
-        return (note for note in self.notes(post) if note["kind"] == "deleted")
+        """The notes that a post was deleted, one a delete, the newest first."""
+        found = (_CODEC.decode(each.raw) for each in self.log.candidates(post))
+        return (note for note in found if note["hash"] == post and note["kind"] == "deleted")
 
     def tombstone(self, post: bytes) -> Note | None:
         """What is known of a post that was deleted; None of others."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache, partial
 from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
 
@@ -113,19 +114,12 @@ class Views:
         """
         concerned = or_(_in(channel), named("post_type", INFO))
         notes = self._ledger.newest(and_(DELETED, concerned, *times), at_once)
-        wrote: dict[bytes, bool] = {}
+        wrote = cache(partial(self._wrote_to, channel))
         for time, same in groupby(notes, key=lambda note: note["timestamp"]):
-            deletes = {note["delete"] for note in same if note["channel"] or self._wrote(note, channel, wrote)}
+            deletes = {note["delete"] for note in same if note["channel"] or wrote(note["author"])}
             yield from ((time, delete) for delete in sorted(deletes, reverse=True) if self._place(delete))
 
-    def _wrote(self, note: Note, channel: str, known: dict[bytes, bool]) -> bool:
-        """Whether the author of what was deleted wrote to a channel; `known`: of authors that were looked at."""
-        author = note["author"]
-        if author not in known:
-            known[author] = self._wrote_to(author, channel)
-        return known[author]
-
-    def _wrote_to(self, author: bytes, channel: str) -> bool:
+    def _wrote_to(self, channel: str, author: bytes) -> bool:
         here = _in(channel)
         if self._posts.current.count(and_(here, _by(author))):
             return True

@@ -40,7 +40,7 @@ class Reading:
         on_read: called with each node that is looked at on the way
         """
         with self._lock:
-            return self._view().get(key, deletes=deletes, lookup=lookup, on_read=on_read)
+            return self._view().get(key, deletes, lookup, on_read)
 
     def list(self, prefix: str = "", **options: Any) -> Groups:
         """The nodes of each key at or below a prefix; options are those of View.groups."""

@@ -57,19 +57,8 @@ class View:
         """The heads, as bytes that checkout takes: of each the key of its feed, and its seq as a varint."""
         return b"".join(self._graph.feeds[head.feed].key + varint(head.seq) for head in self.heads())
 
-    def get(
-        self,
-        key: str,
-        *,
-        deletes: bool = False,
-        lookup: Lookup = "index",
-        on_read: OnRead | None = None,
-    ) -> list[Node]:
-        """The nodes of a key: one, several in a conflict, none where it has no value.
-
-        deletes: where it was deleted, the nodes that say so
-        on_read: called with each node that was looked at on the way
-        """
+    def get(self, key: str, deletes: bool, lookup: Lookup, on_read: OnRead | None) -> list[Node]:
+        """The nodes of a key; see Reading.get."""
         look_up = self._by_trie if checked_lookup(lookup) == "trie" else self._by_index
         return answered(maximal(look_up(normalized(key), on_read)), deletes)
 
