@@ -60,6 +60,16 @@ def test_a_store_must_be_open(tmp_path: Path) -> None:
         asyncio.run(AsyncCable(tmp_path).do(Cable.channels))
 
 
+def test_a_store_that_was_closed_is_not_open(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with AsyncCable(tmp_path, create=True) as chat:
+            await chat.close()
+        with pytest.raises(CableError, match="not open"):
+            await chat.do(Cable.channels)
+
+    asyncio.run(run())
+
+
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Page.read(ROOT / "docs" / "cable.md").run()

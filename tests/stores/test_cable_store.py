@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from thoroughness import tries
 
 from jitdb import Log
-from jitdb.errors import JitdbError
+from jitdb.errors import JitdbError, LogClosed
 from jitdb.stores.cable import Cable
 from jitdb.stores.cable.codec import CableCodec
 from jitdb.stores.cable.errors import CableError, InvalidPost, NotAuthentic, TooEarly
@@ -211,6 +211,14 @@ def test_what_was_deleted_stays_away(cable: Cable) -> None:
     assert cable.get(hash_of(post)) is None
     assert cable.ingest(post) == "deleted"
     assert cable.deleted() == [hash_of(post)]
+
+
+def test_a_closed_store_takes_no_posts(cable: Cable) -> None:
+    posts = [text(0, time) for time in range(1, 80)]
+    cable.ingest_many(posts[:40])
+    cable.close()
+    with pytest.raises(LogClosed):
+        cable.ingest_many(posts[40:])
 
 
 def test_a_delete_waits_for_what_it_names(cable: Cable, tmp_path: Path) -> None:

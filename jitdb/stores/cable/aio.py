@@ -51,9 +51,11 @@ class AsyncCable(AsyncStore):
             await in_thread(peer.close, self._threads)
 
     async def close(self) -> None:
-        """Flush and close; what is awaited later is refused."""
-        await self.do(Cable.close)
-        self._threads.shutdown(wait=False)
+        """Flush and close; what is awaited later is refused. Safe to call twice."""
+        if self._cable is not None:
+            await self.do(Cable.close)
+            self._cable = None
+            self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         self._cable = await in_thread(self._open, self._threads)

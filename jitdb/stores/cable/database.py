@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from jitdb.common.arguments import file_path, flag, function
-from jitdb.errors import JitdbError, Remedy
+from jitdb.errors import JitdbError, LogClosed, Remedy
 from jitdb.log.io import osfile
 from jitdb.operators import and_, field
 from jitdb.stores.cable.codec import CableCodec
@@ -91,6 +91,8 @@ class Cable(Views):
         """Take posts one after the other, as ingest() does, but verified side by side; of those that are refused, the
         errors.
         """
+        if self._posts.log.closed:
+            raise LogClosed("the store was closed", path=self._posts.log.path)
         waiting = iter(posts)
         found: list[Outcome | JitdbError] = []
         while part := list(islice(waiting, _AT_ONCE)):
