@@ -67,12 +67,11 @@ class BatchWriter:
 
 
 def _append(log: Log, records: list[bytes]) -> None:
-    if not records:
-        return
-    import numpy as np  # which opening a log does without
+    if records:
+        from jitdb.log.codecs.fields.located import RecordBatch  # with numpy, which opening a log does without
 
-    data = np.frombuffer(bytearray().join(records), np.uint8)
-    log.append_encoded(data, np.fromiter(map(len, records), np.int64, len(records)))
+        batch = RecordBatch.of(records)
+        log.append_encoded(batch.buffer, batch.lengths)
 
 
 def _encoded(value: dict[str, Any], log: Log) -> bytes:

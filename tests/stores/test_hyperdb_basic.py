@@ -122,6 +122,14 @@ def test_the_secret_that_a_key_comes_of(tmp_path: Path) -> None:
         assert db["hello"] == b"world"
 
 
+@pytest.mark.parametrize("held", [b"", b"00" * 31, b"no hex" * 11, b"\xff" * 64])
+def test_a_file_that_holds_no_secret(tmp_path: Path, held: bytes) -> None:
+    HyperDB(tmp_path, create=True).close()
+    (tmp_path / "secret").write_bytes(held)
+    with pytest.raises(HyperdbError, match="a secret is 64 hex digits"):
+        HyperDB(tmp_path)
+
+
 def test_if_not_exists(tmp_path: Path, db: HyperDB) -> None:
     assert db.put("key", b"hello", if_not_exists=True).seq == 1
     assert db.put("key", b"goodbye", if_not_exists=True).value == b"hello"

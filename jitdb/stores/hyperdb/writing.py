@@ -53,9 +53,10 @@ class Writing:
         path, listed = path_digits(key), self._listed(pointer.seq)
         trie = self._graph.growing.trie(key, path, self._heads, self.lengths, self.order)
         self.lengths[self._feed] = pointer.seq + 1
+        clock = tuple([self.lengths[number] for number in self.order])
         self.entries.append(
             Entry(
-                key, value, deleted, trie, self._clock(), self.listing,
+                key, value, deleted, trie, clock, self.listing,
                 tuple(self._graph.feeds[number].key for number in self.order) if listed else None,
                 self._content if listed else None,
             )
@@ -75,9 +76,6 @@ class Writing:
         self.lengths += [0] * (count - len(self.lengths))  # of feeds that turned up in entries that were read
         self.listing = seq
         return True
-
-    def _clock(self) -> tuple[int, ...]:
-        return tuple([self.lengths[number] for number in self.order])
 
 
 def checked_value(value: bytes | None) -> bytes | None:

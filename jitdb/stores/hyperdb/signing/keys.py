@@ -10,6 +10,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from jitdb.common.words import shown
+from jitdb.log.io import osfile
 from jitdb.stores.hyperdb.errors import HyperdbError
 
 KEY_BYTES: Final = 32
@@ -57,12 +58,11 @@ def checked_key(key: bytes | str) -> bytes:
 
 def read_secret(path: Path) -> bytes | None:
     """The secret that a file holds; None where there is no file. Raises HyperdbError for what is none."""
-    try:
-        text = path.read_text("ascii")
-    except FileNotFoundError:
+    text = osfile.fs.read_if_there(path)
+    if text is None:
         return None
     try:
-        secret = bytes.fromhex(text)
+        secret = bytes.fromhex(text.decode("ascii"))
     except ValueError:
         secret = b""
     if len(secret) != KEY_BYTES:
