@@ -76,17 +76,9 @@ class GzipText(Text):
             self.unfinished = run.stream.whole.stored if run.stream.is_inside else None
             return self._lines
 
-    def fill(self, buffer: memoryview, offset: int, is_random: bool) -> int:
-        done = 0
-        while done < len(buffer):
-            number, inside = divmod(offset + done, PIECE)
-            piece = self._piece(number, min(inside + len(buffer) - done, PIECE), is_random)
-            part = piece[inside : inside + len(buffer) - done]
-            buffer[done : done + len(part)] = part
-            done += len(part)
-            if len(piece) < PIECE:
-                break
-        return done
+    def part(self, offset: int, size: int, is_random: bool) -> bytes:
+        number, inside = divmod(offset, PIECE)
+        return self._piece(number, min(inside + size, PIECE), is_random)[inside : inside + size]
 
     def _piece(self, number: int, needed: int, is_random: bool) -> bytes:
         """A piece of the text, of which so many bytes are needed: fewer only at the end."""

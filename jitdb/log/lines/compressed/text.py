@@ -54,7 +54,10 @@ class Text(ABC):
 
         is_random: what comes next lies anywhere, not behind this
         """
-        done = self.fill(buffer, offset, is_random)
+        done = 0
+        while done < len(buffer) and (part := self.part(offset + done, len(buffer) - done, is_random)):
+            buffer[done : done + len(part)] = part
+            done += len(part)
         claimed = self._claimed
         if claimed is not None and (offset + done >= claimed or done < len(buffer)):
             self.settle()
@@ -83,8 +86,8 @@ class Text(ABC):
         """Where the lines end, for certain; decompresses what nobody did yet. Raises LogError, OSError."""
 
     @abstractmethod
-    def fill(self, buffer: memoryview, offset: int, is_random: bool) -> int:
-        """See read_into."""
+    def part(self, offset: int, size: int, is_random: bool) -> bytes:
+        """At most `size` bytes from there on; none at the end of the text. Raises LogError, OSError."""
 
     def close(self) -> None:
         PIECES.drop(self.number)

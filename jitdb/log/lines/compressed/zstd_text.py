@@ -83,21 +83,18 @@ class ZstdText(Text):
                 return self._texts[number] + end
         return 0
 
-    def fill(self, buffer: memoryview, offset: int, is_random: bool) -> int:
-        done = 0
-        while done < len(buffer) and offset + done < self._texts[-1]:
-            number = bisect_right(self._texts, offset + done) - 1
-            inside = offset + done - self._texts[number]
-            long = self._long.get(number)
-            if long is None:
-                part = self._short(number)[inside : inside + len(buffer) - done]
-            else:
-                part = long.read(inside, len(buffer) - done, is_random)
-                if not part:
-                    raise self.stored.corrupt("its text is shorter than it says", self._begins[number])
-            buffer[done : done + len(part)] = part
-            done += len(part)
-        return done
+    def part(self, offset: int, size: int, is_random: bool) -> bytes:
+        if offset >= self._texts[-1]:
+            return b""
+        number = bisect_right(self._texts, offset) - 1
+        inside = offset - self._texts[number]
+        long = self._long.get(number)
+        if long is None:
+            return self._short(number)[inside : inside + size]
+        found = long.read(inside, size, is_random)
+        if not found:
+            raise self.stored.corrupt("its text is shorter than it says", self._begins[number])
+        return found
 
     def _short(self, number: int) -> bytes:
         text = PIECES.get((self.number, number))
