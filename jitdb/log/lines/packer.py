@@ -17,7 +17,7 @@ from jitdb.errors import InvalidArgument, LogCorrupt, LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name
 from jitdb.log.lines.compressed.frames import SEEK_TABLE, SEEKABLE, TABLE_END, TABLE_HEAD, TABLE_ROW
-from jitdb.log.lines.compressed.stored import missing
+from jitdb.log.lines.compressed.stored import library
 from jitdb.log.lines.detection import is_lines, odd_file
 from jitdb.log.lines.files.opening import open_lines
 
@@ -142,11 +142,7 @@ class _Writer:
 
     def __init__(self, fd: int, level: int, source: Path) -> None:
         """Raises LogError where the library is missing."""
-        try:
-            from zstandard import ZstdCompressor
-        except ImportError as error:
-            raise missing("zstd", source, error) from error
-        self._compressor = ZstdCompressor(level=level, write_checksum=True)
+        self._compressor = library("zstd", source).ZstdCompressor(level=level, write_checksum=True)
         self._fd, self._source = fd, source
         self._held = bytearray()  # text of which there is no frame yet
         self.size = self.text = 0

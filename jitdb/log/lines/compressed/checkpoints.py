@@ -92,22 +92,22 @@ class Checkpoints:
         if place < 0 or offset + size > self._searched.text:
             return None
         row = self._rows[place]
-        window = self._windows([row])[0]
+        window = self._window(row)
         if window is None:  # damaged, or another process has written others
             self._rows, self._searched = [], Members()
             return None
         end = Point(self._searched.text, self._searched.stored)
         return read_from(self._stored, Point(row.text, row.stored, row.bits, window), end, size, offset)
 
-    def _windows(self, rows: list[_Row]) -> list[bytes | None]:
-        """The windows of these checkpoints; None for one that is not what was written."""
+    def _window(self, row: _Row) -> bytes | None:
+        """That of a checkpoint; None where it is not what was written."""
         if self._unnamed is not None:
-            return [_window(self._unnamed.number, row) for row in rows]
+            return _window_in(self._unnamed.number, row)
         assert self._folder is not None
         path = self._folder / CHECKPOINTS
         with suppress(FileNotFoundError, NotADirectoryError), osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as fd:
-            return [_window(fd, row) for row in rows]
-        return [None] * len(rows)
+            return _window_in(fd, row)
+        return None
 
     def note(self, members: Members) -> None:
         """Let the next process know which members there are, if anything is kept; checkpoints are looked for later."""
@@ -161,7 +161,7 @@ class Checkpoints:
             at += len(packed)
 
         for row in self._rows:
-            (window,) = self._windows([row])
+            window = self._window(row)
             if window is None:
                 rows, at, base = [], _BEGIN, Members()
                 break
@@ -181,7 +181,7 @@ def _sum_of(head: bytes, table: bytes) -> bytes:
     return _CRC.pack(zlib.crc32(head[: _HEAD.size], zlib.crc32(table)))
 
 
-def _window(fd: int, row: _Row) -> bytes | None:
+def _window_in(fd: int, row: _Row) -> bytes | None:
     data = osfile.fs.read(fd, row.size, row.window)
     if len(data) < row.size or zlib.crc32(data) != row.crc:
         return None

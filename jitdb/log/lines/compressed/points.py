@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from jitdb.log.lines.compressed.stored import Stored, View, missing
+from jitdb.log.lines.compressed.stored import Stored, View, library
 
 SPACING: Final = 1 << 20  # bytes of text between points, about
 
@@ -72,12 +72,8 @@ def read_from(stored: Stored, point: Point, end: Point, size: int, offset: int) 
 
 def _opened(stored: Stored, begin: int, size: int, points: Sequence[Point] = (), text: int = 0) -> Any:
     """A reader of these stored bytes, which knows the points; `text`: how long their text is, if that is known."""
-    try:
-        from indexed_gzip.indexed_gzip import _IndexedGzipFile
-    except ImportError as error:
-        raise missing("gzip", stored.path, error) from error
     view = View(stored, begin, begin + size)
-    file = _IndexedGzipFile(
+    file = library("gzip", stored.path).indexed_gzip._IndexedGzipFile(
         fileobj=view, spacing=SPACING, window_size=_WINDOW, readbuf_size=_READ, skip_crc_check=True, auto_build=not text
     )
     if points:

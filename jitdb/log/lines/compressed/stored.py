@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jitdb.errors import LogCorrupt, LogError
 from jitdb.log.io import osfile
 
-NAMES: Final = {"gzip": "indexed_gzip", "zstd": "zstandard"}  # of the packages that are needed to read a kind
+_NAMES: Final = {"gzip": "indexed_gzip", "zstd": "zstandard"}  # of the packages that are needed to read a kind
 
 
 class Stored:
@@ -52,7 +53,10 @@ class View:
         return self._at
 
 
-def missing(kind: str, path: Path, error: ImportError) -> LogError:
-    """The error for an `import` of what reads this kind of file that failed."""
-    said = f"it is compressed ({kind}), and {NAMES[kind]}, which reads that, is not installed ({error})"
-    return LogError(said, path=path, remedy="pip install 'jitdb[compressed]'")
+def library(kind: str, path: Path) -> Any:
+    """The package that reads this kind of file. Raises LogError where it is not installed."""
+    try:
+        return import_module(_NAMES[kind])
+    except ImportError as error:
+        said = f"it is compressed ({kind}), and {_NAMES[kind]}, which reads that, is not installed ({error})"
+        raise LogError(said, path=path, remedy="pip install 'jitdb[compressed]'") from error

@@ -19,7 +19,7 @@ from jitdb.errors import LogWarning
 from jitdb.log.lines.compressed.frames import Frame, find_frames
 from jitdb.log.lines.compressed.pieces import PIECES
 from jitdb.log.lines.compressed.runs import PIECE, Run, head_of
-from jitdb.log.lines.compressed.stored import Stored, View, missing
+from jitdb.log.lines.compressed.stored import Stored, View, library
 from jitdb.log.lines.compressed.text import Text
 
 LONG: Final = 8 << 20  # bytes of text; frames of more are not decompressed as a whole
@@ -210,11 +210,7 @@ class _FrameStream:
 
 def _decompressor(stored: Stored) -> Any:
     """Not safe for threads. Raises LogError."""
-    try:
-        from zstandard import ZstdDecompressor
-    except ImportError as error:
-        raise missing("zstd", stored.path, error) from error
-    return ZstdDecompressor(max_window_size=_WINDOW)
+    return library("zstd", stored.path).ZstdDecompressor(max_window_size=_WINDOW)
 
 
 @contextmanager
