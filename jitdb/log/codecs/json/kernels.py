@@ -21,6 +21,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import NULL, NUMBER, TRUE
 from jitdb.log.codecs.bipf.format import NULL_TAG
 from jitdb.log.codecs.fields.constants import MALFORMED, SLACK
+from jitdb.log.codecs.fields.located import Scratch
 from jitdb.log.codecs.json.heads import put_bool, put_container_head
 from jitdb.log.codecs.json.keys import (
     ARRAY_HEAD,
@@ -253,7 +254,7 @@ class Transcoder:
         """codec: "msgpack" or "bipf"; largest: bytes of a record; tagged: what export wrote of others is left."""
         self._format = int(codec == "bipf"), int(tagged), largest
         self._tree = KeyTree()
-        self._room = np.empty(0, np.uint8)
+        self._scratch = Scratch()
         self._lengths = np.empty(MOST_RECORDS, np.int64)
         self._lines = np.empty(MOST_RECORDS, np.int64)
         self._powers = powers()
@@ -264,12 +265,10 @@ class Transcoder:
         Of very many lines, only the first ones are done.
         """
         buffer = np.frombuffer(data, np.uint8)
-        wanted = GROWTH * (end - begin) + SLACK
-        if len(self._room) < wanted:
-            self._room = np.empty(wanted, np.uint8)  # of which little is ever touched
+        out = self._scratch.room(GROWTH * (end - begin) + SLACK)  # of which little is ever touched
         with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
             why, count, done, position, used = transcode(
-                buffer, begin, end, self._room, *self._format, self._powers,
+                buffer, begin, end, out, *self._format, self._powers,
                 *self._tree.nodes, self._tree.keys, self._lengths, self._lines,
             )  # fmt: skip
-        return Transcoded(self._room[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)
+        return Transcoded(out[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from jitdb.log.codecs.base import Codec
 from jitdb.log.codecs.fields.constants import SLACK
+from jitdb.log.codecs.fields.located import Scratch
 from jitdb.log.codecs.rows.column_kernels import (
     HEAD_BYTES,
     NUMBER_BYTES,
@@ -53,7 +54,7 @@ class ColumnEncoder:
         self._codec = codec
         self._is_bipf = int(codec.name == "bipf")
         self._keys = [np.frombuffer(codec.encode(name) + bytes(SLACK), np.uint8) for name in names]
-        self._buffers = [np.empty(0, np.uint8) for _ in range(2)]
+        self._rows, self._records = Scratch(), Scratch()
 
     def encode(
         self, columns: Sequence[Values], count: int, largest: int
@@ -69,7 +70,8 @@ class ColumnEncoder:
             rooms += each.room
         starts = np.cumsum(rooms) - rooms
         cursors, counts = starts.copy(), np.zeros(count, np.int64)
-        rows, data = self._with_room(int(rooms.sum()) + HEAD_BYTES * count + SLACK)
+        size = int(rooms.sum()) + HEAD_BYTES * count + SLACK
+        rows, data = self._rows.room(size), self._records.room(size)
         with np.errstate(over="ignore", invalid="ignore"):  # uncompiled, it computes with numpy's words
             for each, key in zip(cells, self._keys, strict=True):
                 if each.put(key, rows, cursors, counts, self._is_bipf) is False:
@@ -77,12 +79,6 @@ class ColumnEncoder:
             lengths = np.empty(count, np.int64)
             size = finish_rows(starts, cursors, counts, rows, data, lengths, self._is_bipf, largest)
         return None if size < 0 else (data[:size], lengths)
-
-    def _with_room(self, size: int) -> list[NDArray[np.uint8]]:
-        """Two buffers, which the next call has too."""
-        if size > len(self._buffers[0]):
-            self._buffers = [np.empty(size, np.uint8) for _ in range(2)]
-        return self._buffers
 
     def _cells(self, column: Values) -> _Cells:
         if not isinstance(column, pa.Array):

@@ -17,6 +17,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import SLACK
+from jitdb.log.codecs.fields.located import Scratch
 from jitdb.log.codecs.fields.shape_kernels import first_marked
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.heads import copy_words, put_bool, put_container_head, put_text_head, text_head_size
@@ -274,7 +275,7 @@ class RowTranscoder:
             np.cumsum([len(column.name) for column in columns], dtype=np.int64),
         )
         self.misfits, self.first_misfits, self._noted = (np.zeros(len(columns), np.int64) for _ in range(3))
-        self._room = np.empty(0, np.uint8)
+        self._scratch = Scratch()
         self._lengths = np.empty(MOST_RECORDS, np.int64)
         self._lines = np.empty(MOST_RECORDS, np.int64)
         self._powers = powers()
@@ -285,13 +286,11 @@ class RowTranscoder:
 
         Of very many lines, only the first ones are done.
         """
-        wanted = _GROWTH * (end - begin) + SLACK
-        if len(self._room) < wanted:
-            self._room = np.empty(wanted, np.uint8)  # of which little is ever touched
+        out = self._scratch.room(_GROWTH * (end - begin) + SLACK)  # of which little is ever touched
         bipf, delimiter, keeps_empty, largest = self._format
         with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
             why, count, done, position, used = transcode_rows(
-                np.frombuffer(data, np.uint8), begin, end, line, self._room, bipf, delimiter, keeps_empty, largest,
+                np.frombuffer(data, np.uint8), begin, end, line, out, bipf, delimiter, keeps_empty, largest,
                 self._powers, *self._columns, self.misfits, self.first_misfits, self._noted, self._lengths, self._lines,
             )  # fmt: skip
-        return Transcoded(self._room[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)
+        return Transcoded(out[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)
