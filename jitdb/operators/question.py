@@ -335,7 +335,7 @@ class Database(Protocol):
         """The answer in passages, as `around` says."""
 
     def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
-        """What the question's `summary` asks of its records: one of summaries/results.py."""
+        """What the question's `summary` asks of its records: a Result (summaries/result.py)."""
 
     def arrow(
         self,

@@ -18,19 +18,10 @@ from jitdb.display.parts import Display, Records
 from jitdb.display.text import text_of
 from jitdb.engine.reading.page import Page
 from jitdb.operators.summaries.fields import fields_of
-from jitdb.operators.summaries.results import (
-    Bin,
-    GroupCount,
-    GroupCounts,
-    GroupStats,
-    Histogram,
-    Stats,
-    StatsBy,
-    TimeBin,
-    Timeline,
-    ValueCount,
-    ValueCounts,
-)
+from jitdb.operators.summaries.histograms import Bin, Histogram
+from jitdb.operators.summaries.stats import GroupStats, Stats, StatsBy
+from jitdb.operators.summaries.timelines import TimeBin, Timeline
+from jitdb.operators.summaries.value_counts import GroupCount, GroupCounts, ValueCount, ValueCounts
 
 HOSTILE = [
     "<script>alert(1)</script>", "\x1b[2J\x00", "مرحبا <b>بالعالم</b>", "\u202eevil", "a" * 10_000_000, "", "x\ny",

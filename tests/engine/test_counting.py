@@ -35,7 +35,9 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.summaries.calendar import parse_step
-from jitdb.operators.summaries.results import Bin, Stats, ValueCounts
+from jitdb.operators.summaries.histograms import Bin
+from jitdb.operators.summaries.stats import Stats
+from jitdb.operators.summaries.value_counts import ValueCounts
 
 NUMBER = kind_of(1)
 

@@ -11,16 +11,9 @@ from typing import Any
 import pytest
 
 from jitdb.errors import MissingLibrary
-from jitdb.operators.summaries.results import (
-    Bin,
-    GroupCount,
-    GroupCounts,
-    Histogram,
-    TimeBin,
-    Timeline,
-    ValueCount,
-    ValueCounts,
-)
+from jitdb.operators.summaries.histograms import Bin, Histogram
+from jitdb.operators.summaries.timelines import TimeBin, Timeline
+from jitdb.operators.summaries.value_counts import GroupCount, GroupCounts, ValueCount, ValueCounts
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'jitdb[plot]'")
 HOSTILE = ["$x_1$ broken $", "_hidden", "مرحبا", "<b>x</b>", "a" * 5000, "", None, {"a": 1}, "line\nline", "\x1b[2J"]
@@ -117,7 +110,7 @@ def test_without_matplotlib_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_it_is_imported_only_for_pictures() -> None:
     asked = (
-        "import sys; from jitdb.operators.summaries.results import *; "
+        "import sys; from jitdb.operators.summaries.value_counts import *; "
         "ValueCounts((ValueCount(1, 1),), 1, 0, ('a',), 1)._repr_mimebundle_(); "
         "print([name for name in ('matplotlib', 'pandas', 'IPython') if name in sys.modules])"
     )

@@ -34,7 +34,7 @@ from jitdb.operators.nodes.operations import (
 )
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
-from jitdb.operators.summaries.results import ValueCount, ValueCounts
+from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts
 from jitdb.operators.tasks.deferred import resolved
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
 

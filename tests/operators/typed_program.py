@@ -31,7 +31,7 @@ from jitdb.operators import (
 from jitdb.operators.passages import Passages
 from jitdb.operators.question import Page
 from jitdb.operators.running.iterate import AsyncResults, Results
-from jitdb.operators.summaries.results import ValueCounts
+from jitdb.operators.summaries.value_counts import ValueCounts
 
 
 def asks(db: jitdb.JITDB) -> None:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.output.output import columns, flush, show
 from jitdb.display.sheet import Sheet, table_lines
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.results import Result
+    from jitdb.operators.summaries.result import Result
 
 TABLE_ROWS: Final = 20  # unless --limit says otherwise
 
 
 def show_result(options: Namespace, found: Result) -> None:
     """Print what was counted, in the format that was asked for."""
-    show_sheet(options, sheet_of(found))
+    show_sheet(options, found.sheet())
 
 
 def show_sheet(options: Namespace, sheet: Sheet) -> None:

@@ -44,19 +44,10 @@ from jitdb.operators.summaries.aggregations import (
     ValuesAsked,
 )
 from jitdb.operators.summaries.calendar import Step, parse_step, usual_step
-from jitdb.operators.summaries.results import (
-    Bin,
-    GroupCount,
-    GroupCounts,
-    GroupStats,
-    Histogram,
-    Stats,
-    StatsBy,
-    TimeBin,
-    Timeline,
-    ValueCount,
-    ValueCounts,
-)
+from jitdb.operators.summaries.histograms import Bin, Histogram
+from jitdb.operators.summaries.stats import GroupStats, Stats, StatsBy
+from jitdb.operators.summaries.timelines import TimeBin, Timeline
+from jitdb.operators.summaries.value_counts import GroupCount, GroupCounts, ValueCount, ValueCounts
 from jitdb.operators.summaries.zones import zone_called
 
 if TYPE_CHECKING:

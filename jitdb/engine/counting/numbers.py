@@ -63,7 +63,7 @@ def known(numbers: Numbers) -> Numbers:
 
 
 class Described(NamedTuple):
-    """What numbers are like: see operators.summaries.results.Stats."""
+    """What numbers are like: see operators.summaries.stats.Stats."""
 
     count: int  # type: ignore[assignment]
     min: int | float | None = None

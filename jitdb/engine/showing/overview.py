@@ -25,7 +25,6 @@ from jitdb.indexes.spec import OFFSETS
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.summaries.fields import Fields, fields_of
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
@@ -95,7 +94,7 @@ def _size(log: LogSource) -> str:
 
 def field_sheet(fields: Fields) -> Sheet:
     """A row each, the first ones of many."""
-    whole = sheet_of(fields)
+    whole = fields.sheet()
     left = len(whole.rows) - _FIELDS
     more = f"; {left:,} more fields are not shown" if left > 0 else ""
     return whole._replace(

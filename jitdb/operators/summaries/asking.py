@@ -22,7 +22,10 @@ from jitdb.operators.summaries.aggregations import (
 )
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.results import GroupCounts, Histogram, Stats, StatsBy, Timeline, ValueCounts
+    from jitdb.operators.summaries.histograms import Histogram
+    from jitdb.operators.summaries.stats import Stats, StatsBy
+    from jitdb.operators.summaries.timelines import Timeline
+    from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
 
 
 class Summaries:

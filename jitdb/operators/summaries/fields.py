@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.paths import ANY, Path
+from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.values import ABSENT, ARRAY, KIND_NAMES, MAP, kind_of, value_key
-from jitdb.operators.summaries.results import Result
+from jitdb.common.words import counted
+from jitdb.display.cells import cell
+from jitdb.display.sheet import Sheet
+from jitdb.operators.summaries.result import Result
 
 _DEPTH: Final = 8  # keys in a path
 _MOST: Final = 10_000  # fields: records with ids for keys have no end of them
 _ELEMENTS: Final = 100  # of an array, that are looked at
 _EXAMPLES: Final = 3
+_EXAMPLE: Final = 30  # characters of one
 _NAMES: Final = {2: "boolean", 3: "boolean"}  # false and true are one to people
 
 
@@ -49,6 +53,20 @@ class Fields(Result):
 
     def __getitem__(self, number: int) -> FieldSeen:
         return self.rows[number]
+
+    def sheet(self) -> Sheet:
+        rows = [
+            [format_path(field.path), ", ".join(field.kinds), field.count / self.total, _examples_text(field.examples)]
+            for field in self
+        ]
+        footer = f"{counted(self.total, 'record', 'records')} looked at"
+        return Sheet(["field", "kinds", "share", "examples"], rows, None, {"total": self.total}, footer)
+
+
+def _examples_text(examples: Sequence[Any]) -> str:
+    """Some values in one line."""
+    shown = map(cell, examples)
+    return ", ".join(text if len(text) <= _EXAMPLE else text[: _EXAMPLE - 1] + "…" for text in shown)
 
 
 class _Seen:

@@ -7,17 +7,14 @@ grid and background are those that matplotlib is set to, so a style that is chos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 from itertools import pairwise
-from textwrap import fill
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.libraries import library
-from jitdb.common.paths import format_path
 from jitdb.display.cells import cell
 from jitdb.display.sheet import cut, number_text
-from jitdb.operators.summaries.results import GroupCounts, Histogram, Timeline, ValueCounts
-from jitdb.operators.summaries.sheets import series_of, sheet_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _BARS: Final = 30  # of values; the others are one more
 # Told apart by those who see fewer colors, and as greys (Okabe and Ito).
@@ -29,26 +26,15 @@ _LINE: Final = 70  # characters above a picture
 _DAY: Final = 1.0  # of matplotlib's dates
 
 
-def plotted(found: Any, ax: Any) -> Any:
-    """Draw it, on `ax` or on a new figure; gives the matplotlib Axes. Raises MissingLibrary."""
-    library("matplotlib")
-    return _draw(found, ax)
+def bars_plot(ax: Any, rows: Sequence[tuple[Any, int]], others: int, label: str, title: str) -> Any:
+    """A bar for each value and its count, the first on top; `others`: how many have a value without a row.
 
-
-@singledispatch
-def _draw(found: Any, ax: Any) -> Any:
-    raise NotImplementedError(type(found).__name__)
-
-
-@_draw.register(ValueCounts)
-@_draw.register(GroupCounts)
-def _(found: ValueCounts | GroupCounts, ax: Any) -> Any:
-    """A bar for each value, the most frequent on top."""
-    rows = found.rows[:_BARS]
-    names = [cut(_name(row[0])) for row in rows]
-    counts = [row.count for row in rows]
-    left = found.others + sum(row.count for row in found.rows[_BARS:])
-    colors = [_COLORS[0]] * len(rows)
+    This, as each plot, is drawn on `ax` or on a new figure, and gives the matplotlib Axes.
+    """
+    left = others + sum(count for _, count in rows[_BARS:])
+    names = [cut(_name(value)) for value, _ in rows[:_BARS]]
+    counts = [count for _, count in rows[:_BARS]]
+    colors = [_COLORS[0]] * len(names)
     if left:
         names, counts, colors = [*names, "others"], [*counts, left], [*colors, _OTHERS]
     ax = _axes(ax, 0.28 * len(names) + 1.2)
@@ -58,10 +44,9 @@ def _(found: ValueCounts | GroupCounts, ax: Any) -> Any:
     ax.set_yticks(places, labels=names, **_PLAIN)
     ax.invert_yaxis()
     ax.margins(x=0.12, y=0.01)
-    paths = found.paths if isinstance(found, GroupCounts) else (found.path,)
-    ax.set_ylabel(", ".join(map(format_path, paths)), **_PLAIN)
+    ax.set_ylabel(label, **_PLAIN)
     _counted_on(ax, "x")
-    return _titled(ax, found)
+    return _titled(ax, title)
 
 
 def _name(value: Any) -> str:
@@ -70,26 +55,34 @@ def _name(value: Any) -> str:
     return '""' if value == "" else cell(value)
 
 
-@_draw.register(Histogram)
-def _(found: Histogram, ax: Any) -> Any:
+def columns_plot(ax: Any, counts: Sequence[int], edges: Sequence[float], label: str, title: str) -> Any:
     """A column for each bin, as wide as it is; one without an end is as wide as its neighbour."""
     ax = _axes(ax, 4.0)
-    if found.rows:
-        ax.stairs(found.counts, found.edges, fill=True, color=_COLORS[0], edgecolor="white", linewidth=0.6)
-        ax.set_xlim(found.edges[0], found.edges[-1])
-    ax.set_xlabel(format_path(found.path), **_PLAIN)
+    if counts:
+        ax.stairs(counts, edges, fill=True, color=_COLORS[0], edgecolor="white", linewidth=0.6)
+        ax.set_xlim(edges[0], edges[-1])
+    ax.set_xlabel(label, **_PLAIN)
     ax.xaxis.set_major_formatter(lambda number, _: number_text(number))
     _counted_on(ax, "y")
-    return _titled(ax, found)
+    return _titled(ax, title)
 
 
-@_draw.register(Timeline)
-def _(found: Timeline, ax: Any) -> Any:
-    """A column for each step, as wide as it is; of several values one upon the other."""
+def steps_plot(
+    ax: Any,
+    starts: Sequence[datetime],
+    series: Sequence[tuple[str, Sequence[int]]],
+    named: int,
+    by: str | None,
+    title: str,
+) -> Any:
+    """A column for each step of time, as wide as it is, of several series one upon the other.
+
+    series: a name and the counts of each; behind the first `named` ones come those without a value of their own
+    by:     what the legend is called; without, there is none
+    """
     from matplotlib import dates
 
     ax = _axes(ax, 4.0)
-    starts = [row.start for row in found]
     if starts:
         zone = starts[0].tzinfo
         edges = list(dates.date2num(starts))
@@ -97,10 +90,9 @@ def _(found: Timeline, ax: Any) -> Any:
         edges.append(edges[-1] + (widths[-1] if widths else _DAY))
         base = [0] * len(starts)
         handles, names = [], []
-        for number, (name, counts) in enumerate(series_of(found)):
+        for number, (name, counts) in enumerate(series):
             top = [low + count for low, count in zip(base, counts, strict=True)]
-            is_rest = found.by is not None and number == len(found.values)
-            color = _OTHERS if is_rest else _COLORS[number % len(_COLORS)]
+            color = _COLORS[number % len(_COLORS)] if number < named else _OTHERS
             drawn = ax.stairs(top, edges, baseline=base, fill=True, facecolor=color, **_rims(len(starts)))
             handles.append(drawn)
             names.append(name)
@@ -111,10 +103,10 @@ def _(found: Timeline, ax: Any) -> Any:
         ax.set_xlim(edges[0], edges[-1])
         ax.set_ylim(bottom=0)
         ax.set_xlabel(f"time ({zone})", **_PLAIN)
-        if found.by is not None:
-            _legend(ax, handles, names, format_path(found.by))
+        if by is not None:
+            _legend(ax, handles, names, by)
     _counted_on(ax, "y")
-    return _titled(ax, found)
+    return _titled(ax, title)
 
 
 def _rims(columns: int) -> dict[str, Any]:
@@ -158,6 +150,8 @@ def _counted_on(ax: Any, axis: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _titled(ax: Any, found: Any) -> Any:
-    ax.set_title(fill(sheet_of(found).footer, _LINE), loc="left", fontsize="medium", **_PLAIN)
+def _titled(ax: Any, title: str) -> Any:
+    from textwrap import fill
+
+    ax.set_title(fill(title, _LINE), loc="left", fontsize="medium", **_PLAIN)
     return ax

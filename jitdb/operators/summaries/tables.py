@@ -1,4 +1,4 @@
-"""Results as Arrow's columns: the rows that a person sees, with values as they are. Needs pyarrow."""
+"""Results as Arrow's columns. Needs pyarrow."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from jitdb.common.json_text import json_of, well_formed
-from jitdb.operators.summaries.results import Histogram, Result, Stats, Timeline
-from jitdb.operators.summaries.sheets import sheet_of
 
 _EMPTY: Final = {
     "count": pa.int64(), "records": pa.int64(), "share": pa.float64(), "time": pa.timestamp("us", "UTC"),
@@ -21,8 +19,7 @@ _EMPTY: Final = {
 class ResultTable:
     """See operators.question.Arrow."""
 
-    def __init__(self, found: Result) -> None:
-        names, columns = _columns(found)
+    def __init__(self, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
         taken = [name if name not in names[:at] else f"`{name}`" for at, name in enumerate(names)]
         self._table = pa.table([array_of(*each) for each in zip(columns, names, strict=True)], taken)
 
@@ -34,19 +31,6 @@ class ResultTable:
 
     def schema(self) -> pa.Schema:
         return self._table.schema
-
-
-def _columns(found: Result) -> tuple[list[str], list[Sequence[Any]]]:
-    sheet = sheet_of(found)
-    names = list(sheet.names)
-    if isinstance(found, Stats):  # one row
-        return [name for name, _ in sheet.rows], [[value] for _, value in sheet.rows]
-    columns: list[Sequence[Any]] = [[row[at] for row in sheet.rows] for at in range(len(names))]
-    if isinstance(found, Timeline):
-        columns[0] = [row.start for row in found]
-    if isinstance(found, Histogram):
-        columns[:2] = [row.low for row in found], [row.high for row in found]
-    return names, columns
 
 
 def array_of(values: Sequence[Any], name: str = "") -> pa.Array:

@@ -10,7 +10,6 @@ from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
 from jitdb.display.sheet import Sheet
-from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import Fields
@@ -43,7 +42,7 @@ def run(options: Namespace) -> int:
 
 def _sheet(found: Fields, form: str) -> Sheet:
     """Programs that read JSON get how many values are of which kind, and the examples as they are."""
-    sheet = sheet_of(found)
+    sheet = found.sheet()
     if form in ("table", "csv", "tsv"):
         return sheet
     rows = [

@@ -16,7 +16,7 @@ from jitdb.operators.summaries.aggregations import BINS
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
-    from jitdb.operators.summaries.results import Histogram
+    from jitdb.operators.summaries.histograms import Histogram
 
 
 def bins(text: str) -> int | list[float]:

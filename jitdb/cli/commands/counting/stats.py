@@ -17,7 +17,7 @@ from jitdb.operators.summaries.aggregations import QUANTILES
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
-    from jitdb.operators.summaries.results import Stats, StatsBy
+    from jitdb.operators.summaries.stats import Stats, StatsBy
 
 
 def _shares(text: str) -> list[float]:

@@ -20,7 +20,7 @@ from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.aggregations import AUTO, SERIES
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.results import Timeline
+    from jitdb.operators.summaries.timelines import Timeline
 
 PARSER = Parser(
     "timeline",

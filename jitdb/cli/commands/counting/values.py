@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
-    from jitdb.operators.summaries.results import GroupCounts, ValueCounts
+    from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
 
 PARSER = Parser(
     "values",
@@ -91,7 +91,7 @@ def _at_a_glance(log: AnyLog, path: Path, operation: Operation | None, options: 
         return None
     from jitdb.common.values import value_of_key
     from jitdb.engine.counting.order import in_order
-    from jitdb.operators.summaries.results import ValueCount, ValueCounts
+    from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts
 
     missing = counts.pop(b"\0", 0)
     pairs = in_order((((key,), count) for key, count in counts.items() if count), options.limit)
