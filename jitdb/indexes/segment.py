@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from jitdb.indexes.spec import Form
+
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
 ZONE: Final = 1 << 12  # records of a column whose extremes are known together. On disk: never change.
 
@@ -52,25 +54,29 @@ DICTIONARY: Final = 7
 
 
 class Layout(NamedTuple):
-    """How segments of a kind are written.
+    """A kind of segment.
 
     version: the one that they are written in, and the only one that is read
-    content: what knows them: a module in kinds/ and a Content in it
+    content: what knows them: a module in kinds/ and a Content in it, which merges, moves, renumbers and compares them
+    name:    what people call it
+    forms:   of the indexes (spec.Form) that may have such segments
     """
 
     version: int
     content: str
+    name: str
+    forms: tuple[Form, ...]
 
 
 # In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones.
-LAYOUTS: Final = {
-    BITMAPS: Layout(1, "bitmaps:Bitmaps"),
-    PREFIXES: Layout(2, "prefixes:Prefixes"),
-    PREFIX_MAP: Layout(2, "prefixes:PrefixMap"),
-    NUMBERS: Layout(2, "numbers:Numbers"),
-    OFFSETS: Layout(1, "offsets:Offsets"),
-    SET: Layout(1, "set:Set"),
-    DICTIONARY: Layout(1, "dictionary:DictionaryColumn"),
+LAYOUTS: Final[dict[int, Layout]] = {
+    BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
+    PREFIXES: Layout(2, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
+    PREFIX_MAP: Layout(2, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
+    NUMBERS: Layout(2, "numbers:Numbers", "numbers", ("column", "time")),
+    OFFSETS: Layout(1, "offsets:Offsets", "offsets", ("offsets",)),
+    SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
+    DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),
 }
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers

@@ -16,17 +16,12 @@ from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import headless, index_files, is_index
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
+from jitdb.indexes.segment import LAYOUTS
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.log import LogSource
-
-_FORMS: Final = {
-    BITMAPS: "bitmaps", PREFIXES: "prefixes", PREFIX_MAP: "prefix map",
-    NUMBERS: "numbers", OFFSETS: "offsets", SET: "set", DICTIONARY: "dictionary",
-}  # fmt: skip
 
 # What the forms are for, by the name that `describe_indexes` gives them.
 USES: Final = {
@@ -154,7 +149,9 @@ def indexes_in_memory(opened: Iterable[Index], end: int) -> Indexes:
 
 def form_of(index: Index) -> str:
     """The key of USES that says what it is for."""
-    return "times" if index.spec.form == "time" else _FORMS.get(index.kind, index.spec.form)
+    if index.spec.form == "time":
+        return "times"
+    return LAYOUTS[index.kind].name if index.kind else index.spec.form
 
 
 def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate, chain
 from pathlib import Path as FilePath
-from typing import Final
+from typing import Final, get_args
 
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import (
@@ -35,23 +35,13 @@ from jitdb.indexes.files.file import (
 )
 from jitdb.indexes.files.void_requests import is_first
 from jitdb.indexes.kinds.content import is_void, merged
-from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
+from jitdb.indexes.segment import LAYOUTS, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import Descriptor, FileSystem
 
 KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of each form may have
-    "auto": (BITMAPS, PREFIXES, PREFIX_MAP),
-    "bitmap": (BITMAPS,),
-    "prefix": (PREFIXES,),
-    "prefix_map": (PREFIX_MAP,),
-    "column": (NUMBERS,),
-    "time": (NUMBERS,),
-    "dictionary": (DICTIONARY,),
-    "offsets": (OFFSETS,),
-    "predicate": (SET,),
-    "text": (SET,),
-    "deleted": (SET,),
+    form: tuple(kind for kind, layout in LAYOUTS.items() if form in layout.forms) for form in get_args(Form)
 }
 FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
 
