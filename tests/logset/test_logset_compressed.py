@@ -143,6 +143,23 @@ def test_it_begins_while_one_is_compressed(tmp_path: Path, is_old: bool) -> None
         assert numbers(feed) == list(range(20, 30))
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_cursor_is_of_a_text_that_was_compressed_since(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    app, packed = tmp_path / "app.log", tmp_path / f"app.log.1.{'gz' if pack is gzip.compress else 'zst'}"
+    app.write_bytes(lines(10))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == list(range(10, 20))
+        cursor = feed.cursor
+    packed.write_bytes(pack(app.read_bytes() + lines(20, 5)))
+    app.unlink()
+    app.write_bytes(lines(30))
+    (tmp_path / "other.log.gz").write_bytes(gzip.compress(lines(50, 3)))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        found = numbers(logs.feed(logs.query().live(after=cursor).question))
+    assert sorted(found) == [*range(20, 25), *range(30, 40), *range(50, 53)]
+
+
 def test_another_compressed_file_is_new(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_bytes(lines(10))
     with jitdb.open_many(tmp_path, progress=False) as logs:

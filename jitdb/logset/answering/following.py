@@ -24,7 +24,7 @@ from jitdb.logset.members.finding import Member, Where, find_members
 from jitdb.logset.members.open_logs import OpenLogs
 from jitdb.logset.members.read_text import ReadText, is_packed
 from jitdb.logset.narrowing import NOTHING, narrowed
-from jitdb.logset.places import parse_set_cursor, set_cursor
+from jitdb.logset.places import LogPlace, parse_set_cursor, set_cursor
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Live, Portion, Question
 
@@ -41,12 +41,13 @@ _IN_TURN: Final = 16  # portions of one log, before others are looked at
 class SetPortion:
     """Some records of one log; see operators.question.Portion."""
 
-    def __init__(self, data: list[Any], path: str, portion: Portion, others: dict[str, str]) -> None:
+    def __init__(self, data: list[Any], path: str, portion: Portion, places: dict[str, LogPlace]) -> None:
         self.data = data
-        self._path, self._portion, self._others = path, portion, others
+        self._path, self._portion, self._places = path, portion, places
 
     def cursor(self, count: int) -> str:
-        return set_cursor({**self._others, self._path: self._portion.cursor(count)})
+        place = self._places[self._path]._replace(cursor=self._portion.cursor(count))
+        return set_cursor({**self._places, self._path: place})
 
 
 class _Followed:
@@ -84,10 +85,14 @@ class _Followed:
             self.place = self.opened[1].cursor
         return self.place
 
+    def log_place(self) -> LogPlace:
+        """The same, with the text that was read."""
+        return LogPlace(self.cursor(), self.kept)
+
     def keep_text(self) -> None:
         """Know what was read by its text, whatever becomes of the file."""
         stop = 0 if self._open is None else self._open[1].place.offset
-        log = self._log() if stop and (self.kept is None or self.kept.stop != stop) else None
+        log = self._log() if self.kept is None or self.kept.stop != stop else None
         if log is not None:
             self.kept = ReadText.of(log, stop) or self.kept
 
@@ -142,18 +147,18 @@ class SetFeed:
         while not all(self._is_begun(member) for member in members):
             members = find_members(self._where)
         for path, place in self._unknown.items():
-            left = self._left.find(parse_cursor(place).identity)
+            left = self._left.find(parse_cursor(place.cursor).identity)
             if left is not None:
                 self._left.drop(left)
                 _warn_lost(path)
 
-    def _go_on_behind(self, member: Member, place: str) -> None:
+    def _go_on_behind(self, member: Member, place: LogPlace) -> None:
         """From this place, if it is one of the log that has the name now."""
-        cursor = parse_cursor(place)
+        cursor = parse_cursor(place.cursor)
         with self._logs.using(member) as db:
             is_lost = cursor.identity != db.log.identity and cursor.offset > 0
-        if is_lost or not self._add(member, _look_of(member)[:2], place=place):
-            self._left.note(Left(member.path, cursor, (), None))
+        if is_lost or not self._add(member, _look_of(member)[:2], place=place.cursor):
+            self._left.note(Left(member.path, cursor, (), place.text))
         else:
             del self._unknown[member.path]
 
@@ -239,7 +244,7 @@ class SetFeed:
         is_unsure = not log.durable_end
         for name, each in list(self._followed.items()):
             text = each.text() if each.file != file else None
-            is_copy = text is not None and text.stop and text.begins(log)
+            is_copy = text is not None and text.begins(log)
             if is_copy and self._has_name(name, each):
                 return True
             if is_copy:
@@ -287,11 +292,11 @@ class SetFeed:
         """The place behind all that was read."""
         return set_cursor(self._places())
 
-    def _places(self) -> dict[str, str]:
+    def _places(self) -> dict[str, LogPlace]:
         followed = self._followed.items()
         return {
             **self._left.places(),
-            **{member.path: each.cursor() for member, each in followed if each.is_open or each.place is not None},
+            **{member.path: each.log_place() for member, each in followed if each.is_open or each.place is not None},
         }
 
     def read(self) -> Portion | None:

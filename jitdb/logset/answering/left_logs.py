@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.engine.cursor import Cursor
 from jitdb.logset.members.read_text import ReadText, is_packed
+from jitdb.logset.places import LogPlace
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -65,8 +66,8 @@ class LeftLogs:
 
     def may_be(self, log: LogSource) -> bool:
         """Whether one of them may be it, though too little is in this log to tell."""
-        return any(each.begins(log) is None for each in self._logs)
+        return any(each.text is not None and each.text.may_begin(log) for each in self._logs)
 
-    def places(self) -> dict[str, str]:
+    def places(self) -> dict[str, LogPlace]:
         """By the names that they had."""
-        return {each.path: str(each.place) for each in self._logs}
+        return {each.path: LogPlace(str(each.place), each.text) for each in self._logs}

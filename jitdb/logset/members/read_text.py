@@ -28,7 +28,7 @@ class ReadText(NamedTuple):
     """The text of a log up to a byte.
 
     stop:  that byte
-    first: its first bytes, up to 1 KiB
+    first: its first bytes, up to 1 KiB; empty where only the digest is known
     ends:  the digest of its first and its last 64 KiB, or of all twice, if there is less
     """
 
@@ -38,8 +38,8 @@ class ReadText(NamedTuple):
 
     @classmethod
     def of(cls, log: LogSource, stop: int) -> ReadText | None:
-        """None where it cannot be read."""
-        found = _ends(log, stop)
+        """None where it cannot be read, there is none, or the log is one of blocks, which keeps its identity."""
+        found = None if not stop or log.framing.is_blocked else _ends(log, stop)
         return None if found is None else cls(stop, found[: min(_FIRST, stop)], _digest(found))
 
     def begins(self, log: LogSource) -> bool | None:
@@ -48,10 +48,14 @@ class ReadText(NamedTuple):
         first = _bytes(log, 0, min(len(self.first), end))
         if first is None or not self.first.startswith(first):
             return False
-        if end < self.stop:
+        if not 0 < self.stop <= end:
             return None
         found = _ends(log, self.stop)
         return found is not None and _digest(found) == self.ends
+
+    def may_begin(self, log: LogSource) -> bool:
+        """Whether the first bytes speak for it, and only too little is in the log."""
+        return bool(self.first) and self.begins(log) is None
 
 
 def _ends(log: LogSource, stop: int) -> bytes | None:
