@@ -28,6 +28,7 @@ from jitdb.log.lines.keeping.known import Known
 from jitdb.log.lines.keeping.storing import locked, stored_in, write_known
 
 _TURNS: Final = 100  # files that were renamed in a row
+_ROTATIONS: Final = 32  # since somebody looked last
 _COPIES: Final = 8  # files that are looked at: may they be the copy?
 _COUNTED: Final = re.compile(r"^(.*?)(\d+)([^0-9]*)$")
 _DATED: Final = re.compile(r"[-._]\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*")
@@ -115,15 +116,17 @@ def _is_at(path: Path, stamp: Stamp) -> bool:
 def _names_before(name: str) -> Iterator[str]:
     """What a rotated file may have been called.
 
-    >>> [list(_names_before(name)) for name in ("app.log.2", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
-    [['app.log.1', 'app.log'], ['app.log'], ['app.log'], []]
+    >>> [list(_names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
+    [['app.log.2', 'app.log.1', 'app.log.0', 'app.log'], ['app.log'], ['app.log'], []]
     """
     undated = _DATED.sub("", name)
     counted = _COUNTED.match(name)
     if undated != name:
         yield undated
     elif counted is not None and int(counted[2]):
-        yield f"{counted[1]}{int(counted[2]) - 1:0{len(counted[2])}d}{counted[3]}"
+        last = int(counted[2])
+        for number in range(last - 1, max(-1, last - 1 - _ROTATIONS), -1):
+            yield f"{counted[1]}{number:0{len(counted[2])}d}{counted[3]}"
         yield counted[1].rstrip("-._") + counted[3]
 
 
