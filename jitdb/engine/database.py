@@ -31,6 +31,7 @@ from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.question import Feed as FeedOf
 from jitdb.operators.question import Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
-    from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
@@ -92,6 +92,9 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         self.log = log
         self.folder = self._folder_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
+        self._settings: dict[str, Any] = {
+            "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": threads, "progress": False,
+        }  # fmt: skip
         self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit), lambda: found_time(log))
         self._names: FieldNames | None = None
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
@@ -289,7 +292,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         after: str | None = None,
         as_offsets: bool = False,
         cancel: Cancel = None,
-    ) -> Feed:
+    ) -> FeedOf:
         """The matching records that come, without waiting for any: what live() is made of.
 
         limit:      at most so many records a portion
@@ -304,7 +307,17 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         asked = self._asked(question, {"as_offsets": as_offsets}, limit)
         if asked is not question:
             asked = asked.changed(live=Live(flag("old", old), after))
-        return Feed(self._manager, self.log, resolved(asked, cancel))
+        asked = resolved(asked, cancel)
+        if self.log.is_rotated:
+            from jitdb.engine.following.one_log import follow_name, is_of_places
+
+            if not is_of_places(asked):
+                return follow_name(self, asked)
+        return Feed(self._manager, self.log, asked)
+
+    def over(self, log: LogSource) -> JITDB:
+        """Another log, asked as this one is, with indexes in memory."""
+        return JITDB(log, "memory", **self._settings)
 
     def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.

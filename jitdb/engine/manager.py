@@ -86,6 +86,21 @@ class IndexManager(IndexUpdater):
         `order`: what it is sorted by is needed too (Question.order); `also`: so are these. Raises QueryCancelled,
         LogError, and what the user's functions do.
         """
+        while True:
+            try:
+                with self.log.guessing():
+                    return self._ask(operation, order, cancel, answer, also)
+            except LogSuperseded:
+                self.log.refresh()
+
+    def _ask(
+        self,
+        operation: Operation,
+        order: bool | SortKeys,
+        cancel: threading.Event | None,
+        answer: Callable[[int], T],
+        also: Needs,
+    ) -> T:
         unread = None
         records, end = self.records, self.log.durable_end
         while True:
@@ -96,7 +111,7 @@ class IndexManager(IndexUpdater):
                 damaged: list[int] = []
                 with self.lock:
                     is_unknown = self.is_unknown()
-                    if records is not self.records:
+                    if records is not self.records or end > self.log.durable_end:  # it was a guess
                         records, end = self.records, self.log.durable_end
                     plan = Plan((), ()) if is_unknown else self.plan(operation, order, also)
                     stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
@@ -150,14 +165,16 @@ class IndexManager(IndexUpdater):
     def prepare(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes, and those that any page may need, up to date."""
         while True:
-            self.follow(cancel)
-            with self.lock:
-                records, core = self.records, self.core_needs(True)
+            records = self.records
             try:
-                self.build((*core, *needs), cancel, UNBOUND)
-                self._keep([need.spec for need in needs], cancel)
-                with self.lock:
-                    damaged = records.unseen_damage()
+                with self.log.guessing():
+                    self.follow(cancel)
+                    with self.lock:
+                        records, core = self.records, self.core_needs(True)
+                    self.build((*core, *needs), cancel, UNBOUND)
+                    self._keep([need.spec for need in needs], cancel)
+                    with self.lock:
+                        damaged = records.unseen_damage()
                 if damaged:
                     self.leave_out(records, damaged, cancel)
                 elif not self.changed(records):

@@ -161,9 +161,9 @@ class Records:
         if as_of is None:
             return end_seq
         if isinstance(as_of, str):
-            from jitdb.engine.cursor import parse_cursor
+            from jitdb.engine.files_cursor import place_in
 
-            return min(parse_cursor(as_of).rank(self.log, self.rank), end_seq)
+            return min(place_in(as_of, self.log).rank(self.log, self.rank), end_seq)
         offset = whole_number("as_of is an offset in the log, an integer", as_of, -1, InvalidOffset)
         if offset >= self.log.durable_end:
             raise InvalidOffset(

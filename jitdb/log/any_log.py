@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeAlias
 
-from jitdb.errors import NotALog
+from jitdb.errors import InvalidArgument, NotALog, Remedy
 from jitdb.log.lines.detection import is_lines, odd_file
 from jitdb.log.lines.form import PLAIN, LineForm
 
@@ -29,9 +29,9 @@ def open_any(
     """The log at this path.
 
     folder: of the indexes of JSON Lines, if not the usual one; "memory": they have none
-    form:   of JSON Lines; of a log of jitdb's it says nothing
+    form:   of JSON Lines; text before JSON means nothing to a log of jitdb's, whose records have none
 
-    Raises LogError, CodecError.
+    Raises LogError, CodecError, InvalidArgument where elements are to be the records of a log of jitdb's.
     """
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     may_be_lines = is_json and block_size is None
@@ -39,10 +39,24 @@ def open_any(
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
 
-            return Log(path, codec=codec, block_size=block_size, read_only=read_only)
+            log = Log(path, codec=codec, block_size=block_size, read_only=read_only or bool(form.each))
         except NotALog as error:
             if not (may_be_lines and is_lines(path, form)):  # the file may have come between the two looks
                 raise odd_file(path) or error from None
+        else:
+            return _whole(log, form)
     from jitdb.log.lines.line_log import LineLog
 
     return LineLog(path, codec=codec or "json", folder=folder, form=form)
+
+
+def _whole(log: Log, form: LineForm) -> Log:
+    """A log of jitdb's, unless elements of its records are asked for. Raises InvalidArgument."""
+    if not form.each:
+        return log
+    log.close()
+    raise InvalidArgument(
+        "each says which elements of a line of JSON are records, and this is a log of jitdb's",
+        path=log.path,
+        remedy=Remedy.without("each"),
+    )

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.blocks.block_framing import BlockFraming
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.files.stamp import Stamp
     from jitdb.log.sidecar.removals import Removals
+
+
+_CERTAIN: Final = nullcontext()
 
 
 class ScanSource(ABC):
@@ -99,21 +103,6 @@ class ScanSource(ABC):
         return None
 
 
-class LeftBehind(NamedTuple):
-    """A log that another one took the place of.
-
-    rest:      the records that lie in it behind some place, as a log of their own
-    base:      where that begins in it
-    following: the identity of the log behind it
-    is_over:   no record will come to it any more; asked before the rest is refreshed
-    """
-
-    rest: LogSource | None
-    base: int
-    following: bytes
-    is_over: Callable[[], bool]
-
-
 class LogSource(ScanSource):
     """A log: it has a name, by which its indexes are known, and may grow, lose records and be compacted."""
 
@@ -139,6 +128,12 @@ class LogSource(ScanSource):
     def sidecar(self) -> Path:
         """The folder for what belongs to the log; it need not exist."""
         return sidecar_path(self.path)
+
+    def guessing(self) -> AbstractContextManager[object]:
+        """Within, on this thread, `durable_end` may be a guess, where to know it takes to read the whole log: for what
+        reads all of it anyway. Leaving it finds out, and raises LogSuperseded where the guess was wrong.
+        """
+        return _CERTAIN
 
     def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
         """The bytes of the records at these offsets, in that order; None for a deleted one. Each block is read once.
@@ -239,6 +234,11 @@ class LogSource(ScanSource):
         """
         return None
 
+    @property
+    def is_rotated(self) -> bool:
+        """Whether somebody else writes it, and rotates its file: then the files are followed, and not the log."""
+        return False
+
     def doubt(self) -> None:
         """Its bytes were found not to be those that were indexed: let the next question look at all of them."""
 
@@ -265,13 +265,6 @@ class LogSource(ScanSource):
         Asked of records that count as deleted, where the framing names such. Raises LogError, LogSuperseded.
         """
         return []
-
-    def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
-        """What can still be read behind a place of a log that this one, or one before it, took the place of.
-
-        None where nothing is known of it. So streams go from a log to the one behind it.
-        """
-        return None
 
     def close(self) -> None:
         """End reading and writing."""

@@ -9,12 +9,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, Unpack
 
 from jitdb.common.times import AUTO
 from jitdb.display.shown import Shown
 from jitdb.engine.checks import question_of
+from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.hinting.question_warnings import QuestionWarnings
@@ -24,8 +25,9 @@ from jitdb.logset.answering.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.asking import Asking
 from jitdb.logset.counting.counted_bundles import Bundles, Together
 from jitdb.logset.counting.counts import Counts
-from jitdb.logset.members.finding import Member, Where
+from jitdb.logset.members.finding import Member, Where, fields_of, find_members
 from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.narrowing import narrowed
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Settings
@@ -36,16 +38,17 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import View
-    from jitdb.engine.database import JITDB
     from jitdb.engine.face.base import Asked, Cancel
+    from jitdb.engine.following.follower import Follower
     from jitdb.engine.hinting.evidence import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets.record_set import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
+    from jitdb.log.lines.windows import LineOpener
+    from jitdb.log.source import LogSource
     from jitdb.logset.answering.context import SetPassages
-    from jitdb.logset.answering.following import SetFeed
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
@@ -66,6 +69,7 @@ class LogSet(Contexts, Summaries, Shown):
     where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
               refresh(), and by live questions
     open_log: opens one of them; by default as jitdb.open does, read-only
+    lines, over: how files of lines are opened, and parts of them asked, while they are followed
     labelled: let each record that is a dict have the fields that its log's path gives: `_path`, and those of folders
               `name=value`
     threads:  that scan at the same time; 0 is one a core
@@ -85,6 +89,8 @@ class LogSet(Contexts, Summaries, Shown):
         where: Where | Iterable[Where],
         open_log: Callable[[Member], JITDB],
         *,
+        lines: LineOpener | None = None,
+        over: Callable[[LogSource], JITDB] = JITDB,
         bundles: Bundles | None = None,
         labelled: bool = False,
         threads: int = 0,
@@ -92,6 +98,7 @@ class LogSet(Contexts, Summaries, Shown):
     ) -> None:
         self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
         self._labelled = labelled
+        self._lines, self._over = lines, over
         self._logs = OpenLogs(partial(_without_warning, open_log))
         self._asking = Asking(self._where, self._logs, bundles, threads, progress)
         self._warnings = QuestionWarnings(lambda: self._evidence(), None)
@@ -247,7 +254,7 @@ class LogSet(Contexts, Summaries, Shown):
         def merged() -> Iterator[FieldBatch]:
             return first_of(self.field_batches(portions, cancel=cancel), most)
 
-        known = self._times() if times else None
+        known = self.times if times else None
         if most is not None or asked.start_from or not isinstance(asked.order, bool):  # not all that match
             return ArrowAnswer(select, merged, known, schema)
         from jitdb.logset.answering.columns import SetColumns
@@ -256,7 +263,9 @@ class LogSet(Contexts, Summaries, Shown):
             portions, lambda: self._asking.parts(asked.operation), self._logs.using, merged, known, schema, cancel
         )
 
-    def _times(self) -> Times:
+    @property
+    def times(self) -> Times:
+        """The fields that say when a record was made, and the unit of numbers in them, as the first log has them."""
         for member in self._asking.members[:1]:
             with self._logs.using(member) as db:
                 return db.times
@@ -271,12 +280,22 @@ class LogSet(Contexts, Summaries, Shown):
         pages = self._merged(asked.changed(as_offsets=True, context=asked.context._replace(among=None)), cancel)
         return SetPassages(pages, asked, self._asking.members, self._logs.using, self._finishing(asked), cancel)
 
-    def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
+    def feed(self, question: Question, *, cancel: Cancel = None) -> Follower:
         """The answer to a live question: see operators.question.Feed."""
-        from jitdb.logset.answering.following import SetFeed
+        from jitdb.engine.following.followed import Files
+        from jitdb.engine.following.follower import Follower
 
         asked = resolved(question, cancel)
-        return SetFeed(self._where, self._logs, asked, self._finishing(asked))
+        finish = self._finishing(asked)
+        find_members(self._where)  # what is named is there
+        files = Files(
+            lambda: [member.path for member in find_members(self._where, is_following=True)],
+            frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
+            self._lines, self._over, lambda path: self._logs.using(Member(path)),
+            cache(lambda path: narrowed(asked.operation, fields_of(path))),
+            lambda record, path: finish(record, Member(path)), self._logs.most,
+        )  # fmt: skip
+        return Follower(asked, files)
 
     def record_set(
         self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
@@ -326,7 +345,7 @@ class LogSet(Contexts, Summaries, Shown):
     @property
     def declared_time(self) -> tuple[Path, ...]:
         """As JITDB.declared_time, of the first log."""
-        return self._times().paths
+        return self.times.paths
 
     def remarks(self, question: Asked = None, *, is_full: bool = True) -> list[str]:
         """As JITDB.remarks, of some of the logs that are asked."""

@@ -15,6 +15,7 @@ from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
 from jitdb.engine.opening import open as open_one
 from jitdb.errors import InvalidArgument
+from jitdb.log.codecs import get_codec
 from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
@@ -22,12 +23,14 @@ from jitdb.log.lines.bundles.finding import stored_bundles
 from jitdb.log.lines.each import parse_each
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.keeping.keeper import bundles_beside
+from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.counting.counted_bundles import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.members.finding import Member, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
+    from jitdb.log.source import LogSource
 
 
 def open_many(
@@ -68,12 +71,22 @@ def open_many(
             timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 
-    is_plain = codec is None and LineForm(is_prefixed, parse_each(each)).is_plain
+    def over(log: LogSource) -> JITDB:
+        return JITDB(
+            log, "memory", timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False
+        )
+
+    form = LineForm(is_prefixed, parse_each(each))
+    is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
+    lines = LineOpener(get_codec(codec or "json"), form, codec is not None) if is_json else None
+    is_plain = codec is None and form.is_plain
     bundles = (
         Bundles(partial(_store_of, folder), partial(_has_own, folder), timestamp is not None) if is_plain else None
     )
     is_labelled = flag("labelled", labelled, InvalidArgument)
-    return LogSet(where, open_log, bundles=bundles, labelled=is_labelled, threads=count, progress=progress)
+    return LogSet(
+        where, open_log, lines=lines, over=over, bundles=bundles, labelled=is_labelled, threads=count, progress=progress
+    )
 
 
 def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import jitdb
 from jitdb.cli import main
+from jitdb.errors import InvalidArgument
 
 DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
 
@@ -82,7 +84,7 @@ def test_places_of_one_log_and_of_several(folder: Path, capfd: pytest.CaptureFix
     code, _, err = said(capfd, "tail", one, "--cursor", "many", "--limit", "1")
     assert code == 1
     assert "a place in several logs" in err
-    damaged = Path("many").read_text().replace("logs:{", "logs:{ ")
+    damaged = Path("many").read_text().replace("logs:[", "logs:[ ")
     Path("many").write_text(damaged)
     assert said(capfd, "tail", "logs", "--cursor", "many", "--limit", "1")[0] == 1
     for name in ("logs/place", f"logs/date={DAYS[0]}/app.ndjson"):
@@ -173,8 +175,8 @@ def test_no_log_is_written_over(folder: Path, capfd: pytest.CaptureFixture[str],
         (["count", "logs/*/ap.ndjson"], "did you mean logs/*/app.ndjson?"),
         (["count", "lgos/*/app.ndjson"], "there is no folder lgos"),
         (["info", "logs/*/zzz"], "no file has a name like that"),
-        (["compact", "logs"], "one log at a time"),
-        (["repair", "logs/*"], "one log at a time"),
+        (["compact", "logs"], "this command takes files"),
+        (["repair", "logs/*"], "this command takes files"),
         (["export", "logs", "--as-of", "7"], "name one log"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -185,3 +187,84 @@ def test_what_is_no_set_of_logs(
     code, out, err = said(capfd, *arguments)
     assert (code, out) in ((1, ""), (2, ""))
     assert hint in err
+
+
+# What stands behind `jitdb COMMAND app.log*`, and what it says of ten records, five of them errors.
+OVER_A_SHELLS_PATTERN = {
+    "count": (['level == "error"'], "5\n"),
+    "query": (['level == "error"', "--offsets"], ""),
+    "tail": (['level == "error"', "--old", "--limit", "5", "--fields", "level"], '{"level":"error"}\n' * 5),
+    "export": (['level == "error"', "--fields", "level"], '{"level":"error"}\n' * 5),
+    "values": (["level", 'level == "error"', "--format", "csv"], "level,count,share\nerror,5,1.0\n"),
+    "stats": (["timestamp", "--format", "csv"], ""),
+    "histogram": (["timestamp", "--format", "csv"], ""),
+    "timeline": (["--every", "1h", "--format", "csv"], ""),
+    "fields": (["--format", "csv"], ""),
+    "prepare": (['level == "error"'], ""),
+    "explain": (['level == "error"'], ""),
+    "info": ([], ""),
+    "indexes": ([], ""),
+    "verify": ([], ""),
+}
+
+
+@pytest.mark.parametrize("command", OVER_A_SHELLS_PATTERN)
+def test_a_pattern_that_the_shell_expands(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`app.log*` stands for the folders of indexes, too, from the second question on."""
+    monkeypatch.chdir(tmp_path)
+    for number in (0, 1):
+        add(tmp_path / f"app.log.{number}", *range(5 * number, 5 * number + 5))
+    (tmp_path / "app.log.-.jitdb").mkdir()  # of a log that is there no more: the first that the shell names
+    rest, expected = OVER_A_SHELLS_PATTERN[command]
+    for _ in range(2):
+        names = sorted(path.name for path in tmp_path.glob("app.log*"))
+        code, out, err = said(capfd, command, *names, *rest, "--no-progress")
+        assert code == 0, err
+        assert expected in out
+        told = said(capfd, command, "app.log.*", *rest, "--no-progress")[1]  # jitdb's own pattern
+        assert told == out or command == "prepare"
+        assert said(capfd, "prepare", *names, 'level == "error"', "status == 1", "timestamp > 3")[0] == 0
+    assert names == ["app.log.-.jitdb", "app.log.0", "app.log.0.jitdb", "app.log.1", "app.log.1.jitdb"]
+
+
+def test_maintenance_of_a_shells_pattern(tmp_path: Path, run) -> None:
+    for number in (0, 1):
+        with jitdb.Log(tmp_path / f"app.log.{number}") as log:
+            log.append_many({"level": ("info", "error")[number % 2], "n": number} for number in range(10))
+        add(tmp_path / f"b.{number}", number)
+    names = sorted(path.name for path in tmp_path.glob("app.log*"))
+    assert len(names) == 4
+    done = run("delete", *names, 'level == "error"', "--yes")
+    assert (done.returncode, done.stdout.count("deleted 5 records, 5 stay")) == (0, 2)
+    for command, told in (("compact", "app.log.1: removed 5 deleted records"), ("repair", "app.log.1:\n")):
+        done = run(command, *names)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert told in done.stdout
+    assert run("count", *names).stdout == "10\n"
+    assert run("pack", "b.0", "b.1", "--remove").returncode == 0
+    assert run("count", *sorted(path.name for path in tmp_path.glob("b.*"))).stdout == "2\n"
+    assert "-o names one file" in run("pack", "b.0.zst", "b.1.zst", "-o", "c").stderr
+
+
+def test_folders_stand_beside_files(tmp_path: Path, run) -> None:
+    for name in ("one", "two", "level"):
+        (tmp_path / name).mkdir()
+        add(tmp_path / name / "app.ndjson", 1, 2)
+    assert run("count", "one", "two", "one/app.ndjson", 'level == "error"').stdout == "2\n"
+    table = run("values", "one", "level", 'level == "error"', "--format", "csv").stdout
+    assert table == "level,count,share\nerror,1,1.0\n"
+
+
+def test_a_folder_of_indexes_alone(tmp_path: Path, run) -> None:
+    add(tmp_path / "app.log", 1, 2)
+    run("count", "app.log", 'level == "error"')
+    for name in ("app.log.jitdb", "app.log.jitdb/"):
+        done = run("count", name, 'level == "error"')
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "a folder of indexes, not a log\n  the log is app.log" in done.stderr
+    with pytest.raises(InvalidArgument, match="name the log, not its indexes"):
+        jitdb.open_many(str(tmp_path / "app.log.jitdb"))
+    with jitdb.open_many([str(path) for path in tmp_path.iterdir()]) as logs:
+        assert [member.path for member in logs.members] == [str(tmp_path / "app.log")]

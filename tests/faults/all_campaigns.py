@@ -13,6 +13,7 @@ from faults import (
     kills,
     mended,
     mutated,
+    rotations,
     torn,
 )
 
@@ -20,5 +21,6 @@ CAMPAIGNS = tuple(
     module.CAMPAIGN
     for module in (
         histories, asked_questions, torn, failures, flipped, hostile, interrupts, mutated, kills, mended, crowds,
+        rotations,
     )
 )  # fmt: skip

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jitdb
-from jitdb.logset.answering import following
+from jitdb.logset import logset
 from jitdb.operators import field
 
 
@@ -112,19 +112,19 @@ def test_several_are_compressed_between_two_looks(tmp_path: Path, looks: tuple[i
 
 def test_lines_that_come_just_before_it_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind what was read: they are given by the file that is still open, or by its copy, and not by both."""
-    app, find = tmp_path / "app.log", following.find_members
+    app, find = tmp_path / "app.log", logset.find_members
     app.write_bytes(lines(10))
 
-    def compressed_now(where: Any) -> Any:
+    def compressed_now(where: Any, **named: Any) -> Any:
         if app.exists():
             app.write_bytes(lines(10, 20))
             (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(app.read_bytes()))
             app.unlink()
-        return find(where)
+        return find(where, **named)
 
     with jitdb.open_many(tmp_path, progress=False) as logs:
         feed = logs.feed(logs.query().live(old=True).question)
-        monkeypatch.setattr(following, "find_members", compressed_now)
+        monkeypatch.setattr(logset, "find_members", compressed_now)
         found = [number for _ in range(5) for number in numbers(feed)]
     assert found == list(range(10, 30))
 

@@ -328,3 +328,26 @@ def test_columns_that_are_not_null(tmp_path: Path, mode: str) -> None:
     with Log(path) as log:
         log.delete(offsets[2])
     assert table_rows(path, schema=nested, mode=mode) == [{"m": {"n": 1}}, {"m": None}]
+
+
+@pytest.mark.parametrize("where", [None, equal(["k"], 3)], ids=["all rows", "answers"])
+@pytest.mark.parametrize("indexes", ["auto", "build"])
+@pytest.mark.filterwarnings("ignore::jitdb.errors.IndexWarning")
+def test_a_damaged_index_changes_no_row(tmp_path: Path, where: Any, indexes: str) -> None:
+    """It is dropped, as the local engine does it: first each index alone, then all of them."""
+    path = tmp_path / "x.log"
+    offsets = made(path)
+    with Log(path, read_only=True) as log:
+        JITDB(log).prepare(equal(["k"], 3))
+        folder = log.sidecar / "indexes"
+    sound = {file: file.read_bytes() for file in folder.glob("*.index")}
+    assert len(sound) == 4
+    expected = [(n, offsets[n], n) for n in range(RECORDS) if where is None or n % 7 == 3]
+    for chosen in [*([file] for file in sound), list(sound)]:
+        for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+            for file, data in sound.items():
+                wrong = bytearray(data)
+                wrong[int(len(data) * share)] ^= 0xFF
+                file.write_bytes(wrong if file in chosen else data)
+            rows = table_rows(path, columns=["n"], where=where, indexes=indexes, partition_bytes=2 * BLOCK)
+            assert [(row["seq"], row["offset"], row["n"]) for row in rows] == expected

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from range_cases import damage
 from thoroughness import tries
 
 from jitdb import Log
 from jitdb.engine.cursor import Cursor
-from jitdb.errors import QueryError
+from jitdb.errors import LogCorrupt, QueryError
 from jitdb.log.io import osfile
 from jitdb.log.opening import swap
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
@@ -261,6 +262,33 @@ def test_spark_hands_one_limit_back(tmp_path: Path, hand_back: str) -> None:
         end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
         assert end["seq"] == expected
         reader.stop()
+
+
+@pytest.mark.parametrize("corrupt_blocks", ["error", "skip"])
+@pytest.mark.parametrize("within", [0, 1, 100])
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_a_batch_that_ends_in_a_damaged_block(tmp_path: Path, corrupt_blocks: str, within: int) -> None:
+    """It gives no record of it, though it reads a part of it only: first a length is damaged, then a record."""
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(200)])
+    sound = path.read_bytes()
+    for block in range(1, offsets[-1] // BLOCK):
+        data = bytearray(sound)
+        data[block * BLOCK + within] ^= 4
+        damage(path, data)
+        lost = [number for number, offset in enumerate(offsets) if offset // BLOCK == block]
+        seen: list[dict[str, Any]] = []
+        stream = stream_of(path, corruptBlocks=corrupt_blocks)
+        if corrupt_blocks == "error":
+            with pytest.raises(LogCorrupt, match=f"block {block} "):
+                drain(stream, stream.first(), Limit(7), seen)
+            assert [row["n"] for row in seen] == list(range(len(seen)))
+            assert lost[0] - 7 < len(seen) <= lost[0]
+        else:
+            drain(stream, stream.first(), Limit(7), seen)
+            assert [row["n"] for row in seen] == [number for number in range(200) if number not in lost]
+        stream.close()
 
 
 def test_blocks_beyond_64_kib(tmp_path: Path) -> None:

@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
+from jitdb.engine.cursor import UNKNOWN, Cursor
+from jitdb.engine.files_cursor import place_in
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import decoded, located
 from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogSuperseded, QueryCancelled, QueryError
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
-from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+from jitdb.operators.nodes.operations import Operation, Seqs
 from jitdb.operators.question import EVERYTHING, Live, Question
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.source import LeftBehind, LogSource
+    from jitdb.log.source import LogSource
 
 GATHERED = 1 << 16  # matches that are looked up at once and then handed out portion by portion
 
@@ -64,13 +65,9 @@ class Feed:
         self._select = question.select
         self._cancel = threading.Event()
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
-        self._question = question
-        self._behind: _Behind | None = None  # what is left of a log that another one took the place of
-        self._is_bound = False  # to the log that the place is of: then its beginning is not that of any log
-        self._ends = False  # with the log that it began with
-        self.is_over = False  # another log took the place of that one, of which all was read
+        self._is_bound = not log.framing.is_blocked  # else a place at the beginning is one of any log: see _rebased
         live = question.live or Live()
-        self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
+        self._place = self._begin(live.old) if live.after is None else place_in(live.after, log)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
         self._asked = self._with(lambda given: BitMap())  # the indexes that are needed do not depend on the seqs
         self._found: Look | None = None
@@ -87,7 +84,7 @@ class Feed:
 
     @property
     def identity(self) -> bytes:
-        """Of the log that is read: of the one before, until all of that was, where another one took its place."""
+        """Of the log that is read."""
         return self._place.identity
 
     @property
@@ -115,22 +112,12 @@ class Feed:
             if self._cancel.is_set():
                 raise QueryCancelled("the live question was closed")
             if self._found is None:
-                if self._place.identity != self._log.identity and self._find_behind() is not None:
-                    portion = self._read_behind()
-                    if portion is not None or self._behind is not None:
-                        return portion
-                    continue
                 self._check_bound()
                 if self._nothing_new():
                     return None
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
                     self._log.refresh()  # the place is known from who has seen more of the log
-                try:
-                    self._found = self._manager.ask(self._asked, False, self._cancel, self._look)
-                except QueryError:
-                    if self._place.identity != self._log.identity and self._find_behind() is not None:
-                        continue  # another one took its place just now
-                    raise
+                self._found = self._manager.ask(self._asked, False, self._cancel, self._look)
                 if not len(self._found.late) and not len(self._found.seqs):
                     self._end_look(self._found)
                     return None
@@ -153,46 +140,9 @@ class Feed:
         for source in self._sources:
             source.close()
 
-    def end_with_log(self) -> None:
-        """Read no log that takes the place of this one: others do. Then it is_over, once all of this one was read."""
-        self._ends = self._is_bound = True
-
-    # --- a log that another one took the place of ------------------------------------------------------------------
-
-    def _find_behind(self) -> _Behind | None:
-        """What is left of the log that the place is of, if its records can be asked for without those before them."""
-        if self._behind is None:
-            leaves = list(self._operation.leaves())
-            left = self._log.left_behind(self._place.identity, self._place.offset)
-            if left is not None and not any(isinstance(leaf, (Seqs, Offsets)) for leaf in leaves) and not self._sources:
-                self._behind = _Behind(left, self._manager, self._question)
-                self._place = self._place._replace(seq=max(self._place.seq, 0))
-        return self._behind
-
-    def _read_behind(self) -> Portion | None:
-        """The next of its records; once there are none, and none will come, the place is in the next log.
-
-        Raises as read().
-        """
-        behind = self._behind
-        assert behind is not None
-        is_over = behind.left.is_over()  # before it is looked at: what is written later is in the next log
-        portion = behind.read()
-        if portion is not None:
-            base = behind.left.base
-            places = [self._place._replace(offset=base + place.offset) for place in portion.places]
-            self._place = places[-1]
-            data = [base + offset for offset in portion.data] if self._as_offsets else portion.data
-            return Portion(data, places)
-        self.is_over = is_over and self._ends
-        if is_over and not self._ends:
-            self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
-            self._is_bound = True
-        return None
-
     def _check_bound(self) -> None:
         if self._is_bound and self._place.identity != self._log.identity:
-            raise QueryError("too many logs took each other's place since this one was read", path=self._log.path)
+            raise QueryError("another log has taken the place of the one that was read", path=self._log.path)
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -313,23 +263,6 @@ class Feed:
         self._place, self._found = found.behind, None
         for given in self._sources.values():
             given.fresh -= given.looked
-
-
-class _Behind:
-    """The records behind a place of a log that another one took the place of, as they come."""
-
-    def __init__(self, left: LeftBehind, manager: IndexManager, question: Question) -> None:
-        self.left = left
-        self._feed: Feed | None = None
-        if left.rest is not None:
-            inner = manager.for_part(left.rest)
-            self._feed = Feed(inner, left.rest, question.changed(live=Live(old=True)))
-
-    def read(self) -> Portion | None:
-        if self._feed is None:
-            return None
-        self._feed._log.refresh()
-        return self._feed.read()
 
 
 class SourceSeqs:

@@ -9,13 +9,13 @@ file is looked at anew, and the question is asked once more.
 from __future__ import annotations
 
 import os
-import shlex
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from jitdb.common.arguments import function
 from jitdb.common.forking import fork_safe
@@ -29,13 +29,14 @@ from jitdb.errors import (
     LogSuperseded,
     LogWarning,
     NotALog,
+    QueryCancelled,
     Remedy,
 )
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.blanks import is_blank
-from jitdb.log.lines.files.file import FileRest, LineFile
+from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm
@@ -44,7 +45,7 @@ from jitdb.log.lines.keeping.keeper import Keeper, folder_for, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.reading.fetching import FEW, Around, line_start, records_at, records_of, text_around
 from jitdb.log.reading.watcher import Watcher
-from jitdb.log.source import LeftBehind, LogSource
+from jitdb.log.source import LogSource
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,10 +55,12 @@ if TYPE_CHECKING:
     from jitdb.log.lines.reading.streaming import Counted
     from jitdb.log.record import Record, Stats
 
+T = TypeVar("T")
+
 BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
-_ENDING: Final = {"": "echo >>", "gzip": "echo | gzip >>", "zstd": "echo | zstd >>"}  # what ends a last line
-_LEFT: Final = 16  # files that had the name before, kept open for who has not read them to their ends
+_FRESH: Final = 1_000_000_000  # nanoseconds: a file that was changed so short a time ago may be being written
+_PAUSE: Final = 0.1  # seconds, in which whoever writes a line also ends it
 
 
 class _State(NamedTuple):
@@ -67,28 +70,36 @@ class _State(NamedTuple):
     known: Known  # when it was looked at by refresh()
     latest: Stamp  # up to which the file has only grown since
     is_settled: bool  # whether a change since then shows in the stamp
+    is_guessed: bool = False  # whether known.end is a guess, or was one when it was taken
 
     @classmethod
     def of(cls, file: LineFile, known: Known) -> _State:
-        return cls(file, known, known.stamp, known.stamp.is_settled())
+        return cls(file, known, known.stamp, known.stamp.is_settled(), file.is_guessed)
+
+    def known_now(self) -> Known:
+        """What is known of it before another look. A guess tells nothing."""
+        return self.known._replace(stamp=self.latest, end=0 if self.is_guessed else self.known.end)
 
 
-class _Left(NamedTuple):
-    """A log that another one took the place of."""
+class _Guessing:
+    """See LogSource.guessing: of a log that has a guess now."""
 
-    identity: bytes
-    following: bytes  # the identity of the other one
-    file: LineFile | None  # None: it was truncated
-    is_known: bool  # whether it is certain that the other one begins where this one ends
+    def __init__(self, log: LineLog) -> None:
+        self._log = log
 
-    @classmethod
-    def of(cls, state: _State, now: _State) -> _Left:
-        is_other = now.file is not state.file
-        known, size = state.known, now.known.stamp.size
-        guarded = state.file.guarded(known.end, known.stamp.size)
-        is_outgrown = size > known.stamp.size and state.file.crcs(guarded)[0] != known.head
-        is_known = is_other or size < guarded or is_outgrown  # else it was edited, and may still have its lines
-        return cls(known.identity, now.known.identity, state.file if is_other else None, is_known)
+    def __enter__(self) -> None:
+        self._guess = self._log.expected_end
+        self._log.guessers.count = self._before + 1
+
+    @property
+    def _before(self) -> int:
+        return int(getattr(self._log.guessers, "count", 0))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        self._log.guessers.count = self._before - 1
+        is_given_up = isinstance(error, (LogSuperseded, LogClosed, QueryCancelled))
+        if not is_given_up and isinstance(error, Exception | None) and self._log.durable_end != self._guess:
+            raise self._log.superseded() from error
 
 
 class LineLog(LogSource):
@@ -121,26 +132,39 @@ class LineLog(LogSource):
     def _begin(self, file: LineFile) -> None:
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
-        self._left: tuple[_Left, ...] = ()  # the oldest first
+        self.guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
         self._now: _State | None = _State.of(file, self._keeper.settle(file, None, keep=False))
         self._seen = self._state()
         self._is_told = False  # of a last line without a newline
         self._tell_unfinished()
 
     def _tell_unfinished(self) -> None:
-        """Warn of a last line that is whole but for its newline: whoever wrote the file may never have meant one."""
+        """Warn of a last line that is whole but for its newline: whoever wrote the file may never have meant one.
+
+        Of a file that is being written nothing is said: the newline may be on its way.
+        """
         state = self._alive()
-        if self._is_told or not self._framing.form.is_plain:
+        if self._is_told:
             return
         with suppress(OSError, LogError):
-            rest = state.file.rest(state.known.end)
-            if rest.rstrip().endswith(b"}") and self._codec.is_valid(rest):
+            if self._has_unfinished(state) and not self._is_growing(state):
                 self._is_told = True
-                reason = "the last line has no newline, and is no record until it has one"
-                shell = (
-                    f"if nobody writes the file any more: {_ENDING[self.compression]} {shlex.quote(str(self._path))}"
-                )
-                warnings.warn(LogWarning(reason, path=self._path, remedy=Remedy("", shell)), stacklevel=6)
+                reason = "the last line has no newline yet, and does not count until it has one"
+                warnings.warn(LogWarning(reason, path=self._path), stacklevel=6)
+
+    def _has_unfinished(self, state: _State) -> bool:
+        """Whether records stand behind the last newline."""
+        rest = state.file.rest(state.known.end)
+        if not rest.rstrip().endswith((b"}", b"]")):
+            return False
+        found = self._framing.records_in(rest)
+        return bool(found) and all(self._codec.is_valid(rest[begin:end]) for begin, end in found)
+
+    def _is_growing(self, state: _State) -> bool:
+        """Whether somebody writes the file, as far as a moment tells."""
+        if time.time_ns() - state.known.stamp.mtime < _FRESH:
+            time.sleep(_PAUSE)
+        return state.file.stamp() != state.known.stamp
 
     def _opened(self) -> LineFile:
         try:
@@ -175,8 +199,19 @@ class LineLog(LogSource):
 
     @property
     def durable_end(self) -> int:
-        """Just past the newline of the last line, when the file was last looked at."""
+        """Just past the newline of the last line, when the file was last looked at.
+
+        To know it, a compressed file is decompressed once, which later processes need not do. Raises LogError, OSError.
+        """
+        return self._settled().known.end
+
+    @property
+    def expected_end(self) -> int:
+        """The same, but it may be a guess, of a compressed file that nobody has decompressed yet."""
         return self._alive().known.end
+
+    def guessing(self) -> AbstractContextManager[object]:
+        return _Guessing(self) if self._alive().is_guessed else super().guessing()
 
     @property
     def since(self) -> int:
@@ -204,6 +239,10 @@ class LineLog(LogSource):
         return self._folder
 
     @property
+    def is_rotated(self) -> bool:
+        return True
+
+    @property
     def compression(self) -> str:
         """How the file is compressed: "gzip" or "zstd"; empty where it is not. Offsets are those of its text."""
         return self._alive().file.compression
@@ -211,7 +250,7 @@ class LineLog(LogSource):
     @property
     def known(self) -> Known:
         """What is known of the file, as it was when it was last looked at."""
-        return self._alive().known
+        return self._settled().known
 
     @property
     def read_only(self) -> bool:
@@ -228,11 +267,25 @@ class LineLog(LogSource):
             raise LogClosed("the log was closed", path=self._path)
         return self._now
 
+    def _settled(self) -> _State:
+        """The same with the end of its lines known for certain, but for who said that a guess will do."""
+        state = self._alive()
+        if not state.is_guessed or getattr(self.guessers, "count", False):
+            return state
+        with self._refreshing:
+            state = self._alive()
+            if state.is_guessed:
+                state.file.settle()
+                self._now = state = _State.of(
+                    state.file, self._keeper.settle(state.file, state.known_now(), keep=self._keeper.is_kept)
+                )
+        return state
+
     # Bytes
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See ScanSource; from any byte on. Raises LogSuperseded where the file was changed by more than growing."""
-        state = self._alive()
+        state = self._alive() if stop <= self.expected_end else self._settled()
         size = max(0, min(stop, state.known.end) - start)
         if not size:
             return 0
@@ -240,7 +293,7 @@ class LineLog(LogSource):
         with self._reading():
             there = state.file.read_into(view[:size], start)
         if there < size:
-            raise self._superseded()
+            raise self.superseded()
         self._check()
         return size
 
@@ -254,7 +307,7 @@ class LineLog(LogSource):
 
         Raises InvalidOffset where no line begins, LogSuperseded.
         """
-        state = self._alive()
+        state = self._settled()
         with self._reading():
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
         self._check()
@@ -262,7 +315,7 @@ class LineLog(LogSource):
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """See LogSource.read_batch. Of many it is not looked at whether they are valid. Raises LogSuperseded."""
-        state = self._alive()
+        state = self._settled()
         if len(offsets) <= FEW or not self._framing.form.is_plain:
             return super().read_batch(offsets, scratch)
         from jitdb.log.lines.reading.batches import lines_at
@@ -275,7 +328,7 @@ class LineLog(LogSource):
         return found
 
     def unreadable(self, offsets: Sequence[int]) -> list[int]:
-        state = self._alive()
+        state = self._settled()
         wrong = []
         with self._reading():
             for number, offset in enumerate(offsets):
@@ -297,7 +350,7 @@ class LineLog(LogSource):
             offset = int(error.args[0])
             raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset) from None
         except EOFError:
-            raise self._superseded() from None
+            raise self.superseded() from None
 
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte, or the last one ends."""
@@ -305,7 +358,7 @@ class LineLog(LogSource):
 
     def line_start(self, offset: int) -> int:
         """Where the line begins in which this byte is. Raises LogSuperseded."""
-        state = self._alive()
+        state = self._settled()
         with self._reading():
             return line_start(state.file.read, state.known.end, offset, self._framing)
 
@@ -314,7 +367,7 @@ class LineLog(LogSource):
     def _check(self) -> None:
         """Raise LogSuperseded where the file was changed, other than by more lines, since it was looked at."""
         if not self._is_as_known():
-            raise self._superseded()
+            raise self.superseded()
 
     def _is_as_known(self) -> bool:
         state = self._alive()
@@ -333,7 +386,8 @@ class LineLog(LogSource):
                 self._refreshing.release()
         return verdict <= Verdict.GROWN
 
-    def _superseded(self) -> LogSuperseded:
+    def superseded(self) -> LogSuperseded:
+        """The error for what was read of a file that has become, or turned out to be, another."""
         return LogSuperseded(
             "it was changed, other than by more lines, since it was looked at", path=self._path, remedy=Remedy.refresh()
         )
@@ -378,11 +432,7 @@ class LineLog(LogSource):
                 state = state._replace(known=judged(state.file, state.known))
             elif self._is_as_seen(state):
                 return False
-            known = state.known._replace(stamp=state.latest)
-            now = _State.of(file, self._keeper.settle(file, known, keep=False))
-            if now.known.identity != state.known.identity:
-                self._left = (*self._left[1 - _LEFT :], _Left.of(state, now))
-            self._now = now
+            self._now = _State.of(file, self._keeper.settle(file, state.known_now(), keep=False))
             seen, self._seen = self._seen, self._state()
         if seen != self._seen:
             self._watcher.tell()
@@ -395,19 +445,6 @@ class LineLog(LogSource):
     def _there(self) -> Stamp | None:
         """The file of this name."""
         return stamp_at(self._path)
-
-    def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
-        left = next((each for each in self._left if each.identity == identity and each.is_known), None)
-        if left is None:
-            return None
-        base, rest = offset, None  # of a line that was read in part, all is in the rest, and what was read is deleted
-        if left.file is not None:
-            base = left.file.next_line(offset)
-            if self._framing.form.each and offset:
-                base = line_start(left.file.read, left.file.stamp().size, offset - 1, self._framing)
-            rest = LineRest(self, left.file, base, max(0, offset - base))
-        following = left.following
-        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0)
 
     def _state(self) -> tuple[object, ...]:
         known = self._alive().known
@@ -449,13 +486,19 @@ class LineLog(LogSource):
         """How many lines are records. Reads the whole file."""
         from jitdb.log.lines.reading.streaming import measure
 
-        return measure(self)
+        return self._read_through(measure)
 
     def counted(self) -> Counted:
         """What the lines are that are no records. Reads the whole file."""
         from jitdb.log.lines.reading.streaming import counted
 
-        return counted(self)
+        return self._read_through(counted)
+
+    def _read_through(self, work: Callable[[LineLog], T]) -> T:
+        """What reads the whole file begins with a guess of its end, and anew where that was wrong."""
+        with suppress(LogSuperseded), self.guessing():
+            return work(self)
+        return work(self)
 
     def malformed(self) -> Iterator[int]:
         """The numbers, from 1 on, of the lines that the codec cannot read. Reads the whole file."""
@@ -466,7 +509,7 @@ class LineLog(LogSource):
 
         Raises InvalidOffset where no record begins, LogSuperseded.
         """
-        state = self._alive()
+        state = self._settled()
         with self._reading():
             found = text_around(state.file.read, state.known.end, offset, self._framing)
         self._check()
@@ -481,23 +524,5 @@ class LineLog(LogSource):
         return LogReadOnly(
             f"it is a JSON Lines file that somebody else writes, which is only read: it cannot be {done}",
             path=self._path,
-            remedy=f"make a log of it with: jitdb import {_typed(self._path)} {_typed(self._path.with_suffix('.log'))}",
+            remedy=Remedy.importing(self._path),
         )
-
-
-def _typed(path: Path) -> str:
-    """As a shell takes it, from the folder that it is in where that is shorter."""
-    return shlex.quote(min(str(path), os.path.relpath(path), key=len))
-
-
-class LineRest(LineLog):
-    """The lines of an open file from the byte `base` on; offsets count from there. It goes on growing."""
-
-    def __init__(self, log: LineLog, file: LineFile, base: int, skipped: int) -> None:
-        self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
-        self._framing = LineFraming(log.framing.form, base, skipped)
-        self._keeper = Keeper(None)
-        self._begin(FileRest(file, base))
-
-    def _there(self) -> None:
-        """Whoever has its name now is another log."""

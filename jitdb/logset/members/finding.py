@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from jitdb.common.arguments import file_path
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, LogError
+from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
 from jitdb.log.lines.files.stamp import stamp_at
 
 Where: TypeAlias = "str | os.PathLike[str]"
@@ -61,19 +62,23 @@ class Member(NamedTuple):
         return stamp_at(FilePath(self.path))
 
 
-def find_members(where: Where | Iterable[Where]) -> list[Member]:
+def find_members(where: Where | Iterable[Where], *, is_following: bool = False) -> list[Member]:
     """The logs at these places now, ordered by their paths, each once.
 
     where: a file, a pattern (`*`, `?`, `[…]`, and `**` for folders within folders), a folder, whose files at any depth
            are meant, or several of these
+    is_following: what was named may be gone for a while
 
-    Hidden files and what is in sidecar folders (`NAME.jitdb`) are no logs. Raises LogError for a file that is not
-    there, InvalidArgument.
+    Hidden files and what is in sidecar folders (`NAME.jitdb`) are no logs, nor are these folders where other places
+    are named with them. Raises LogError for a file that is not there, InvalidArgument.
     """
+    places = [file_path(place) for place in ([where] if isinstance(where, str | os.PathLike) else where)]
     found: dict[str, Member] = {}
     real_folder = cache(os.path.realpath)  # to look at each part of each path takes longer than all else
-    for place in [where] if isinstance(where, str | os.PathLike) else where:
-        for path in _files(file_path(place)):
+    for place in without_sidecars(places):
+        if is_following and not glob.has_magic(place) and not os.path.exists(place):
+            continue
+        for path in _files(place):
             folder, name = os.path.split(path)
             real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
             found.setdefault(real, Member(path))
@@ -103,10 +108,12 @@ def _value(text: str) -> Any:
 
 def _files(place: str) -> Iterator[str]:
     if os.path.isdir(place):
+        if place.rstrip(os.sep).endswith(SIDECAR_SUFFIX):
+            raise InvalidArgument(f"{shown(place)} is a folder of indexes: name the log, not its indexes")
         yield from _below(place)
     elif glob.has_magic(place) and not os.path.exists(place):
         for path in glob.iglob(place, recursive=True):
-            if os.path.isfile(path) and not _is_in_sidecar(path):
+            if os.path.isfile(path) and not is_in_sidecar(path):
                 yield path
     elif os.path.isfile(place):
         yield place
@@ -118,13 +125,9 @@ def _files(place: str) -> Iterator[str]:
 
 def _below(folder: str) -> Iterator[str]:
     for top, folders, files in os.walk(folder, onerror=_unread):
-        folders[:] = [name for name in folders if not name.endswith(".jitdb") and not name.startswith(".")]
+        folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
         yield from (os.path.normpath(os.path.join(top, name)) for name in files if not name.startswith("."))
 
 
 def _unread(error: OSError) -> None:
     raise LogError(f"the folder cannot be read: {error.strerror}", path=error.filename) from error
-
-
-def _is_in_sidecar(path: str) -> bool:
-    return any(part.endswith(".jitdb") for part in os.path.dirname(path).split(os.sep))

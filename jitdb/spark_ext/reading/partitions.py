@@ -58,9 +58,12 @@ class Partition:
 
     def open(self) -> FileRange:
         """Its blocks, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""
-        file = self.snapshot.open()
+        file, runs = self.snapshot.open(), list(self.runs)
+        if self.snapshot.form is None:  # all of the last block: its checksum is of all of it
+            end = round_up(runs[-1].stop, self.snapshot.block_size)
+            runs[-1] = runs[-1]._replace(stop=min(end, self.snapshot.end))
         return FileRange.of_file(
-            self.snapshot, self.runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
+            self.snapshot, runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
         )  # fmt: skip
 
     def ended(self, end: int) -> Partition:

@@ -188,7 +188,12 @@ class Planner:
         if self._options.indexes != "none":
             manager.follow(None)
         chosen = None if self._where is None else self._answer(manager, self._where)
-        found = self._ranges(self._offsets(manager)) if chosen is None else self._selected(chosen)
+        if chosen is not None:
+            found = self._selected(chosen)
+        elif self._with_seqs and self._options.indexes != "none":
+            found = manager.look(lambda: self._ranges(self._offsets(manager)))  # which drops an index that is damaged
+        else:
+            found = self._ranges([])
         return found, self._summed_up(found, chosen)
 
     # --- answering here ----------------------------------------------------------------------------------------------
@@ -247,10 +252,7 @@ class Planner:
 
     def _offsets(self, manager: IndexManager) -> list[Segment]:
         """What the index of offsets knows, if it is of the log as it is."""
-        if not self._with_seqs or self._options.indexes == "none":
-            return []
-        with manager.lock:
-            return [segment for segment in manager.records.offset_segments() if segment.end_offset <= self._end]
+        return [segment for segment in manager.records.offset_segments() if segment.end_offset <= self._end]
 
     # --- cutting -----------------------------------------------------------------------------------------------------
 

@@ -164,7 +164,7 @@ def _await_first(log: LogSource, pipe: Pipe) -> bool:
 
 
 def _check_name(log: LogSource, options: Namespace) -> None:
-    if options.cursor is not None and not log.identity_is_stored:
+    if options.cursor is not None and not log.is_rotated and not log.identity_is_stored:
         raise Failure(
             f"{options.log}: the folder {log.sidecar.name} beside it cannot be written, and without it no place in "
             f"the log can be told the next time",

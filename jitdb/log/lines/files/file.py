@@ -11,6 +11,7 @@ from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Stamp
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
+_REST: Final = 1 << 24  # bytes of a line without a newline that are looked at
 _LOOK: Final = 1 << 16  # bytes read at a time on the way back to the last newline
 
 
@@ -23,6 +24,14 @@ class LineFile:
     def __init__(self, file: osfile.Descriptor) -> None:
         self._file = file
         self._searched = (0, 0)  # behind which byte, and up to which, there is no newline
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether end_of_lines() gave a guess, for nobody has decompressed the file yet."""
+        return False
+
+    def settle(self) -> None:
+        """Find out whether the guess was right, which agrees() tells then. Raises LogError, OSError."""
 
     @property
     def compression(self) -> str:
@@ -40,6 +49,14 @@ class LineFile:
     def is_at(self, path: Path) -> bool:
         """Whether it still has this name."""
         return osfile.fs.is_at(path, self._file.number)
+
+    def is_removed(self) -> bool:
+        """Whether it has no name any more."""
+        return osfile.fs.fstat(self._file.number).st_nlink == 0
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of its text. Raises LogError, OSError."""
+        return self.read(size, 0)
 
     def read(self, size: int, offset: int) -> bytes:
         """Fewer bytes only at the end of the file. Raises LogError, OSError, as all that reads does."""
@@ -76,7 +93,7 @@ class LineFile:
 
     def rest(self, end: int) -> bytes:
         """What stands behind the last newline, which ends there, as far as one look tells. Raises LogError, OSError."""
-        return self.read(_LOOK, end)
+        return self.read(_REST, end)
 
     def agrees(self, end: int) -> bool:
         """Whether the lines end there, as far as is known by now."""
@@ -113,10 +130,10 @@ class LineFile:
 
 
 class FileRest(LineFile):
-    """A file that is open already, from a byte of its text on."""
+    """A file that is open already: at most so many bytes of its text, from a byte on."""
 
-    def __init__(self, file: LineFile, base: int) -> None:
-        self._whole, self._base, self._searched = file, base, (0, 0)
+    def __init__(self, file: LineFile, base: int, most: int) -> None:
+        self._whole, self._base, self._most, self._searched = file, base, most, (0, 0)
 
     def stamp(self) -> Stamp:
         return self._whole.stamp()
@@ -128,7 +145,7 @@ class FileRest(LineFile):
         return self._whole.read_into(buffer, self._base + offset)
 
     def text_size(self, stamp: Stamp) -> int:
-        return max(0, self._whole.text_size(stamp) - self._base)
+        return min(max(0, self._whole.text_size(stamp) - self._base), self._most)
 
     def guarded(self, end: int, size: int) -> int:
         return self._whole.guarded(self._base + end, size)

@@ -1,0 +1,376 @@
+"""One log that is followed: the text of a file of lines, or a log of jitdb's.
+
+Both read portion by portion, say when nothing more is there (`is_idle`), and where they are in a cursor (`entry`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+
+from jitdb.engine.cursor import Cursor, parse_cursor
+from jitdb.engine.files_cursor import MANY, LogPlace
+from jitdb.errors import LogError, LogSuperseded, QueryError
+from jitdb.log.io import osfile
+from jitdb.log.lines.files.seen_text import NOTHING_SEEN, SeenText
+from jitdb.log.lines.files.stamp import Stamp
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.question import Live, Question
+
+if TYPE_CHECKING:
+    from jitdb.engine.reading.feed import Portion
+    from jitdb.log.lines.files.file import LineFile
+    from jitdb.log.lines.windows import LineOpener, LineWindow
+    from jitdb.log.source import LogSource
+
+WINDOW: Final = 1 << 26  # bytes of a file that are indexed at a time, in memory
+
+Key: TypeAlias = tuple[int, ...]  # device and inode of a file
+NOWHERE: Final = (0, 0)  # of a text that is lost
+
+
+class Lost(Exception):
+    """The file was truncated, replaced or removed: what was read of it is in another file, or nowhere."""
+
+
+class PlacedFeed(Protocol):
+    """See engine.reading.feed.Feed."""
+
+    identity: bytes
+    place: Cursor
+    cursor: str
+
+    def read(self) -> Portion | None: ...
+
+    def close(self) -> None: ...
+
+
+class Askable(Protocol):
+    """What is needed of a JITDB."""
+
+    log: LogSource
+
+    def refresh(self) -> bool: ...
+
+    def feed(self, question: Question) -> Any: ...
+
+    def over(self, log: LogSource) -> Askable: ...
+
+
+class Files(NamedTuple):
+    """Which files are followed, and how they are asked.
+
+    paths:     their paths now; those that were named and are not there are left out
+    named:     those that the user named himself
+    lines:     how files of lines are opened; None where all logs are jitdb's
+    over:      asks a part of a file, with indexes in memory
+    shared:    asks the log at a path, with its indexes
+    operation: what is left of the question for the log at a path
+    finish:    what is made of a record, or offset, of the log at a path
+    most:      how many files may be open
+    head:      of cursors (engine/files_cursor.py)
+    """
+
+    paths: Callable[[], list[str]]
+    named: frozenset[str]
+    lines: LineOpener | None
+    over: Callable[[LogSource], Askable]
+    shared: Callable[[str], AbstractContextManager[Askable]]
+    operation: Callable[[str], Operation]
+    finish: Callable[[Any, str], Any]
+    most: int
+    head: str = MANY
+
+
+class Followed(ABC):
+    """path: where it was found, which its records are labelled with; place: where it is now; key: of its file"""
+
+    def __init__(self, path: str, key: Key) -> None:
+        self.path = self.place = path
+        self.key = key
+        self.is_idle = False  # nothing more was in it when it was last read
+        self.after: Followed | None = None  # the one to be read before it
+        self.used = 0.0  # when something came
+        self.removed: float | None = None  # when its file was seen to have no name any more
+
+    @property
+    @abstractmethod
+    def is_open(self) -> bool:
+        """Whether its file is."""
+
+    @abstractmethod
+    def read(self) -> tuple[list[Any], list[int] | list[Cursor]] | None:
+        """The next records and the places behind them; None where there is none. Raises Lost, and as Feed.read."""
+
+    @abstractmethod
+    def entry(self, place: Any = None) -> str:
+        """Where it is, or this place in it, as JSON; empty where nothing was read."""
+
+    @abstractmethod
+    def look(self) -> Stamp | None:
+        """At its file, from any thread."""
+
+    def is_removed(self) -> bool:
+        """Whether its file is open, and has no name any more."""
+        return False
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close its file; the place is kept."""
+
+
+class FollowedText(Followed):
+    """The text of a file of lines.
+
+    stop: the byte up to which it was read
+    seen: what tells the text, up to there or a place before
+    looked: the same when all files were last looked at: a copy that was begun since then has as much
+    """
+
+    def __init__(self, files: Files, question: Question, path: str, key: Key, stop: int = 0) -> None:
+        super().__init__(path, key)
+        self._files, self._question = files, question
+        self.stop = stop
+        self.seen = self.looked = NOTHING_SEEN
+        self._file: LineFile | None = None
+        self._stamp: Stamp | None = None  # of the file when all of it was read
+        self._window: tuple[LineWindow, PlacedFeed] | None = None
+        self._entry: tuple[tuple[Any, ...], str] = ((), "")
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
+
+    # --- the file --------------------------------------------------------------------------------------------------
+
+    def take(self, file: LineFile) -> None:
+        """The text is in this file, which is open."""
+        self.close()
+        self._file, self._stamp, self.is_idle = file, None, False
+        self.seen = SeenText.of(file.read, self.stop) or self.seen
+
+    def file(self) -> LineFile:
+        """Its file, opened where it is not. Raises Lost."""
+        assert self._files.lines is not None
+        if self._file is None:
+            try:
+                file = self._files.lines.open(self.place)
+            except (LogError, OSError) as error:
+                raise Lost from error
+            if file.stamp()[:2] != self.key:
+                file.close()
+                raise Lost
+            self._file = file
+        return self._file
+
+    def is_whole(self) -> bool:
+        """Whether the file still has all that was read. Raises Lost where it cannot be read."""
+        file = self.file()
+        try:
+            size = file.text_size(file.stamp())
+            return size >= self.stop and (not self.seen.at or self.seen.fits(file.read))
+        except (LogError, OSError) as error:
+            raise Lost from error
+
+    def is_removed(self) -> bool:
+        return self._file is not None and self._file.is_removed()
+
+    def look(self) -> Stamp | None:
+        file = self._file
+        try:
+            return _stamp_of(self.place) if file is None else file.stamp()
+        except OSError:  # it was closed just now
+            return None
+
+    def rest(self) -> None:
+        """Let go of what is in memory."""
+        self._end_window()
+
+    def close(self) -> None:
+        self._end_window()
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def read(self) -> tuple[list[Any], list[int]] | None:
+        if self._file is None and self._stamp is not None and _stamp_of(self.place) == self._stamp:
+            self.is_idle = True
+            return None
+        file = self.file()
+        stamp = file.stamp()
+        if stamp == self._stamp:
+            self.is_idle = True
+            return None
+        if file.compression and self._stamp is not None:  # what is known of its text is of the file as it was
+            self.close()
+            file = self.file()
+        if not self.is_whole():
+            raise Lost
+        found = self._read(file)
+        stop = self.stop if found is None else found[1][-1]
+        seen = SeenText.of(file.read, stop)
+        if self._window is not None:
+            window, feed = self._window
+            window.refresh()
+            if window.identity != feed.identity or not self.is_whole():
+                raise Lost  # it was truncated while it was read: these lines may be another text's
+        self.stop, self.seen = stop, seen or self.seen
+        if found is not None and not self.looked.at:  # a copy has the first record at least
+            self.looked = SeenText.of(file.read, found[1][0]) or self.looked
+        if found is None:
+            self._stamp, self.is_idle = stamp, True
+            if file.compression:  # which seldom grows
+                self.close()
+        return found
+
+    def _read(self, file: LineFile) -> tuple[list[Any], list[int]] | None:
+        """The same, of a file that has what was read."""
+        most = WINDOW
+        while True:
+            if self._window is None:
+                self._window = self._opened(file, most)
+            window, feed = self._window
+            try:
+                window.refresh()
+                portion = feed.read()
+            except (LogSuperseded, QueryError) as error:
+                if window.identity == feed.identity:
+                    raise
+                raise Lost from error
+            if portion is not None:
+                return self._placed(window, portion)
+            self.stop = max(self.stop, window.base + feed.place.offset)
+            if not window.is_full:
+                return None
+            most = most if window.durable_end else 2 * most  # else a line is longer
+            self._end_window()
+
+    def _placed(self, window: LineWindow, portion: Portion) -> tuple[list[Any], list[int]]:
+        base, data = window.base, portion.data
+        places = [base + place.offset for place in portion.places]
+        return ([base + offset for offset in data] if self._question.as_offsets else data), places
+
+    def _opened(self, file: LineFile, most: int) -> tuple[LineWindow, PlacedFeed]:
+        """The window behind what was read."""
+        assert self._files.lines is not None
+        window = self._files.lines.window(file, self.place, self.stop, most)
+        db = self._files.over(window)
+        operation = self._files.operation(self.path)
+        return window, db.feed(self._question.changed(db=db, operation=operation, live=Live(old=True)))
+
+    def _end_window(self) -> None:
+        if self._window is not None:
+            window, feed = self._window
+            feed.close()
+            window.close()
+        self._window = None
+
+    # --- its place -------------------------------------------------------------------------------------------------
+
+    def entry(self, place: int | None = None) -> str:
+        stop = self.stop if place is None else place
+        if not stop:
+            return ""
+        known = (stop, self.looked.at, self.place, self.key)
+        if self._entry[0] != known:
+            seen = self.looked if self.looked.at else self._seen_at(stop)
+            told = [self.place, *self.key, stop, seen.at, seen.head.hex(), seen.tail.hex()]
+            self._entry = (known, json.dumps(told, separators=(",", ":")) if seen.at else "")
+        return self._entry[1]
+
+    def _seen_at(self, stop: int) -> SeenText:
+        return (None if self._file is None else SeenText.of(self._file.read, stop)) or self.seen
+
+
+class FollowedLog(Followed):
+    """A log of jitdb's, which is known by its identity."""
+
+    def __init__(self, files: Files, question: Question, path: str, key: Key, live: Live) -> None:
+        super().__init__(path, key)
+        self._files, self._question, self._live = files, question, live
+        self.identity = b""
+        self._held = ExitStack()
+        self._open: tuple[Askable, PlacedFeed] | None = None
+        self._look: Stamp | None = None  # at its file when nothing more was in it
+        self._cursor = ""
+        self._opened()
+
+    @property
+    def is_open(self) -> bool:
+        return self._open is not None
+
+    def _opened(self) -> tuple[Askable, PlacedFeed]:
+        if self._open is None:
+            with ExitStack() as held:
+                db = held.enter_context(self._files.shared(self.place))
+                db.refresh()
+                operation = self._files.operation(self.path)
+                feed = db.feed(self._question.changed(db=db, operation=operation, live=self._live))
+                self._held, self._open = held.pop_all(), (db, feed)
+            self.identity = db.log.identity
+        return self._open
+
+    def read(self) -> tuple[list[Any], list[Cursor]] | None:
+        now = _stamp_of(self.place)
+        if now is None or now[:2] != self.key:
+            raise Lost
+        if now == self._look and not self.is_open:
+            return None
+        db, feed = self._opened()
+        if now != self._look:
+            db.refresh()
+        try:
+            portion = feed.read()
+        except QueryError as error:
+            if feed.place.identity == db.log.identity:
+                raise
+            raise Lost from error
+        if portion is None:
+            self._look, self.is_idle = now, True
+            return None
+        return portion.data, portion.places
+
+    def entry(self, place: Cursor | None = None) -> str:
+        if place is None and self._open is not None:
+            self._cursor = self._open[1].cursor
+        return LogPlace(self.place, parse_cursor(self._cursor) if place is None else place).entry()
+
+    def look(self) -> Stamp | None:
+        return _stamp_of(self.place)
+
+    def log_place(self) -> LogPlace:
+        """Where it is, once it is closed."""
+        return LogPlace(self.place, parse_cursor(self._cursor))
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._cursor = self._open[1].cursor
+            self._live = Live(after=self._cursor)
+            self._open[1].close()
+        self._open = None
+        self._held.close()
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    found = osfile.fs.find(Path(path))
+    return None if found is None else Stamp.of(found)
+
+
+def name_of(folder: str, key: Key) -> str | None:
+    """The path of the file of this device and inode in the folder; None where it is not there."""
+    try:
+        with os.scandir(folder or ".") as entries:
+            for entry in entries:
+                stamp = _stamp_of(entry.path) if entry.inode() == key[1] else None
+                if stamp is not None and stamp[:2] == key:
+                    return os.path.join(folder, entry.name)
+    except OSError:
+        pass
+    return None

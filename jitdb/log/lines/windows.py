@@ -1,0 +1,81 @@
+"""Part of an open file of lines as a log of its own, for who follows files: it knows the file, and not its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.log.codecs import Codec
+from jitdb.log.io.filenames import META, sidecar_path
+from jitdb.log.lines.detection import HEAD, are_lines
+from jitdb.log.lines.files.file import FileRest, LineFile
+from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.framing import LineFraming
+from jitdb.log.lines.keeping.keeper import Keeper
+from jitdb.log.lines.line_log import LineLog
+from jitdb.log.lines.reading.fetching import line_start
+
+_BEGINNING: Final = 1 << 20  # bytes whose records tell which field is the time
+
+
+class LineOpener(NamedTuple):
+    """How files of lines are opened, and which lines are records.
+
+    is_said: whether the user named the codec, so that lines which hold no objects are records, too
+    """
+
+    codec: Codec
+    form: LineForm = PLAIN
+    is_said: bool = False
+
+    def open(self, path: str) -> LineFile:
+        """Raises NotALog, OSError."""
+        return open_lines(Path(path), None)
+
+    def are_lines(self, file: LineFile, path: str) -> bool:
+        """Whether the file that was opened there has lines of this kind. Raises LogError, OSError."""
+        if (sidecar_path(Path(path)) / META).exists():
+            return False
+        head = file.head(HEAD)
+        return bool(head) and are_lines(head, self.form, said=self.is_said)
+
+    def window(self, file: LineFile, path: str, offset: int, most: int) -> LineWindow:
+        """The records behind this byte of the file, as far as they begin in `most` bytes."""
+        base = file.next_line(offset)
+        if self.form.each and offset:  # of a line that was read in part, all is in it, and what was read is deleted
+            base = line_start(file.read, file.text_size(file.stamp()), offset - 1, LineFraming(self.form))
+        return LineWindow(file, path, self, base, max(0, offset - base), most)
+
+
+class LineWindow(LineLog):
+    """The lines of an open file from the byte `base` on; offsets count from there. It grows up to `most` bytes."""
+
+    def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, skipped: int, most: int) -> None:
+        self.base, self._whole, self._opener, self._most = base, file, opener, most
+        self._path, self._codec, self._folder = Path(path), opener.codec, sidecar_path(Path(path))
+        self._framing = LineFraming(opener.form, base, skipped)
+        self._keeper = Keeper(None)
+        self._begin(FileRest(file, base, most))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the file has more lines behind the window."""
+        return self._whole.text_size(self._whole.stamp()) >= self.base + self._most
+
+    def beginning(self) -> LineWindow:
+        """The first lines of the file, which tell what is the time in all of them."""
+        return LineWindow(self._whole, str(self._path), self._opener, 0, 0, _BEGINNING) if self.base else self
+
+    @property
+    def is_rotated(self) -> bool:
+        """No: it stays with its file."""
+        return False
+
+    def _there(self) -> Stamp | None:
+        """Another file that has the name by now is another log."""
+        return None
+
+    def _tell_unfinished(self) -> None:
+        """The line may be written just now."""

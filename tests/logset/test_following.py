@@ -1,0 +1,258 @@
+"""Files are followed by their texts: what rotation, copies, truncation and other processes do doubles no line."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stepping import Stepping
+
+import jitdb
+from jitdb.engine.following import follower
+from jitdb.errors import LogWarning
+from jitdb.log.io import osfile
+from jitdb.operators import field
+
+
+def write(path: Path, *numbers: int) -> None:
+    with path.open("a") as file:
+        file.writelines(f'{{"n": {number}}}\n' for number in numbers)
+
+
+def drained(feed: Any) -> list[int]:
+    return [record["n"] for portion in iter(feed.read, None) for record in portion.data]
+
+
+pytestmark = pytest.mark.filterwarnings("error::jitdb.errors.JitdbWarning")
+
+
+@contextmanager
+def following(where: Path | str, after: str | None = None, indexes: str | None = None) -> Iterator[Any]:
+    with jitdb.open_many(str(where), indexes, progress=False) as logs:
+        feed = logs.feed(logs.query().live(old=after is None, after=after).question)
+        yield feed
+        feed.close()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_lines_between_copy_and_truncation_come_once(tmp_path: Path, is_seen: bool, is_packed: bool) -> None:
+    """They are read from the file, and are not in its copy, which has less than was read."""
+    path, copy = tmp_path / "app.log", tmp_path / "app.log.1"
+    write(path, *range(5))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [*range(5)]
+        shutil.copyfile(path, copy)
+        found = drained(feed) if is_seen else []
+        write(path, 5, 6)
+        found += drained(feed)
+        os.truncate(path, 0)
+        write(path, 7)
+        found += drained(feed)
+        if is_packed:
+            (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(copy.read_bytes()))
+            found += drained(feed)
+            copy.unlink()
+        write(path, 8)
+        found += drained(feed)
+        assert found == [5, 6, 7, 8]
+        cursor = feed.cursor
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == []
+
+
+def test_a_copy_that_goes_on_otherwise_is_a_log_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "app.log", 1)
+    with following(tmp_path) as feed:
+        assert drained(feed) == [1]
+        write(tmp_path / "app-2.log", 1)  # two services that begin with the same line
+        assert drained(feed) == []
+        write(tmp_path / "app-2.log", 2)
+        assert drained(feed) == [1, 2]
+        write(tmp_path / "app.log", 3)
+        write(tmp_path / "app-2.log", 4)
+        assert sorted(drained(feed)) == [3, 4]
+
+
+def test_equal_files_of_other_names_are_two(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        write(tmp_path / name, 1, 2)
+    (tmp_path / "host").mkdir()
+    write(tmp_path / "host" / "a.log", 1, 2)
+    with following(tmp_path) as feed:
+        assert sorted(drained(feed)) == [1, 1, 1, 2, 2, 2]
+
+
+def test_a_removed_file_is_read_on_and_its_shorter_copy_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer, which was not told yet, writes on to a file without a name; compressed was what there was before."""
+    monkeypatch.setattr(follower, "_REMOVED", 0.0)
+    path = tmp_path / "app.log"
+    write(path, *range(3))
+    with following(tmp_path) as feed, path.open("a", buffering=1) as writer:
+        assert drained(feed) == [0, 1, 2]
+        old = path.rename(tmp_path / "app.log.1")
+        (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(old.read_bytes()))
+        writer.write('{"n": 3}\n')
+        cursor_before = feed.cursor
+        assert drained(feed) == [3]
+        old.unlink()
+        writer.write('{"n": 4}\n')
+        found = drained(feed)
+        for _ in range(3):
+            found += drained(feed)
+        assert found == [4]
+        cursor = feed.cursor
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == []
+    with following(tmp_path, cursor_before) as feed:
+        assert drained(feed) == []
+
+
+def test_who_ends_before_it_sees_a_shorter_copy_does_not_begin_anew(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    write(path, *range(3))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0, 1, 2]
+        shutil.copyfile(path, tmp_path / "app.log.1")
+        write(path, 3)
+        portion = feed.read()
+        assert [record["n"] for record in portion.data] == [3]
+        cursor = portion.cursor(1)
+    os.truncate(path, 0)
+    write(path, 4)
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == [4]
+
+
+def test_a_copy_between_two_looks_of_less_than_was_read(tmp_path: Path) -> None:
+    """Of a file that came at the last look, so that nothing was known of it then."""
+    path = tmp_path / "app.log"
+    write(path, 0)
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0]
+        os.truncate(path, 0)
+        assert drained(feed) == []
+        write(path, *range(1, 300))
+        found = [record["n"] for record in feed.read().data]
+        shutil.copyfile(path, tmp_path / "app.log.1")
+        write(path, *range(300, 600))
+        while found[-1] < 400:
+            found += [record["n"] for record in feed.read().data]
+        os.truncate(path, 0)
+        write(path, 600)
+        found += drained(feed)
+        assert found[: found.index(600)] == [*range(1, found.index(600) + 1)]
+        assert found[found.index(600) :] == [600]
+
+
+def test_a_log_that_begins_as_the_one_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    write(path, 0, 1, 2)
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0, 1, 2]
+        os.truncate(path, 0)
+        write(path, 0)
+        assert drained(feed) == [0]
+        path.unlink()
+        write(path, 0, 3)
+        assert drained(feed) == [0, 3]
+
+
+@pytest.mark.parametrize("indexes", ["memory", "folder", None])
+def test_a_cursor_needs_no_indexes(tmp_path: Path, indexes: str | None) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    chosen = str(tmp_path / "indexes") if indexes == "folder" else indexes
+    write(logs / "app.log", 1, 2)
+    with following(logs, None, chosen) as feed:
+        assert drained(feed) == [1, 2]
+        cursor = feed.cursor
+    write(logs / "app.log", 3)
+    with following(logs, cursor, chosen) as feed:
+        assert drained(feed) == [3]
+    with jitdb.open(logs / "app.log", "memory", progress=False) as db:
+        one = db.feed(old=True)
+        assert drained(one) == [1, 2, 3]
+        place = one.cursor
+    write(logs / "app.log", 4)
+    with jitdb.open(logs / "app.log", "memory", progress=False) as db:
+        assert drained(db.feed(after=place)) == [4]
+        assert db.count(as_of=place) == 3
+
+
+def test_what_others_keep_about_files_doubles_nothing(tmp_path: Path) -> None:
+    """Others ask between, and write what they know of the new file where the follower's indexes lie."""
+    path = tmp_path / "app.log"
+    write(path, 0)
+    with following(tmp_path) as folder, following(path) as pattern, jitdb.open(path, progress=False) as db:
+        one = db.feed(old=True)
+        found: list[list[int]] = [[], [], []]
+        for turn in range(1, 6):
+            for feed, seen in zip((folder, pattern, one), found, strict=True):
+                seen += drained(feed)
+            write(path, 10 * turn)
+            path.rename(tmp_path / f"app.log.{turn}")
+            write(path, 10 * turn + 1)
+            for name in (path, tmp_path / f"app.log.{turn}"):
+                with jitdb.open(name, progress=False) as other:
+                    other.count(field("n") > 3)
+        for feed, seen in zip((folder, pattern, one), found, strict=True):
+            seen += drained(feed)
+            assert sorted(seen) == [0, *sorted(10 * turn + each for turn in range(1, 6) for each in (0, 1))]
+
+
+class Rotating(Stepping):
+    """Rotates the file before the call of this number."""
+
+    STEPS = ("find", "fstat", "read", "exists")
+
+    def __init__(self, path: Path, at: int) -> None:
+        self.path, self.at, self.calls = path, at, 0
+
+    def step(self) -> None:
+        self.calls += 1
+        if self.calls == self.at:
+            old = self.path.rename(self.path.with_name("app.log.1"))
+            write(self.path, 2)
+            self.path.with_name("app.log.1.gz").write_bytes(gzip.compress(old.read_bytes()))
+            old.unlink()
+
+
+@pytest.mark.parametrize("where", ["", "*", "app.log"])
+def test_files_that_go_at_any_moment_of_a_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    at, is_reached = 0, True
+    while is_reached:
+        at += 1
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        path = folder / "app.log"
+        write(path, 0)
+        with following(folder / where if where else folder) as feed:
+            assert drained(feed) == [0]
+            write(path, 1)
+            fs = Rotating(path, at)
+            with monkeypatch.context() as patched:
+                patched.setattr(osfile, "fs", fs)
+                found = drained(feed)
+            is_reached = fs.calls >= at
+            found += drained(feed) + drained(feed)
+            assert sorted(found) == ([1, 2] if is_reached else [1]), at
+    assert at > 20
+
+
+def test_a_file_that_is_no_log_is_passed_over_and_named(tmp_path: Path) -> None:
+    write(tmp_path / "app.log", 1)
+    (tmp_path / "notes.txt").write_text("nothing for machines\n")
+    os.utime(tmp_path / "notes.txt", (1, 1))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        with pytest.warns(LogWarning, match="passed over"):
+            feed = logs.feed(logs.query().live(old=True).question)
+        assert drained(feed) == [1]
+        write(tmp_path / "app.log", 2)
+        assert drained(feed) == [2]
