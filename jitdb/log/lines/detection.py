@@ -26,7 +26,8 @@ SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide o
 
 _TRIED: Final = 64  # lines
 
-_UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k")}
+_UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"), b"PK\3\4": ("zip", "unzip")}
+_TABLES: Final = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
@@ -43,11 +44,17 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
         head = head_of(file, HEAD)
     except (OSError, LogCorrupt):
         return False
-    if (said or form.allow_prefix or form.each[:1] == (None,)) and head:
-        return b"\0" not in head and not (form.allow_prefix and _is_other(head))
     if head:
-        return looks_like_lines(head)
-    return file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES) or is_compressed(file)
+        return are_lines(head, form, said=said)
+    is_said = bool(form.each) or file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
+    return is_said or is_compressed(file)
+
+
+def are_lines(head: bytes, form: LineForm = PLAIN, *, said: bool = False) -> bool:
+    """The same of a file whose text begins with these bytes, at least one."""
+    if said or form.allow_prefix or form.each[:1] == (None,):
+        return b"\0" not in head and not (form.allow_prefix and _is_other(head))
+    return looks_like_lines(head)
 
 
 def _is_other(head: bytes) -> bool:
@@ -117,7 +124,14 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         return NotALog(error.reason, path=path, offset=error.offset, remedy=error.remedy)
     for magic, (name, command) in _UNPACKERS.items():
         if head.startswith(magic):
-            return _error(path, f"it is compressed ({name})", f"unpack it first: {command} {os.fspath(path)}")
+            return _error(
+                path, f"it is compressed ({name})", f"unpack it first: {command} {shlex.quote(os.fspath(path))}"
+            )
+    for magic, name in _TABLES.items():
+        if head.startswith(magic):
+            return _error(path, f"it is {name}, not a log", Remedy.importing(path))
+    if head.startswith(b"SQLite format 3"):
+        return NotALog("it is a database of SQLite, not a log", path=path)
     if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
         return _error(path, "it is UTF-16, and JSON Lines are UTF-8", "convert it first: iconv -f UTF-16 -t UTF-8")
     if b"\0" in head:
@@ -135,23 +149,17 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
             f"its lines have text before their JSON; it begins with {begin[:32]!r}", path=path, remedy=remedy
         )
     if begin.startswith("["):
-        return _error(path, "it is one JSON array, not a value a line", _imported(path))
-    if begin.startswith("{"):
+        return _error(path, "it is one JSON array, not a value a line", Remedy.importing(path))
+    if begin.startswith("{") and not looks_like_lines(head):
         return _error(path, "it is JSON, but not a value a line", "make lines of it: jq -c .")
-    if begin:
+    if begin and not looks_like_lines(head):
         return _error(
             path,
             f"it is text, but none of its first lines is a JSON object; it begins with {begin[:32]!r}",
-            _imported(path),
+            Remedy.importing(path),
         )
     return None
 
 
-def _imported(path: str | os.PathLike[str]) -> str:
-    """How a log is made of CSV, TSV, and JSON that is no lines."""
-    name = os.fspath(path)
-    return f"make a log of it: jitdb import {shlex.quote(name)} {shlex.quote(os.path.splitext(name)[0] + '.log')}"
-
-
-def _error(path: str | os.PathLike[str], reason: str, remedy: str) -> NotALog:
-    return NotALog(reason, path=path, remedy=Remedy(remedy, remedy))
+def _error(path: str | os.PathLike[str], reason: str, remedy: Remedy | str) -> NotALog:
+    return NotALog(reason, path=path, remedy=remedy)

@@ -45,7 +45,7 @@ def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
 
 def first(log: LogSource, count: int) -> Iterator[Any]:
     """The first live records of the log's first block, decoded, at most `count`; those that cannot be are left out."""
-    for record in _first_records(log, 0, count) if log.durable_end else ():
+    for record in _first_records(log, 0, count):
         with suppress(DecodeError):
             yield log.codec.decode(record)
 

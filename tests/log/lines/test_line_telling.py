@@ -6,9 +6,11 @@ import bz2
 import gzip
 import json
 import lzma
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,57 @@ def test_a_last_line_that_nobody_ended(tmp_path: Path, pack: Callable[[bytes], b
         file.write(pack(b"\n"))
     with jitdb.open(path, progress=False) as db:
         assert db.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        (b'{"items": [{"n": 1}, {"n": 2}]}', {"each": "items[]"}),
+        (b'[{"n": 1}, {"n": 2}]', {"each": "[]"}),
+        (b'2026-11-01 INFO {"n": 1}', {"allow_prefix": True}),
+        (b'2026 {"items": [{"n": 1}]}', {"allow_prefix": True, "each": "items[]"}),
+        (b'{"items": [' + b'{"n": 1}, ' * 20000 + b'{"n": 2}]}', {"each": "items[]"}),  # longer than one look
+    ],
+)
+def test_of_each_form(tmp_path: Path, line: bytes, form: dict[str, Any]) -> None:
+    """A count of 0 of a file whose only line has no newline is explained, whatever a record is."""
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(line)
+    with pytest.warns(LogWarning, match="has no newline yet") as told, jitdb.open(path, progress=False, **form) as db:
+        assert db.count() == 0
+    assert ">>" not in str(told[0].message)  # the file is somebody else's
+    assert path.read_bytes() == line
+    with path.open("ab") as file:
+        file.write(b"\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with jitdb.open(path, progress=False, **form) as db:
+            assert db.count() == line.count(b'"n"')
+
+
+def test_of_a_file_that_is_being_written_nothing_is_said(tmp_path: Path) -> None:
+    """A writer that flushes before each newline: most of what is found has none, which is on its way."""
+    path, ended = tmp_path / "events.ndjson", threading.Event()
+    path.write_bytes(EVENT)
+
+    def write() -> None:
+        with path.open("ab", buffering=0) as file:
+            while not ended.is_set():
+                file.write(EVENT.rstrip())
+                ended.wait(0.01)
+                file.write(b"\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(10):
+                with jitdb.open(path, "memory", progress=False) as db:
+                    assert db.count() > 0
+    finally:
+        ended.set()
+        writer.join()
 
 
 @pytest.mark.parametrize("rest", [b"", b"  ", b"{", EVENT[:-3], b"12", b"nothing }"])

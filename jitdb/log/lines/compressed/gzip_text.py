@@ -48,10 +48,8 @@ class GzipText(Text):
     def head(self, size: int) -> bytes:
         return head_of([GzipStream(self.stored, Members(), lambda _: None)], size)
 
-    def claim(self) -> int | None:
-        """The last four bytes of a file of one member say how long its text is. Of others they say something else,
-        which is found out when all was read, and mostly at once: it is seldom that text is shorter than compressed.
-        """
+    def guess(self) -> int | None:
+        """The last four bytes of a file of one whole member say how long its text is, modulo 2**32."""
         if self._whole.stored or self._last is not None or self.stored.stop < _LEAST:
             return None
         size = int.from_bytes(self.stored.read(_TRAILER, self.stored.stop - _TRAILER), "little")

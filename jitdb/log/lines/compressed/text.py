@@ -1,8 +1,9 @@
 """The text in a compressed file, by ranges: what a kind of compression must do.
 
-Where the text ends is known for certain once all of it was decompressed. Before that it may be claimed: by what the
-file says of itself, or by whoever decompressed it before. Lines up to there are scanned while they are decompressed,
-and the read that comes to the claimed end finds out whether it is the true one: agrees() tells.
+Where the text ends is known once all of it was decompressed, by this process or by one that wrote the end down. Before
+that there may be a guess, made of what the file says of itself. It can be wrong in any file: the end of a gzip file
+speaks of its last member alone, and modulo 2**32. So a guess is only good for a scan, which reads up to it and thereby
+finds out: the read that comes to the expected end decompresses what is left, and agrees() tells whether it was right.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Text(ABC):
     """Offsets are bytes of text. Safe for threads, but for look(), which one calls at a time.
 
     unfinished: the stored offset of a member or frame at the end that has no end yet; None where there is none
+    is_guessed: whether nothing but a guess tells where the lines end
     """
 
     unfinished: int | None = None
@@ -25,20 +27,26 @@ class Text(ABC):
         self.stored = stored
         self.number = PIECES.new_text()
         self._lines_end: int | None = None  # just past the last newline, for certain
-        self._claimed: int | None = None
+        self._expected: int | None = None  # the same before that, as somebody wrote it down, or guessed
+        self.is_guessed = False
 
-    def look(self, size: int, known: int | None) -> int:
-        """Where the lines end, the file having this many bytes now; `known`: where they do, as somebody said who saw
-        it of this very size. Raises LogError, OSError.
+    def look(self, size: int, known: int | None, may_guess: bool = False) -> int:
+        """Where the lines end, the file having this many bytes now.
+
+        known:     where they end, as somebody wrote down who decompressed the file when it had this very size
+        may_guess: rather than to decompress it (is_guessed)
+
+        Raises LogError, OSError.
         """
         if size == self.stored.stop and self._lines_end is not None:
             return self._lines_end
-        if size == self.stored.stop and self._claimed is not None:
-            return self._claimed
+        if size == self.stored.stop and self._expected is not None:
+            return self._expected
         self.stored.stop, self._lines_end = size, None
         self.grew()
-        self._claimed = self.claim() if known is None else known
-        return self.settle() if self._claimed is None else self._claimed
+        self._expected = self.guess() if may_guess and known is None else known
+        self.is_guessed = known is None and self._expected is not None
+        return self.settle() if self._expected is None else self._expected
 
     @property
     def certain_end(self) -> int | None:
@@ -58,15 +66,15 @@ class Text(ABC):
         while done < len(buffer) and (part := self.part(offset + done, len(buffer) - done, is_random)):
             buffer[done : done + len(part)] = part
             done += len(part)
-        claimed = self._claimed
-        if claimed is not None and (offset + done >= claimed or done < len(buffer)):
+        expected = self._expected
+        if expected is not None and (offset + done >= expected or done < len(buffer)):
             self.settle()
         return done
 
     def settle(self) -> int:
         """Find out where the lines end, if that is not certain yet."""
         end = self._lines_end = self.finish()
-        self._claimed = None
+        self._expected, self.is_guessed = None, False
         return end
 
     @abstractmethod
@@ -78,8 +86,8 @@ class Text(ABC):
         """The first bytes, whatever follows. Raises LogError, OSError."""
 
     @abstractmethod
-    def claim(self) -> int | None:
-        """Where the lines end, if the file says so without being decompressed. Raises LogError, OSError."""
+    def guess(self) -> int | None:
+        """Where the lines may end, by what the file says of itself; None: no idea. Raises LogError, OSError."""
 
     @abstractmethod
     def finish(self) -> int:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from jitdb.common.forking import fork_safe
-from jitdb.errors import LogWarning
+from jitdb.errors import LogWarning, free_name
 from jitdb.log.lines.compressed.frames import Frame, find_frames
 from jitdb.log.lines.compressed.pieces import PIECES
 from jitdb.log.lines.compressed.runs import PIECE, Run, head_of
@@ -66,8 +66,8 @@ class ZstdText(Text):
     def head(self, size: int) -> bytes:
         return head_of((_FrameStream(self.stored, frame) for frame in find_frames(self.stored, 0)), size)
 
-    def claim(self) -> int | None:
-        """That of a long frame at the end, if it ends with a newline."""
+    def guess(self) -> int | None:
+        """The end of a long frame at the end of the file, which says how long its text is, if that ends with a line."""
         last = self._long.get(len(self._begins) - 1)
         return None if last is None or last.is_read else self._texts[-1]
 
@@ -178,7 +178,8 @@ class _LongFrame:
         is_told, self._for_records = self._for_records > PATIENCE, self._for_records + more
         if self._for_records > PATIENCE and not is_told:
             path = self._stored.path
-            command = f"jitdb pack {shlex.quote(str(path))}"
+            target = free_name(str(path).removesuffix(".zst"), ".zst")
+            command = f"jitdb pack {shlex.quote(str(path))} -o {shlex.quote(target)}"
             warnings.warn(
                 LogWarning(
                     f"each record is decompressed from byte {self._frame.begin:,} on, where a zstd frame begins that "

@@ -44,6 +44,13 @@ class CompressedFile(LineFile):
         return self._kind
 
     @property
+    def is_guessed(self) -> bool:
+        return self._text.is_guessed
+
+    def settle(self) -> None:
+        self._text.settle()
+
+    @property
     def unfinished(self) -> int | None:
         return self._text.unfinished
 
@@ -87,7 +94,8 @@ class CompressedFile(LineFile):
         self._tail = None if self._folder is None else load_tail(self._folder)
         if self._tail is not None and (self._tail.name, self._tail.stored) != (name, stamp.size):
             self._tail = None
-        end = self._text.look(stamp.size, known if known and size == stamp.size else None)
+        # Of a file that was decompressed before, only what was appended is left to be.
+        end = self._text.look(stamp.size, known if known and size == stamp.size else None, may_guess=not known)
         self._tell()
         return end
 

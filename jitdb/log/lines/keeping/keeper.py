@@ -75,8 +75,9 @@ class Keeper:
                 stored = stored_in(self.folder)
                 now = judged(file, known, stored, doubt)
                 is_left = stored is not None and now.identity != stored.identity and self._leave(stored)
-                if not is_left and now != stored:
-                    write_known(self.folder, now)
+                kept = now._replace(end=0) if file.is_guessed else now
+                if not is_left and kept != stored:
+                    write_known(self.folder, kept)
                 self.is_kept = True
             return self.settle(file, now, keep=True) if is_left else now
         except OSError:

@@ -8,7 +8,7 @@ It lies in `lines`, in the folder beside the file (docs/json-lines.md), 92 bytes
     32  device, inode      u64, u64
     48  size               u64, bytes
     56  mtime, ctime       i64, i64, nanoseconds
-    72  end                u64: just past the newline of the last line
+    72  end                u64: just past the newline of the last line; 0 as long as nobody has decompressed the file
     80  head, tail         u32, u32: CRC-32 of the first and the last 64 KiB (or all, if there is less) before `end`
     88  CRC-32 of all before
 
