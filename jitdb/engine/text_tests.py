@@ -227,13 +227,16 @@ def _parted(texts: Texts, begun: bool) -> Texts:
 
 
 def _holding(texts: Texts, search: Any) -> tuple[NDArray[np.bool_], int]:
-    """Which texts are found by a search through all of them as far as that is worth it, and those behind; how far."""
-    found, place, hits = np.zeros(len(texts.ends), np.bool_), 0, 0
+    """Which texts are found by a search through all of them as far as that is worth it, and those behind; how far.
+
+    A text begins behind the byte that parts it from the one before, and a match of no letter may stand at its very end.
+    """
+    found, place, hits = np.zeros(len(texts.ends), np.bool_), 1, 0
     data = texts.buffer.tobytes()
-    while (match := search(data, place)) is not None:
-        number = int(np.searchsorted(texts.ends, match.start(), side="right"))
+    while place <= len(data) and (match := search(data, place)) is not None:
+        number = int(np.searchsorted(texts.ends, np.uint32(match.start())))  # of their type, or all are converted
         found[number] = True
-        place = int(texts.ends[number])
+        place = int(texts.ends[number]) + 1
         hits += 1
         if hits >= _TRIED and _WORTH_IT * hits > number:
             found[number + 1 :] = True

@@ -92,6 +92,55 @@ def test_expressions_are_found_as_python_finds_them(pattern: str, values: list[o
     assert found_in(operation, values) == [text_matches(plain, value) for value in values]
 
 
+def is_expression(pattern: str) -> bool:
+    try:
+        matches("f", pattern)
+    except QueryError:
+        return False
+    return True
+
+
+# What may match no letter at all: at the edges of words and texts, where one text ends and the next begins.
+EMPTY_MATCHES = [
+    r"\b", r"\B", r"$", r"^", r"\z", r"\A", r"a*", r"(?m)^", r"(?m)$", r"(?m)^$", r"a*\b", r"\b\b", r"\b$", r"^\b",
+    r"\B$",
+    r"^\B", r"\Ba*\B", r"a?$", r"\b|!", r"!|\b", r"(?:\b)*", r"(\b)+", r"(?m)\b$", r"\bz*", r"^$|\b", r"x{0}\b",
+    r"(?s).??\b",
+    r"\b\B", r"^a|\b$", r"\x1e\b", r"^\x1e?\b", r"(?i)\bA*", r"[^a]*\b", r"\b(?m)$", r"(?m:^)\b", r"\b\z", r"(?U)a*\b",
+]  # fmt: skip
+AT_EDGES = st.lists(
+    st.sampled_from(["a", "b", "A", "!", " ", "\n", "_", "\x1e", "\x05", "é", "ÿ", "\udcff", "\udcc3", "\0"]),
+    max_size=4,
+).map("".join)
+
+
+ATOMS = [*EMPTY_MATCHES, "a", "!", ".", "[^a]", r"\W", "(?s).", "|", "(?:a|)", "b?", "é", r"\x1e", "{2}", "+", "a{0,2}"]
+COMPOSED = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=4).map("".join).filter(is_expression)
+
+
+@given(
+    pattern=st.sampled_from(EMPTY_MATCHES) | COMPOSED,
+    values=st.lists(AT_EDGES | OTHERS, min_size=1, max_size=12),
+    ignore_case=st.booleans(),
+)
+@settings(max_examples=20 * EXAMPLES, deadline=None)
+def test_matches_of_no_letter_are_of_the_text_that_they_stand_in(
+    pattern: str, values: list[object], ignore_case: bool
+) -> None:
+    operation = TextMatch("matches", ("f",), pattern, ignore_case)
+    assert found_in(operation, values) == [holds_text("matches", pattern, ignore_case, value) for value in values]
+
+
+def test_the_edges_of_words_are_those_of_each_text() -> None:
+    edges = matches("f", r"\b")
+    assert found_in(edges, ["a", "!", "?"]) == [True, False, False]
+    assert found_in(edges, ["!"]) == [False]
+    assert found_in(edges, ["a"]) == [True]
+    assert found_in(matches("f", r"\b$"), ["", "!", "a", "", "b!"]) == [False, False, True, False, False]
+    many = ["word", "!", ""] * 1000  # so many that they are looked at one by one from some text on
+    assert found_in(edges, many) == [text == "word" for text in many]
+
+
 def test_parts_are_cut_between_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_tests, "PART", 64)
     values: list[object] = [f"{'x' * (number % 90)} {number}" for number in range(500)] + ["needle" * 40]
