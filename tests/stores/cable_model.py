@@ -44,8 +44,9 @@ class Model:
 
     # --- views -------------------------------------------------------------------------------------------------------
 
-    def wrote_to(self, author: bytes) -> set[str]:
-        return {post.channel for post in self.all.values() if post.public_key == author and post.channel}
+    def channels_of(self, author: bytes) -> set[str]:
+        """Those in which somebody has posts now."""
+        return {post.channel for post in self.here.values() if post.public_key == author and post.channel}
 
     def channels(self) -> list[str]:
         return sorted({post.channel for post in self.all.values() if post.channel})
@@ -54,7 +55,7 @@ class Model:
         found = set()
         for name in (name for name, by in self.gone.items() if delete in by):
             post = self.all[name]
-            found |= {post.channel} if post.channel else self.wrote_to(post.public_key)
+            found |= {post.channel} if post.channel else self.channels_of(post.public_key)
         return found
 
     def messages(self, channel: str, start: int, end: int, limit: int) -> list[bytes]:
@@ -67,9 +68,13 @@ class Model:
     def authors(self, channel: str) -> list[bytes]:
         return sorted({post.public_key for post in self.here.values() if post.channel == channel})
 
-    def is_member(self, author: bytes, channel: str) -> bool:
+    def decides(self, author: bytes, channel: str) -> int | None:
+        """The type of the latest post of somebody in a channel."""
         name = self.latest(lambda post: (post.public_key, post.channel) == (author, channel))
-        return name is not None and self.here[name].post_type != LEAVE
+        return None if name is None else self.here[name].post_type
+
+    def is_member(self, author: bytes, channel: str) -> bool:
+        return self.decides(author, channel) not in (None, LEAVE)
 
     def topic(self, channel: str) -> bytes | None:
         return self.latest(lambda post: (post.post_type, post.channel) == (TOPIC, channel))

@@ -24,7 +24,7 @@ from jitdb.stores.cable.message import (
     decode_message,
     encode_message,
 )
-from jitdb.stores.cable.post import DELETE, INFO, JOIN, LEAVE, TEXT, TOPIC, hash_of, sign_post
+from jitdb.stores.cable.post import DELETE, INFO, JOIN, LEAVE, TEXT, TOPIC, hash_of, sign_post, verify_post
 from jitdb.stores.cable.requests import Peer
 
 SECRETS = [bytes([number]) * 32 for number in range(3)]
@@ -137,11 +137,15 @@ def test_a_live_state_tells_each_change_and_what_was_before(wire: Wire) -> None:
     assert hashes_in(wire.ingest(gone)) == [[hash_of(one)]]
     leave = post(0, LEAVE, 7, channel="c")
     assert hashes_in(wire.ingest(leave)) == [[hash_of(leave)]]
-    text = post(0, TEXT, 8, channel="c", text="back")  # a member again
-    assert hashes_in(wire.ingest(text)) == [[hash_of(name)]]
+    assert hashes_in(wire.ingest(post(0, DELETE, 8, hashes=(hash_of(leave),)))) == [[hash_of(join)]]
+    assert hashes_in(wire.ingest(post(0, LEAVE, 9, channel="c")))
+    text = post(0, TEXT, 10, channel="c", text="back")  # a member again, whose information was sent before
+    assert wire.ingest(text) == []
+    other = post(0, INFO, 11, info=[("name", "bob")])
+    assert hashes_in(wire.ingest(other)) == [[hash_of(other)]]
     wire.ask(CancelRequest(req(2), req(1)))
     assert wire.peer.alive == []
-    assert wire.ingest(post(1, JOIN, 9, channel="c")) == []
+    assert wire.ingest(post(1, JOIN, 12, channel="c")) == []
 
 
 def test_a_limit_ends_a_live_request(wire: Wire) -> None:
@@ -161,6 +165,34 @@ def test_a_delete_is_told_of_when_it_concerns_the_channel(wire: Wire) -> None:
     assert wire.ingest(gone) == []
     assert hashes_in(wire.ingest(text)) == [[hash_of(gone)]]
     assert wire.ingest(text) == []
+
+
+def test_information_belongs_to_the_channels_that_its_author_has_posts_in_now(wire: Wire) -> None:
+    """So does a delete of it: not where these posts were deleted, and from when on they come."""
+    text, name = post(0, TEXT, 1, channel="c", text=""), post(0, INFO, 2, info=[("name", "ada")])
+    gone, no_name = post(0, DELETE, 3, hashes=(hash_of(text),)), post(0, DELETE, 4, hashes=(hash_of(name),))
+    wire.ingest(text, name, gone)
+    assert hashes_in(wire.ask(TimeRangeRequest(req(1), "c", 0, 0, 0))) == [[hash_of(gone)]]
+    assert wire.ingest(no_name) == []
+    assert wire.cable.concerns(hash_of(no_name)) == set()
+    assert wire.cable.history("c") == []
+    join = post(0, JOIN, 5, channel="c")
+    assert hashes_in(wire.ingest(join)) == [[hash_of(no_name)]]
+    assert wire.cable.messages("c") == [hash_of(no_name), hash_of(gone)]
+    assert wire.ingest(post(0, TOPIC, 6, channel="c", topic="t")) == []
+    wire.cable.prune([hash_of(join)])
+    assert wire.cable.concerns(hash_of(no_name)) == {"c"}  # by the topic
+    wire.cable.block(verify_post(join).public_key)
+    assert wire.cable.messages("c") == []
+
+
+def test_a_link_from_another_channel_changes_a_live_state(wire: Wire) -> None:
+    late, early_by = post(0, TOPIC, 9, channel="c", topic="late"), post(1, TEXT, 1, channel="d", text="x")
+    between = post(1, TEXT, 2, hash_of(late), channel="d", text="x")
+    early = post(0, TOPIC, 3, hash_of(between), channel="c", topic="early")
+    assert hashes_in(wire.ask(StateRequest(req(1), "c", 1))) == []
+    assert hashes_in(wire.ingest(late, early, early_by)) == [[hash_of(late)]]
+    assert [set(each) for each in hashes_in(wire.ingest(between))] == [{hash_of(early), hash_of(between)}]
 
 
 def test_an_id_that_is_alive_is_not_taken_again(wire: Wire) -> None:

@@ -69,18 +69,18 @@ def views_of(posts: Sequence[bytes], moderators: Sequence[int] = ()) -> dict[str
 # --- any order -------------------------------------------------------------------------------------------------------
 
 
+KINDS = [TEXT, DELETE, DELETE, INFO, TOPIC, JOIN, LEAVE]
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> list[bytes]:
+def histories(draw: st.DrawFn, kinds: Sequence[int] = KINDS, channels: str = "cd", latest: int = 6) -> list[bytes]:
     """Posts of a few users, that link to each other and delete each other; times say little."""
     made: list[bytes] = []
     for _ in range(draw(st.integers(2, 9))):
-        secret, time = SECRETS[draw(st.integers(0, 1))], draw(st.integers(1, 6))
+        secret, time = SECRETS[draw(st.integers(0, 1))], draw(st.integers(1, latest))
         some = st.lists(st.sampled_from(made), max_size=2, unique=True) if made else st.just([])
         links = tuple(map(hash_of, draw(some)))
-        kind, channel = (
-            draw(st.sampled_from([TEXT, DELETE, DELETE, INFO, TOPIC, JOIN, LEAVE])),
-            draw(st.sampled_from("cd")),
-        )
+        kind, channel = draw(st.sampled_from(kinds)), draw(st.sampled_from(channels))
         body: dict[str, Any] = {"channel": channel}
         if kind == TEXT:
             body["text"] = draw(st.sampled_from(["", "x"]))
@@ -306,6 +306,38 @@ def test_a_chain_of_links_counts_for_more_than_time(cable: Cable) -> None:
     assert cable.links_to(hash_of(first)) == [hash_of(between)]
     cable.ingest(delete(1, 4, between))
     assert cable.topic("c") == "first"
+
+
+def test_who_left_is_no_member_in_any_view_where_links_overrule_the_join(cable: Cable) -> None:
+    """The join is later than the leave; but a text links to it, and of that text and the leave the leave is later."""
+    join = sign_post(SECRETS[0], JOIN, 22, channel="c")
+    leave = sign_post(SECRETS[0], LEAVE, 15, channel="c")
+    name = sign_post(SECRETS[0], INFO, 30, info=[("name", "ada")])
+    cable.ingest_many([join, text(0, 7, "c", hash_of(join)), leave, name])
+    assert (cable.members("c"), cable.joined(KEYS[0]), cable.is_member(KEYS[0], "c")) == ([], [], False)
+    assert cable.state("c") == [hash_of(join)]
+
+
+MOVES = [JOIN, LEAVE, LEAVE, TEXT, TEXT, INFO, DELETE]
+
+
+@settings(max_examples=tries(40, 1500), deadline=None)
+@given(histories(MOVES, "cccd", 30))
+def test_all_views_agree_on_who_is_a_member(history: list[bytes]) -> None:
+    """So does who gets to know of a channel by its state alone, but for those whom a text made a member."""
+    model = Model(history)
+    with TemporaryDirectory() as folder, Cable(folder, create=True) as cable:
+        cable.ingest_many(history)
+        for channel in model.channels():
+            expected = [key for key in sorted(KEYS) if model.is_member(key, channel)]
+            assert cable.members(channel) == expected
+            assert [key for key in sorted(KEYS) if cable.is_member(key, channel)] == expected
+            assert [key for key in sorted(KEYS) if channel in cable.joined(key)] == expected
+            assert sorted(cable.state(channel)) == model.state(channel)
+            with TemporaryDirectory() as elsewhere, Cable(elsewhere, create=True) as other:
+                other.ingest_many(post for name in set(cable.parts(channel).values()) if (post := cable.get(name)))
+                by_text = [key for key in KEYS if model.decides(key, channel) == TEXT]
+                assert set(other.members(channel)) - set(by_text) == set(expected) - set(by_text)
 
 
 def test_a_chain_through_a_delete_counts_too_when_opened_anew(cable: Cable, tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_limits(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("messages", "messages"))
 def test_messages(case: dict[str, Any]) -> None:
-    said = {name: raw(value) if name in ("hashes", "posts") else value for name, value in case["fields"].items()}
+    in_hex = ("hashes", "posts", "cancel_id")
+    said = {name: raw(value) if name in in_hex else value for name, value in case["fields"].items()}
     said |= {"channels": tuple(said["channels"])} if "channels" in said else {}
     said.pop("ttl", None)  # the draft has none any more
     message = KINDS[case["msg_type"]](req_id=raw(case["req_id"]), **said)

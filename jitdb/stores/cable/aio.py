@@ -38,17 +38,22 @@ class AsyncCable(AsyncStore):
         return await self._call(method, *said, **named)
 
     async def answers(self, request: Message) -> AsyncIterator[Message]:
-        """The responses to a peer's request, until the last one; of one that stays alive, as they come."""
+        """The responses to a peer's request, until the last one or the store is closed; of one that stays alive, as
+        they come. Raises CableError where the store is not open.
+        """
         responses = Following[Message]()
-        peer = await self.do(Peer, lambda response: responses.tell(lambda: response))
+        peer = Peer(self._opened(), lambda response: responses.tell(lambda: response), responses.close)
         try:
-            await in_thread(partial(peer.receive, request), self._threads)
+            await self.do(lambda _: peer.receive(request))
             async for response in responses:
                 yield response
                 if is_last(response):
                     return
         finally:
-            await in_thread(peer.close, self._threads)
+            if self._cable is None:  # nor are there threads any more, in which something else could be done meanwhile
+                peer.close()
+            else:
+                await in_thread(peer.close, self._threads)
 
     async def close(self) -> None:
         """Flush and close; what is awaited later is refused. Safe to call twice."""

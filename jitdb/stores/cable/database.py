@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -69,7 +70,7 @@ class Cable(Views):
         except BaseException:
             ledger.log.close()
             raise
-        self._listeners: list[Listener] = []
+        self._listeners: dict[Listener, Callable[[], object]] = {}
         self._threads = ThreadPoolExecutor(THREADS, "verify")  # which begin when they are first needed
         self._unsettled = 0  # deletes that were done since it was noted which are
         try:
@@ -140,12 +141,12 @@ class Cable(Views):
             listener(known, outcome)
         return outcome
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call this with each post that is taken, and what came of it ("stored", or "deleted" where a delete waited for
-        it); gives a function that ends it.
+    def listen(self, listener: Listener, closed: Callable[[], object] = lambda: None) -> Callable[[], object]:
+        """Call `listener` with each post that is taken, and what came of it ("stored", or "deleted" where a delete
+        waited for it), and `closed` when the store closes; gives a function that ends it.
         """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        self._listeners[listener] = closed
+        return partial(self._listeners.pop, listener, None)
 
     def _store(self, known: Known) -> Outcome:
         post = known.post
@@ -281,6 +282,8 @@ class Cable(Views):
             self._shut()
 
     def _shut(self) -> None:
+        while self._listeners:
+            self._listeners.popitem()[1]()
         self._threads.shutdown()
         try:
             self._posts.close()

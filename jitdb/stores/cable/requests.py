@@ -51,14 +51,17 @@ class Live(Protocol):
 class Peer:
     """The requests of one peer. For the thread of the store.
 
-    send: called with each response, in order; what it raises comes out of receive(), or of the store's ingest()
+    send:   called with each response, in order; what it raises comes out of receive(), or of the store's ingest()
+    closed: called when the store closes, after which nothing is sent any more
     """
 
-    def __init__(self, cable: Cable, send: Callable[[Message], object]) -> None:
+    def __init__(
+        self, cable: Cable, send: Callable[[Message], object], closed: Callable[[], object] = lambda: None
+    ) -> None:
         self._cable = cable
         self._send = send
         self._live: dict[bytes, Live] = {}
-        self._end = cable.listen(self._came)
+        self._end = cable.listen(self._came, closed)
 
     def receive(self, request: Message) -> None:
         """Answer a request. One with the id of another that is alive is not looked at, nor is a response."""
@@ -105,8 +108,8 @@ class Peer:
 
     def _answer_range(self, request: TimeRangeRequest) -> None:
         found = self._cable.messages(request.channel, request.time_start, request.time_end, request.limit)
-        live = LiveRange(self._cable, request, len(found))
-        self._begin(request.req_id, found, None if request.time_end or live.is_over else live)
+        is_over = request.time_end or (request.limit and len(found) >= request.limit)
+        self._begin(request.req_id, found, None if is_over else LiveRange(self._cable, request, len(found)))
 
     def _answer_state(self, request: StateRequest) -> None:
         live = LiveState(self._cable, request)
@@ -139,6 +142,7 @@ class LiveRange:
         self._cable = cable
         self._request = request
         self._left = request.limit - sent  # of a limit
+        self._authors = set(cable.authors(request.channel))
 
     @property
     def is_over(self) -> bool:
@@ -151,21 +155,27 @@ class LiveRange:
         return found
 
     def _wanted(self, known: Known, outcome: Outcome) -> list[bytes]:
-        channel, start = self._request.channel, self._request.time_start
+        cable, channel, start, post = self._cable, self._request.channel, self._request.time_start, known.post
         if outcome == "deleted":  # the deletes that waited for it concern its channel from now on, if not already
-            deletes = self._cable.deletes_of(known.hash, start)
-            return [each for each in deletes if channel in self._cable.newly_concerns(each, known.hash)]
-        if known.post.timestamp < start:
+            deletes = cable.deletes_of(known.hash, start)
+            return [each for each in deletes if channel in cable.newly_concerns(each, known.hash)]
+        if post.post_type == DELETE:
+            self._authors.intersection_update(cable.authors(channel))
+            return [known.hash] if post.timestamp >= start and channel in cable.concerns(known.hash) else []
+        if post.channel != channel:
             return []
-        if known.post.post_type == DELETE:
-            return [known.hash] if channel in self._cable.concerns(known.hash) else []
-        return [known.hash] if known.post.post_type == TEXT and known.post.channel == channel else []
+        found = [known.hash] if post.post_type == TEXT and post.timestamp >= start else []
+        if post.public_key not in self._authors:  # whose deleted information belongs to the channel from now on
+            self._authors.add(post.public_key)
+            found += cable.deletes_of_infos(post.public_key, start)
+        return found
 
 
 class LiveState:
     """What a channel is, and becomes: of each part its latest post, the one before where that was deleted.
 
-    parts: what was sent last, by what it is
+    parts: what the channel is, by part
+    _sent: what was sent last of each part, also of those that the channel has no more
     """
 
     is_over = False
@@ -174,18 +184,21 @@ class LiveState:
         self._cable = cable
         self._channel = request.channel
         self.parts = cable.parts(self._channel)
+        self._sent = dict(self.parts)
 
     def news(self, known: Known, outcome: Outcome) -> list[bytes]:
         if outcome != "stored":
             return []
-        before, self.parts = self.parts, self._after(known)
-        return [post for part, post in self.parts.items() if before.get(part) != post]
+        self.parts = self._after(known)
+        new = {part: post for part, post in self.parts.items() if self._sent.get(part) != post}
+        self._sent |= new
+        return list(new.values())
 
     def _after(self, known: Known) -> Parts:
         """All parts, those found anew that this post may have changed."""
         post, cable, channel = known.post, self._cable, self._channel
         author = post.public_key
-        if post.post_type == DELETE:
+        if post.post_type == DELETE or cable.links_decide(post.timestamp):
             return cable.parts(channel)
         if post.post_type != INFO and post.channel != channel:
             return self.parts

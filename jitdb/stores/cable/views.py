@@ -9,9 +9,9 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from itertools import groupby, islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,19 @@ Moment: TypeAlias = tuple[int, bytes]  # a timestamp, and a hash
 
 _AT_ONCE: Final = 1 << 12  # posts that are read together, where all are wanted
 _TIES: Final = 2  # and where one is, which others may share its time with
+
+
+class Membership(NamedTuple):
+    """Who is a member of a channel, or which channels somebody is a member of.
+
+    present: in order
+    moves:   the latest join or leave of each, also of those who left
+    newest:  the latest that each wrote there at all; of those alone who may have left
+    """
+
+    present: list[Any]
+    moves: dict[Any, Latest]
+    newest: dict[Any, Latest]
 
 
 class Views:
@@ -110,20 +123,14 @@ class Views:
     def _deletes_in(self, channel: str, times: list[Any], at_once: int) -> Iterator[Moment]:
         """The deletes that are here and concern a channel, the newest first.
 
-        An information is in no channel itself: it concerns those that its author has written to.
+        An information is in no channel itself: it belongs to those in which its author has posts now.
         """
         concerned = or_(_in(channel), named("post_type", INFO))
         notes = self._ledger.newest(and_(DELETED, concerned, *times), at_once)
-        wrote = cache(partial(self._wrote_to, channel))
+        authors = cache(lambda: frozenset(self.authors(channel)))
         for time, same in groupby(notes, key=lambda note: note["timestamp"]):
-            deletes = {note["delete"] for note in same if note["channel"] or wrote(note["author"])}
+            deletes = {note["delete"] for note in same if note["channel"] or note["author"] in authors()}
             yield from ((time, delete) for delete in sorted(deletes, reverse=True) if self._place(delete))
-
-    def _wrote_to(self, channel: str, author: bytes) -> bool:
-        here = _in(channel)
-        if self._posts.current.count(and_(here, _by(author))):
-            return True
-        return self._ledger.log.current.count(and_(here, equal("author", author))) > 0
 
     def concerns(self, delete: bytes) -> set[str]:
         """The channels that a delete concerns, by its hash."""
@@ -136,21 +143,20 @@ class Views:
         return self._concerned(note for note in graves if note["hash"] == post) - others
 
     def _concerned(self, graves: Iterable[Note]) -> set[str]:
-        found: set[Any] = {None}
-        authors = set()
-        for note in graves:
-            found.add(note["channel"])
-            if note["post_type"] == INFO:
-                authors.add(note["author"])
-        for author in authors:
-            found.update(self._posts.current.distinct("channel", _by(author)))
-            found.update(self._ledger.log.current.distinct("channel", equal("author", author)))
-        return found - {None}
+        found = {(note["channel"], note["author"]) for note in graves}
+        channels = {channel for channel, _ in found if channel}
+        authors = [_by(author) for channel, author in found if not channel]  # of information
+        return channels | set(self._posts.current.distinct("channel", or_(*authors)) if authors else ()) - {None}
 
     def deletes_of(self, post: bytes, start: int = 0) -> list[bytes]:
         """The hashes of the deletes from a moment on that deleted a post."""
         graves = self._ledger.deletions(checked_hash(post))
         return list(dict.fromkeys(note["delete"] for note in graves if note["timestamp"] >= start))
+
+    def deletes_of_infos(self, author: bytes, start: int = 0) -> list[bytes]:
+        """The hashes of the deletes from a moment on that deleted what somebody said of themselves."""
+        infos = and_(named("post_type", INFO), equal("author", checked_key(author)), field("timestamp") >= start)
+        return list(dict.fromkeys(note["delete"] for note in self._ledger.graves(infos)))
 
     # --- the state of a channel --------------------------------------------------------------------------------------
 
@@ -169,49 +175,44 @@ class Views:
 
     def members(self, channel: str) -> list[bytes]:
         """The keys of those who joined a channel, or wrote to it, and did not leave it since, in order."""
-        gone = self._left(channel, self._moves(channel))
-        return [author for author in self.authors(channel) if author not in gone]
-
-    def _moves(self, channel: str) -> dict[Any, Latest]:
-        """The latest join or leave of everybody in a channel."""
-        return self._latest_of_each("public_key", and_(_in(channel), _MOVES))
-
-    def _left(self, channel: str, moves: dict[Any, Latest]) -> set[bytes]:
-        """Those of whom the latest in a channel is that they leave it."""
-        leaves = {author: found.known for author, found in moves.items() if found.known.post.post_type == LEAVE}
-        if not leaves:
-            return set()
-        times = [known.post.timestamp for known in leaves.values()]
-        since = min(time if (begin := self._known_spans().since(time)) is None else begin for time in times)
-        theirs = and_(_in(channel), or_(*map(_by, leaves)), field("timestamp") >= since)
-        newest = self._latest_of_each("public_key", theirs)
-        return {author for author, found in newest.items() if found.known.post.post_type == LEAVE}
+        return self._membership("public_key", _in(channel)).present
 
     def is_member(self, author: bytes, channel: str) -> bool:
-        """Whether the latest that somebody wrote to a channel is something else than that they leave it."""
-        found = self._latest(and_(_in(channel), _by(author)))
-        return found is not None and found.known.post.post_type != LEAVE
+        """Whether somebody joined a channel, or wrote to it, and did not leave it since."""
+        return bool(self._membership("public_key", and_(_in(channel), _by(author))).present)
 
     def joined(self, author: bytes) -> list[str]:
         """The names of the channels that somebody is a member of, in order."""
-        newest = self._latest_of_each("channel", and_(_by(author), not_(absent("channel"))))
-        return sorted(channel for channel, found in newest.items() if found.known.post.post_type != LEAVE)
+        return self._membership("channel", and_(_by(author), not_(absent("channel")))).present
+
+    def _membership(self, name: str, operation: Any) -> Membership:
+        """Who is a member: whoever has posts in a channel, unless the latest of these is a leave.
+
+        name:      what tells members from each other: the author of posts in one channel, or the channel of an author's
+        operation: the posts of that channel, or of that author
+        """
+        moves = self._latest_of_each(name, and_(operation, _MOVES))
+        since: dict[Any, int] = {}  # of those who may have left: from when on their posts say whether they did
+        for value, found in moves.items():
+            post = found.known.post
+            begin = self._known_spans().since(post.timestamp)
+            if post.post_type == LEAVE or begin is not None:  # else links say nothing against the latest join
+                since[value] = post.timestamp if begin is None else begin
+        newest: dict[Any, Latest] = {}
+        if since:
+            theirs = or_(*(named(name, value) for value in since))
+            newest = self._latest_of_each(name, and_(operation, theirs, field("timestamp") >= min(since.values())))
+        gone = {value for value, found in newest.items() if found.known.post.post_type == LEAVE}
+        present = sorted(set(self._posts.current.distinct(name, operation)) - gone)
+        return Membership(present, moves, newest)
 
     def state(self, channel: str) -> list[bytes]:
         """The hashes of what a channel is: its latest topic, the latest join or leave of each, members' information."""
         return [post for (what, _), post in self.parts(channel).items() if what != "chain"]
 
     def parts(self, channel: str) -> Parts:
-        """The same, by what each is, and the chains of links that say so where timestamps do not."""
-        moves = self._moves(channel)
-        gone, infos = self._left(channel, moves), self._latest_of_each("public_key", named("post_type", INFO))
-        members = (author for author in self.authors(channel) if author not in gone)
-        found = self.topic_part(channel)
-        for author in sorted(moves):
-            found |= _part("move", author, moves[author])
-        for author in members:
-            found |= _part("info", author, infos.get(author))
-        return found
+        """The same, by what each is, and the posts that say so where timestamps do not."""
+        return self.topic_part(channel) | self._parts_of_authors(channel)
 
     def topic_part(self, channel: str) -> Parts:
         """Of the state of a channel its topic."""
@@ -219,9 +220,18 @@ class Views:
 
     def parts_of(self, author: bytes, channel: str) -> Parts:
         """Of the state of a channel what somebody's part is."""
-        move = self._latest(and_(_in(channel), _by(author), _MOVES))
-        info = self._latest(_info_by(author)) if self.is_member(author, channel) else None
-        return _part("move", author, move) | _part("info", author, info)
+        return self._parts_of_authors(channel, _by(author))
+
+    def _parts_of_authors(self, channel: str, *whose: Any) -> Parts:
+        present, moves, newest = self._membership("public_key", and_(_in(channel), *whose))
+        infos = self._latest_of_each("public_key", and_(named("post_type", INFO), *whose))
+        found: Parts = {}
+        for author in sorted(moves):
+            found |= _part("move", author, moves[author])
+            found |= _why(moves[author], newest.get(author))
+        for author in present:
+            found |= _part("info", author, infos.get(author))
+        return found
 
     def history(self, channel: str) -> list[bytes]:
         """The hashes of all that a channel was: topics, joins, leaves, and what its authors said of themselves."""
@@ -291,6 +301,10 @@ class Views:
                 found[value] = newer if exact is None else exact
         return {value: each for value, each in found.items() if value is not UNDEFINED}
 
+    def links_decide(self, time: int) -> bool:
+        """Whether links may count for more than timestamps, of posts of this time."""
+        return self._known_spans().since(time) is not None
+
     def _known_spans(self) -> Spans:
         """The spans of time that links lead against; of all posts, once, and then of those that come."""
         if self._spans is None:
@@ -356,6 +370,13 @@ def newest_first(posts: Iterable[Known]) -> list[bytes]:
 
 def _hash(found: Latest | None) -> bytes | None:
     return None if found is None else found.known.hash
+
+
+def _why(move: Latest, newest: Latest | None) -> Parts:
+    """What shows that somebody is in a channel, or not, where their latest join or leave alone would say otherwise."""
+    if newest is None or newest.known.post.post_type not in (JOIN, LEAVE) or newest.known == move.known:
+        return {}
+    return {("chain", post): post for post in (newest.known.hash, *newest.chain)}
 
 
 def _part(what: str, of: bytes, found: Latest | None) -> Parts:
