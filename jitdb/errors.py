@@ -59,6 +59,12 @@ class Remedy(namedtuple("Remedy", ("python", "shell"))):
         return cls("repair the log first (jitdb repair, or Log.repair())", f"repair it first: {command}")
 
     @classmethod
+    def importing(cls, source: str | os.PathLike[str]) -> Remedy:
+        """Make a log of a file that is none."""
+        command = f"make a log of it: {import_command(os.fspath(source))}"
+        return cls(command, command)
+
+    @classmethod
     def read_only(cls) -> Remedy:
         """Open the log for reading alone: commands that can, do."""
         return cls("open it with read_only=True", "")
@@ -67,6 +73,25 @@ class Remedy(namedtuple("Remedy", ("python", "shell"))):
     def refresh(cls) -> Remedy:
         """Look at the log anew: a command that is typed again does."""
         return cls("call refresh() to see it as it is", "ask again")
+
+
+def import_command(source: str) -> str:
+    """The command that makes a log of a file, under a name that is free, as a shell takes it."""
+    import shlex
+
+    near = min(source, os.path.relpath(source), key=len)
+    stem = near
+    for ending in (".gz", ".zst"):
+        stem = stem.removesuffix(ending)
+    return f"jitdb import {shlex.quote(near)} {shlex.quote(free_name(os.path.splitext(stem)[0], '.log'))}"
+
+
+def free_name(stem: str, ending: str) -> str:
+    """A name that no file has yet: both together, or with a number between them."""
+    name, number = stem + ending, 2
+    while os.path.lexists(name):
+        name, number = f"{stem}-{number}{ending}", number + 1
+    return name
 
 
 class _Described(Exception):

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import UsageError
+from jitdb.log.io.filenames import without_sidecars
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -21,7 +22,7 @@ _QUOTING: Final = "put all of one between single quotes and text in it between d
 def one_expression(options: argparse.Namespace) -> Operation | None:
     """The command's expression, None when there is none. Raises UsageError, QueryError."""
     check_operands(options)
-    texts = _without_logs(options)
+    texts = without_logs(options)
     if len(texts) > 1:
         raise UsageError(
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
@@ -36,7 +37,9 @@ def field_and_expression(options: argparse.Namespace) -> tuple[Path, Operation |
     from jitdb.operators.nodes.field_ref import as_path
 
     texts: list[str] = options.expressions
-    count = next((number for number, text in enumerate(texts) if not os.path.isfile(text)), len(texts) - 1)
+    count = next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts) - 1)
+    if count > 0 and is_expression(texts[count]) and os.path.isdir(texts[count - 1]):
+        count -= 1  # a field, and a folder that is called so
     if not texts or is_expression(texts[count]):
         raise UsageError(
             f"{options.command}: a field is missing behind the log",
@@ -64,18 +67,24 @@ def _within(found: Operation | None, options: argparse.Namespace) -> Operation |
 def expressions_of(options: argparse.Namespace) -> list[Operation]:
     """All that the command was given, one or more. Raises UsageError, QueryError."""
     check_operands(options)
-    texts = _without_logs(options)
+    texts = without_logs(options)
     if not texts:
         raise UsageError(f"{options.command}: an expression is missing behind the logs")
     return [read_expression(text) for text in texts]
 
 
-def _without_logs(options: argparse.Namespace) -> list[str]:
-    """The operands that are no files: what a shell makes of a pattern is more logs, `options.more_logs`."""
+def without_logs(options: argparse.Namespace) -> list[str]:
+    """The operands that are no files or folders: what a shell makes of a pattern is more logs, `options.more_logs`."""
     texts: list[str] = options.expressions
-    count = next((number for number, text in enumerate(texts) if not os.path.isfile(text)), len(texts))
+    count = next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts))
     options.more_logs = texts[:count]
+    pass_over_sidecars(options)
     return texts[count:]
+
+
+def pass_over_sidecars(options: argparse.Namespace) -> None:
+    """Leave out the folders of indexes that `app.log*` stands for in a shell, where there are logs beside them."""
+    options.log, *options.more_logs = without_sidecars([options.log, *options.more_logs])
 
 
 def check_operands(options: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from jitdb import __version__
 from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.failures import UsageError
+from jitdb.errors import import_command
 
 _OVERVIEW: Final = """\
 jitdb {version}: ask an append-only log questions. Indexes are built when a question first needs them.
@@ -98,8 +99,7 @@ def unknown_command(name: str) -> UsageError:
         import shlex
 
         text = name.endswith((".ndjson", ".jsonl", ".json", ".gz", ".zst"))
-        log = shlex.quote(name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0] + ".log")
-        typed = f"jitdb import {shlex.quote(name)} {log}" if text else f"jitdb query {shlex.quote(name)}"
+        typed = import_command(name) if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
     meant = _SYNONYMS.get(name.lower()) or nearest(name.lower(), [*COMMANDS, "help"])
     if meant:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.errors import NotALog
-from jitdb.log.io.filenames import INDEXES
+from jitdb.log.io.filenames import INDEXES, SIDECAR_SUFFIX
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
 
 _ONE: Final = (
-    "this command takes one log at a time; count, query, tail, prepare, info, indexes, verify and export take folders "
-    "and patterns"
+    "this command takes files; count, query, tail, values and the other commands that ask, and info, indexes, verify "
+    "and export, take folders and patterns, too"
 )
 _OPEN_FILES: Final = 8192  # that a process which asks many logs allows itself, where the system does
 
@@ -173,7 +173,10 @@ def paths_of(db: AnyDatabase) -> list[str]:
 
 
 def each_log(options: Namespace) -> Iterator[Namespace]:
-    """The options for each of several logs, in the order of their paths. Raises Failure, LogError."""
+    """The options for each of several logs, in the order of their paths; of one, these. Raises Failure, LogError."""
+    if not is_many(options):
+        yield options
+        return
     from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import folder_of
 
@@ -181,8 +184,19 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
     if not members:
         raise _no_file(options)
     for member in members:
-        folder = options.indexes if options.indexes in ("", "none") else folder_of(member, options.indexes)
+        given = getattr(options, "indexes", "")
+        folder = given if given in ("", "none") else folder_of(member, given)
         yield Namespace(**{**vars(options), "log": member.path, "more_logs": [], "indexes": folder})
+
+
+def each_file(options: Namespace) -> Iterator[Namespace]:
+    """The same for a command that takes files only, no folders, patterns or questions. Raises Failure, UsageError."""
+    unknown = [path for path in options.more_logs if not exists(path)]
+    if unknown:
+        raise UsageError(f"{options.command}: too many operands: {unknown[0]} is no file")
+    for path in (options.log, *options.more_logs):
+        check_exists(path)
+    yield from each_log(options)
 
 
 def each_bundle(options: Namespace) -> Iterator[Namespace]:
@@ -277,9 +291,10 @@ def wanted_progress(options: Namespace) -> bool | None:
 def check_exists(path: str) -> None:
     """Raises Failure where there is no file, with what was probably meant."""
     if os.path.isdir(path):
-        stem = path.rstrip("/").removesuffix(".jitdb")
-        if path.rstrip("/").endswith(".jitdb") and os.path.isfile(stem):
-            raise Failure(f"{path}: this is the folder of a log's indexes", f"the log is {stem}")
+        stem = path.rstrip("/").removesuffix(SIDECAR_SUFFIX)
+        if stem != path.rstrip("/"):
+            there = f"the log is {stem}" if os.path.isfile(stem) else "name the log, or a folder of logs"
+            raise Failure(f"{path}: this is a folder of indexes, not a log", there)
         raise Failure(f"{path}: this is a folder, not a log", _ONE)
     if not exists(path):
         if is_pattern(path):

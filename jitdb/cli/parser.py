@@ -94,6 +94,10 @@ class Parser(argparse.ArgumentParser):
             self._is_inner = False
         if rest:
             self._complain_of(rest)
+        if "more_logs" in options:
+            from jitdb.cli.expressions import pass_over_sidecars
+
+            pass_over_sidecars(options)
         return options, rest
 
     def error(self, message: str) -> NoReturn:

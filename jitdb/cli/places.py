@@ -1,6 +1,6 @@
 """Places in a log, as they are typed, and as a file keeps them.
 
-A place is a cursor (jitdb/engine/cursor.py), of several logs all of theirs (jitdb/logset/places.py). In a file a
+A place is a cursor: of one log (engine/cursor.py), or of files that are followed (engine/files_cursor.py). In a file a
 checksum stands behind it: `CURSOR crc32:XXXXXXXX` and a newline.
 """
 
@@ -16,7 +16,9 @@ from jitdb.cli.failures import Failure
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
-_SUMMED: Final = r"(logs:\{.*\}|\S+)(?:\s+crc32:([0-9a-f]{8}))?"
+_SUMMED: Final = r"(l(?:og|ine)s:[\[{].*[\]}]|\S+)(?:\s+crc32:([0-9a-f]{8}))?"
+
+_OF_FILES: Final = ("logs:", "lines:")  # the heads of cursors of files that are followed
 
 
 def cursor(text: str) -> str:
@@ -52,9 +54,11 @@ def check_place(log: LogSource | None, text: str | None, source: str, remedy: st
         raise Failure(f"{source}: this is a place in one log, and these are several", remedy)
     if is_of_many(text):
         raise Failure(f"{source}: this is a place in several logs, and {log.path.name} is one", remedy)
+    if log.is_rotated and text.startswith(_OF_FILES):
+        return
     from jitdb.engine.cursor import parse_cursor
 
-    reason = parse_cursor(text).lost(log)
+    reason = "it is one in a file of lines" if text.startswith(_OF_FILES) else parse_cursor(text).lost(log)
     if reason:
         raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
 
@@ -73,10 +77,12 @@ def read_place(text: str) -> str | None:
     if found is None or (found[2] is not None and found[2] != _sum(found[1])):
         return None
     try:
-        if is_of_many(found[1]):
-            from jitdb.logset.places import parse_set_cursor, set_cursor
+        head = found[1].partition(":")[0] + ":"
+        if head in _OF_FILES:
+            from jitdb.engine.files_cursor import parse_files_cursor
 
-            return set_cursor(parse_set_cursor(found[1]))
+            parse_files_cursor(found[1], head)
+            return found[1]
         return str(parse_cursor(found[1]))
     except QueryError:
         return None

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+import jitdb
 from jitdb.cli import main
+from jitdb.errors import InvalidArgument, LogError
 
 EACH = "resourceLogs[].scopeLogs[].logRecords[]"
 
@@ -73,3 +75,19 @@ def test_a_path_that_is_none(path: Path, capsys: pytest.CaptureFixture[str]) -> 
     code, _, err = said(capsys, "count", path, "--each", "a.b")
     assert code == 2
     assert "each is a path to the elements of arrays" in err
+
+
+def test_of_a_log_of_jitdbs_there_are_no_elements(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "import", path, "a.log", "--skip-bad", "--quiet")
+    code, out, err = said(capsys, "count", "a.log", "--each", EACH)
+    assert (code, out) == (1, "")
+    assert "a.log: each says which elements" in err
+    assert "leave --each out" in err
+    with pytest.raises(InvalidArgument, match="leave each out"):
+        jitdb.open("a.log", each=EACH)
+    with pytest.raises(InvalidArgument), jitdb.open_many(["a.log", str(path)], each=EACH) as logs:
+        logs.count()
+    assert not Path("new.log").exists()
+    with pytest.raises(LogError):
+        jitdb.open("new.log", create=True, each=EACH)
+    assert not Path("new.log").exists()

@@ -249,8 +249,45 @@ def test_a_table_says_what_it_leaves_out(log: Path, capfdbinary: Any, monkeypatc
 
 
 def test_columns_that_fit() -> None:
-    columns = {name: ["a longer text", "1"] for name in "abcdef"}
-    assert fitting(columns, 80) == list("abcdef")
-    assert fitting(columns, 23) == ["a", "b"]
-    assert fitting(columns, 22) == fitting(columns, 1) == ["a"]
+    floors = [10] * 6
+    assert fitting(floors, 80) == 6
+    assert fitting(floors, 23) == 2
+    assert fitting(floors, 22) == fitting(floors, 1) == 1
     assert left_out(list("abc"), 10) == "not shown: 3 fields"
+
+
+TIMED = [
+    {"time": "2026-11-01T12:00:00Z", "ts": 1700000000000, "seen": "2026-11-01T12:00:00.123456789Z", "n": 1},
+    {"time": "2026-11-01T12:00:01Z", "ts": 1700000001000, "seen": "2026-11-01T12:00:01.250Z", "n": 2.5},
+    {"time": "2026-11-01T12:00:02Z", "seen": "2026-11-01T12:00:02Z", "text": "2026-11-01T12:00:02Z or later"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["query", "export"])
+@pytest.mark.parametrize("places", ["a.ndjson", "*.ndjson"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_the_same_table_as_in_python(ending: str, places: str, command: str, tmp_path: Path, run) -> None:
+    """Times are timestamps, in the file as in to_arrow()."""
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in TIMED))
+    name = f"x.{ending}"
+    assert run(command, places, "-o", name).returncode == 0
+    path = str(tmp_path / name)
+    table = parquet.read_table(path) if ending == "parquet" else pa.ipc.open_file(path).read_all()
+    with jitdb.open(tmp_path / "a.ndjson", "memory") as db:
+        expected = db.query().to_arrow()
+    assert table.equals(expected)
+    assert str(table.schema.field("time").type) == "timestamp[ns, tz=UTC]"
+
+
+@pytest.mark.parametrize("way", ["native", "python"])
+def test_answers_are_the_same_from_a_table_of_them(
+    way: str, tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exported as Parquet and imported again. Fractions come in thousands: 0, 3, 6 or 9 digits, as most write them."""
+    monkeypatch.setattr("jitdb.common.kernels.WAY", way)
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in TIMED))
+    run("query", "a.ndjson", "-o", "x.parquet")
+    assert run("import", "x.parquet", "a.log").returncode == 0
+    assert [json.loads(line) for line in run("export", "a.log").stdout.splitlines()] == TIMED
+    for question in ('time == "2026-11-01T12:00:01Z"', 'seen > "2026-11-01T12:00:01Z"', "ts >= 1700000001000", "n > 1"):
+        assert run("count", "a.log", question).stdout == run("count", "a.ndjson", question).stdout

@@ -22,6 +22,7 @@ from jitdb.common.values import UNDEFINED
 
 if TYPE_CHECKING:
     from jitdb.cli.output.output import Output
+    from jitdb.engine.declared_time import Times
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.logset.logset import AnyDatabase
@@ -145,10 +146,15 @@ class _Sink:
 
 
 def write_arrow(
-    out: Output, form: str, select: Selection, batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
+    out: Output,
+    form: str,
+    select: Selection,
+    batches: Callable[[], Iterator[FieldBatch]],
+    times: Times,
+    is_stream: bool,
 ) -> dict[str, tuple[str, ...]]:
-    """Write the columns. `batches` may be called twice: what types they are of is told by all values. Gives those that
-    are text because they hold values of several kinds, and these.
+    """Write the columns that Query.to_arrow gives. Gives those that are text because they hold values of several kinds,
+    and these. `batches` may be called twice: all values tell of what types the columns are.
 
     is_stream: Arrow's format of streams, which can be read from a pipe, in the place of that of files
     """
@@ -157,7 +163,7 @@ def write_arrow(
 
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
 
-    answer = ArrowAnswer(select, batches)
+    answer = ArrowAnswer(select, batches, times)
     reader = answer.reader()
     schema = reader.schema
     sink = pa.PythonFile(_Sink(out), mode="w")
@@ -249,7 +255,7 @@ def _write_columns(
     several: dict[str, tuple[str, ...]] = {}
     with output(options.output, paths_of(db)) as out:
         if select and form in BINARY:
-            several = write_arrow(out, form, select, batches, is_stream=options.output in (None, "-"))
+            several = write_arrow(out, form, select, batches, db.times, is_stream=options.output in (None, "-"))
         elif select:
             out.write(separated([name for name, _ in select], batches(), SEPARATED[form]))
     for name, kinds in several.items():

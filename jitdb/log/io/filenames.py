@@ -69,6 +69,21 @@ def _log_beside(text: str) -> Path | None:
     return None
 
 
+def is_in_sidecar(path: str) -> bool:
+    """Whether it is the folder of a sidecar or of bundles, or lies in one, by the names of the folders.
+
+    >>> is_in_sidecar("app.log.jitdb/lines"), is_in_sidecar("logs/app.log")
+    (True, False)
+    """
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    return any(part.endswith(SIDECAR_SUFFIX) for part in folder.split(os.sep))
+
+
+def without_sidecars(paths: list[str]) -> list[str]:
+    """The paths that are no sidecars, which a shell finds beside the logs, too; all where there is nothing else."""
+    return [path for path in paths if not is_in_sidecar(path)] or paths
+
+
 def torn_name(offset: int, number: int) -> str:
     """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart."""
     return f"torn-{offset}-{number}"

@@ -235,7 +235,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
                 "this is JSON text, not a block-aligned log",
                 path=path,
                 offset=0,
-                remedy=f"make a log of it with: jitdb import {path.name} {path.with_suffix('.log').name}",
+                remedy=Remedy.importing(path),
             )
         return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
     sizes = [*_gaps(fs, fd), *(each for each in _SIZES if size % each == 0), min(size, MAX_BLOCK_SIZE)]
@@ -265,10 +265,9 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
         f"this is not a block-aligned log of blocks of {tried}: {at}{rest}",
         path=path,
         offset=0,
-        remedy=Remedy(
-            "if it is a log with blocks of another size, pass block_size=",
-            "if it is a log with blocks of another size, pass --block-size",
-        ),
+        remedy=Remedy.without("block_size")
+        if block_size
+        else "`jitdb import` reads JSON Lines, CSV, Parquet and Arrow",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.expressions import read_expression
+from jitdb.cli.expressions import read_expression, without_logs
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import log_only
 from jitdb.cli.options import FORMAT, GENERAL, number
@@ -80,7 +80,9 @@ def run(options: Namespace) -> int:
         )
     if options.indexes == "none":
         raise UsageError("prebuild: --indexes none would keep nothing of what is built", "name a folder for its files")
-    operations = [read_expression(text) for text in options.expressions]
+    operations = [read_expression(text) for text in without_logs(options)]
+    if options.more_logs:
+        raise UsageError("prebuild: this is done for one log at a time", f"jitdb prebuild {options.log} …")
     _look_at_log(options)
     from jitdb.spark_ext import prebuild, session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from jitdb.cli.opening import check_free, database, log_only
+from jitdb.cli.opening import check_free, database, each_file, log_only
 from jitdb.cli.options import FORMAT, GENERAL
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
@@ -26,16 +26,17 @@ PARSER = Parser(
         ("compact events.log", "do it"),
     ],
 )
-PARSER.take("log", "dry_run", "force", *FORMAT)
+PARSER.take("log", "more_logs", "dry_run", "force", *FORMAT)
 PARSER.take("indexes", help="folder of the index files to take over, or `none` (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """Compact it, and say what that did."""
-    told = _forecast(options) if options.dry_run else _compact(options)
-    if not options.quiet or options.dry_run:
-        print(told)
+    """Compact it, or each of several, and say what that did."""
+    for each in each_file(options):
+        told = _forecast(each) if options.dry_run else _compact(each)
+        if not options.quiet or options.dry_run:
+            print(told if each is options else f"{each.log}: {told}", flush=True)
     return 0
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from jitdb.cli.commands.keeping.compact import compacted
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.failures import Failure, UsageError, say
-from jitdb.cli.opening import check_free, database, each_log, is_many, log_only
+from jitdb.cli.opening import check_free, database, each_log, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_missing, note_times
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
-from jitdb.errors import LogReadOnly
+from jitdb.errors import LogReadOnly, free_name
 from jitdb.log.maintained import MaintainedSource
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     from jitdb.logset.members import finding
     from jitdb.logset.narrowing import narrowed
 
-    for each in each_log(options) if is_many(options) else (options,):
+    for each in each_log(options):
         if not options.dry_run:
             check_free(each.log, "deleted from", options)
         with log_only(each) as log:
@@ -120,7 +120,8 @@ def _read_only(error: Exception, operation: Operation, options: Namespace) -> Ex
         from jitdb.engine.hinting.hints import typed
 
         staying = shlex.quote(f"not ({typed(operation)})")
-        typed_anew = f"jitdb export {shlex.quote(options.log)} {staying} --output KEPT.ndjson"
+        kept = free_name("kept", ".ndjson")
+        typed_anew = f"jitdb export {shlex.quote(options.log)} {staying} --output {kept}"
         error.add_note(f"or write another file of those that stay: {typed_anew}")
     return error
 

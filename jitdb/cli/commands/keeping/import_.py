@@ -15,11 +15,11 @@ from jitdb.cli.failures import Failure, UsageError, note, say
 from jitdb.cli.input.batches import RowOptions
 from jitdb.cli.input.delimiters import check_delimiter
 from jitdb.cli.input.formats import FORMATS
-from jitdb.cli.input.uncompressed import without_ending
 from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
+from jitdb.errors import import_command
 
 if TYPE_CHECKING:
     from jitdb.cli.input.importing import Importer
@@ -161,10 +161,10 @@ def _operands(paths: list[str]) -> tuple[list[str], str]:
     if not paths:
         PARSER.error("SOURCE and LOG are missing")
     if len(paths) == 1:
-        stem = "events" if paths[0] == "-" else without_ending(paths[0]).rpartition(".")[0] or paths[0]
+        typed = "jitdb import - events.log" if paths[0] == "-" else import_command(paths[0])
         raise UsageError(
             "import: LOG is missing: the last operand is the log to make",
-            f"for example: jitdb import {shlex.quote(paths[0])} {shlex.quote(stem + '.log')}",
+            f"for example: {typed}",
         )
     *sources, log = paths
     if log == "-":

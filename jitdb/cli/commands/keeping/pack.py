@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from jitdb.cli.opening import check_exists, wanted_progress
+from jitdb.cli.failures import UsageError
+from jitdb.cli.opening import each_file, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
@@ -24,6 +25,7 @@ PARSER = Parser(
     ],
 )
 PARSER.take("log", metavar="FILE", help="file of JSON Lines; nobody should be writing to it")
+PARSER.take("more_logs")
 PARSER.add_argument("-o", "--output", metavar="OUT", help="write there (default: FILE.zst, in the place of .gz)")
 PARSER.add_argument("-f", "--force", action="store_true", help="replace OUT, if it is there")
 PARSER.add_argument("--keep", dest="remove", action="store_false", help="keep FILE (as is the default)")
@@ -34,12 +36,18 @@ PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """Pack it, and say what was done."""
+    """Pack it, or each of several, and say what was done."""
+    if options.output and options.more_logs:
+        raise UsageError("pack: -o names one file, and these are several", "leave it out, or pack them one by one")
+    for each in each_file(options):
+        _pack(Path(each.log), options)
+    return 0
+
+
+def _pack(source: Path, options: Namespace) -> None:
     from jitdb.engine.progress import Bar
     from jitdb.log.lines.packer import pack, packed_name
 
-    check_exists(options.log)
-    source = Path(options.log)
     target = Path(options.output) if options.output else packed_name(source)
     size = source.stat().st_size
     with Bar(f"packing {source.name}", size, wanted_progress(options)) as bar:
@@ -56,4 +64,3 @@ def run(options: Namespace) -> int:
             f"{target}: {counted(done.frames, 'frame', 'frames')} of {done.text:,} bytes of lines in {done.after:,} "
             f"bytes; {source.name} had {done.before:,}"
         )
-    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from jitdb.cli.commands.keeping.verify import show
-from jitdb.cli.opening import database, log_only
+from jitdb.cli.opening import database, each_file, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
 
@@ -21,11 +21,14 @@ PARSER = Parser(
         ("repair events.log", "do it"),
     ],
 )
-PARSER.take("log", "dry_run", "json", *READING, *GENERAL)
+PARSER.take("log", "more_logs", "dry_run", "json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """Repair it, and say what was done."""
-    with log_only(options, writing=not options.dry_run) as log, database(options, log) as db:
-        show(db.verify() if options.dry_run else db.repair(), options.json)
+    """Repair it, or each of several, and say what was done."""
+    for each in each_file(options):
+        with log_only(each, writing=not options.dry_run) as log, database(each, log) as db:
+            if each is not options and not options.json:
+                print(f"{each.log}:")
+            show(db.verify() if options.dry_run else db.repair(), options.json)
     return 0

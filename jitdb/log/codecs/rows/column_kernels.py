@@ -115,13 +115,17 @@ def put_times(
     key: U8, out: U8, cursors: I64, counts: I64, bipf: int,
 ) -> bool:  # fmt: skip
     """Write instants since 1970 as text of RFC 3339, so many a second, which are so many digits; those with a zone are
-    in UTC. Gives whether all are of the years 0 to 9999.
+    in UTC, and end before thousandths that are 0. Gives whether all are of the years 0 to 9999.
     """
-    size = 19 + (digits + 1 if digits else 0) + (1 if has_zone else 0)
     for row in range(there.shape[0]):
         if there[row]:
             seconds = values[row] // per_second
             rest = values[row] - seconds * per_second
+            shown = np.int64(digits)
+            while shown > 0 and rest % 1000 == 0:
+                rest //= 1000
+                shown -= 3
+            size = 19 + (shown + 1 if shown else 0) + (1 if has_zone else 0)
             days = seconds // 86_400
             seconds -= days * 86_400
             if days < -719_528 or days >= 2_932_897:
@@ -140,9 +144,9 @@ def put_times(
             at = put_digits(out, at + 1, seconds // 60 % 60, 2)
             out[np.uint64(at)] = 58
             at = put_digits(out, at + 1, seconds % 60, 2)
-            if digits:
+            if shown:
                 out[np.uint64(at)] = 46
-                at = put_digits(out, at + 1, rest, digits)
+                at = put_digits(out, at + 1, rest, shown)
             if has_zone:
                 out[np.uint64(at)] = 90
                 at += 1

@@ -88,6 +88,8 @@ def _values(column: pa.Array) -> list[Any]:
         zone = "Z" if kind.tz else ""
         utc = column.cast(pa.timestamp(kind.unit, "UTC")) if kind.tz else column
         column = pc.strftime(utc, format=f"%Y-%m-%dT%H:%M:%S{zone}")
+        for zeros in (r"(\.(?:\d{3})*?)(?:000)+(Z?)$", r"()\.(Z?)$"):  # thousandths of nothing, and a point before none
+            column = pc.replace_substring_regex(column, zeros, r"\1\2")
     found = _converted(column)
     values: list[Any] = found if isinstance(found, list) else found.to_pylist()
     return values

@@ -1,0 +1,133 @@
+"""What errors and warnings propose to do is done, as it is said, and helps."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import EVENTS, make_log
+
+LINES = "".join(json.dumps(event) + "\n" for event in EVENTS).encode()
+BATCH = json.dumps({"items": EVENTS}).encode() + b"\n"
+
+
+def _parquet(path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"level": ["error", "info"]}), path)
+
+
+def _arrow(path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+
+    table = pa.table({"level": ["error", "info"]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _ours(path: Path) -> None:
+    make_log(path, EVENTS)
+
+
+def _is_json_with_a_sidecar(path: Path) -> None:
+    make_log(path, EVENTS)
+    path.write_bytes(LINES)
+
+
+# What lies there under which name, and what is typed.
+SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
+    "delete from JSON Lines": ({"lf.log": LINES}, "delete lf.log 'level == \"error\"' --yes"),
+    "the same, and the names are taken": (
+        {"lf.ndjson": LINES, "lf.log": LINES, "kept.ndjson": LINES}, "delete lf.ndjson 'level == \"error\"' --yes",
+    ),
+    "compact JSON Lines": ({"lf.log": LINES}, "compact lf.log"),
+    "JSON text where a log was": ({"lf.log": _is_json_with_a_sidecar}, "count lf.log"),
+    "a folder with a blank": ({"my logs.ndjson": LINES}, "compact 'my logs.ndjson'"),
+    "a table of Parquet": ({"x.parquet": _parquet}, "count x.parquet"),
+    "one without its ending": ({"x": _parquet}, "count x"),
+    "a table of Arrow": ({"x.arrow": _arrow}, "count x.arrow"),
+    "a table of CSV": ({"x.csv": b"a,b\n1,2\n"}, "count x.csv"),
+    "a table of CSV in a log's name": ({"x.log": b"a,b\n1,2\n"}, "count x.log"),
+    "an array": ({"x.json": b'[{"a": 1}, {"a": 2}]\n'}, "count x.json"),
+    "text before JSON": ({"x.log": b'2026-01-01 INFO {"a": 1}\n' * 3}, "count x.log"),
+    "compressed otherwise": ({"x.log.bz2": bz2.compress(LINES)}, "count x.log.bz2"),
+    "each of a log": ({"x.log": _ours}, "count x.log --each items[]"),
+    "other blocks": ({"x.log": _ours}, "count x.log --block-size 4096"),
+    "another codec": ({"x.log": _ours}, "count x.log --codec bipf"),
+    "another name": ({"events.log": _ours}, "count evnets.log"),
+    "another command": ({"events.log": _ours}, "cuont events.log"),
+    "another option": ({"events.log": _ours}, "query events.log --limt 2"),
+    "a field that none has": ({"events.log": _ours}, "count events.log 'levle == \"error\"'"),
+    "another case": ({"events.log": _ours}, "count events.log 'level == \"ERROR\"'"),
+    "the expression first": ({"events.log": _ours}, "count 'level == \"error\"' events.log"),
+    "no command": ({"events.ndjson": LINES}, "events.ndjson"),
+    "an import of nothing": ({"events.ndjson": LINES}, "import events.ndjson"),
+    "an import once more": ({"events.ndjson": LINES, "events.log": _ours}, "import events.ndjson events.log"),
+    "numbers that are none": ({"events.log": _ours}, "stats events.log level"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def there(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    files, typed = SITUATIONS[request.param]
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            (tmp_path / name).write_bytes(content)
+        else:
+            content(tmp_path / name)
+    return typed
+
+
+def remedies(arguments: list[str], said: str) -> list[list[str]]:
+    """What to type instead, as it is said. Commands with `…` or words in capitals are for people to fill in."""
+    found = []
+    for line in said.splitlines():
+        for command in re.findall(r"(?:^|: |`|  )jitdb ([a-z][^`…]*)(?:`|$)", line):
+            words = shlex.split(command)
+            if not any(re.fullmatch(r"[A-Z.]{3,}", word) for word in words):
+                found.append(words if words[1:] else [*words, *arguments[1:]])
+        for option, value in re.findall(r"pass (--[a-z-]+)(?: ([\w]+))?", line):
+            at = arguments.index(option) if option in arguments else len(arguments)
+            found.append([*arguments[:at], option, *filter(None, [value]), *arguments[at + 2 :]])
+        for option in re.findall(r"leave (--[a-z-]+) out", line):
+            at = arguments.index(option)
+            found.append(arguments[:at] + arguments[at + 2 :])
+        found += [["sh", shell] for shell in re.findall(r"unpack it first: (.*)", line)]
+        for typed, meant in re.findall(r"(?:field `|has )([^`]+?)`?; did you mean `([^`]+)`\?", line):
+            found.append([word.replace(typed, meant) for word in arguments])
+        for meant in re.findall(r"did you mean ([^`?]+)\?", line):
+            near = min(arguments, key=lambda word: len(set(word) ^ set(meant)))
+            found.append([meant if word == near else word for word in arguments])
+    return found
+
+
+@pytest.mark.parametrize("there", SITUATIONS, indirect=True)
+def test_a_remedy_helps(there: str, tmp_path: Path, run) -> None:
+    files = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    arguments = shlex.split(there)
+    done = run(*arguments)
+    proposed = remedies(arguments, done.stderr)
+    assert proposed, done.stderr
+    for words in proposed:
+        copy = tmp_path.with_name(tmp_path.name + "-copy")
+        shutil.copytree(tmp_path, copy)
+        if words[0] == "sh":
+            subprocess.run(words[1], shell=True, check=True, cwd=tmp_path)
+        else:
+            helped = run(*words)
+            assert (helped.returncode, helped.stdout != "0\n") == (0, True), (words, helped.stderr)
+            assert not remedies(words, helped.stderr), helped.stderr
+        assert {path: path.read_bytes() for path in files} == files or "--append" in words
+        shutil.rmtree(tmp_path)
+        copy.rename(tmp_path)
