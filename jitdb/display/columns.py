@@ -5,6 +5,7 @@ Worth a column is what many of the records have, short, not always the same, tel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
@@ -25,6 +26,7 @@ _SAMPLE: Final = 200  # records looked at
 
 GAP: Final = 3  # blanks between columns
 LEAST: Final = 4  # characters of a column that is shown
+HEAD: Final = 16  # of a part of its name, at most
 _TELLING_APART: Final = 10  # the same, if its values are longer
 
 # Last keys of fields that people look for first.
@@ -78,12 +80,13 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0)
         chosen += [path] if path not in chosen else []
     order = list(seen)
     chosen = sorted(chosen, key=order.index)
-    return sorted(chosen, key=lambda path: (last_word(path) not in TIMES, _is_prose(seen[path]))) or [("",)]
+    chosen = sorted(chosen, key=lambda path: (last_word(path) not in TIMES, _is_prose(seen[path])))
+    return chosen or list(leaf_fields(sample).values())[:most] or [("",)]
 
 
 def _wanted(path: Path, texts: list[str]) -> int:
     """Characters that a column takes whose values are hardly cut, with the gap behind it."""
-    return max(min(max(map(len, texts)), _ROOMY), *map(len, map(str, path))) + GAP
+    return max(min(max(map(len, texts)), _ROOMY), *map(len, head_pieces(column_name(path)))) + GAP
 
 
 def _beginning(value: str | float) -> str:
@@ -149,20 +152,31 @@ def _score(path: Path, texts: list[str], sample: int) -> float:
     return score - 4 * opaque - 6 * same - 6 * (presence < 0.2)
 
 
-def fitting(texts: dict[str, list[str]], width: int) -> list[str]:
-    """The columns, from the first on, that have room for what tells their values apart; one at least.
+def head_pieces(name: str) -> list[str]:
+    """The parts of a column's name between which its head may go on in another line.
 
-    >>> fitting({"a": ["1234567"], "b": ["a long text"], "c": ["1"]}, 24)
-    ['a', 'b']
+    >>> head_pieces("user.firstName"), head_pieces("sched_dep_time"), head_pieces('a["log.level"]')
+    (['user.', 'first', 'Name'], ['sched_', 'dep_', 'time'], ['a["log.level"]'])
     """
-    ends = accumulate(floor_of(cells) + GAP for cells in texts.values())
-    most = sum(end <= width + GAP for end in ends)
-    return list(texts)[: max(1, most)]
+    return re.split(r"(?<=[A-Za-z0-9][._/-])(?![^\[]*\])(?!$)|(?<=[a-z0-9])(?=[A-Z])", printable(name))
 
 
-def floor_of(cells: Sequence[str]) -> int:
-    """Characters that a column does not go below as long as others can be made narrower."""
-    return max(LEAST, min(max(map(len, cells)), _TELLING_APART))
+def fitting(floors: Sequence[int], width: int) -> int:
+    """How many columns, from the first on, have room for so many characters each, and gaps; one at least.
+
+    >>> fitting([7, 10, 4], 24)
+    2
+    """
+    ends = accumulate(floor + GAP for floor in floors)
+    return max(1, sum(end <= width + GAP for end in ends))
+
+
+def floor_of(name: str, cells: Sequence[str]) -> int:
+    """Characters of a column that tell its values apart, and what it is: it is never narrower, as long as there are
+    others to leave out.
+    """
+    head = min(max(map(len, head_pieces(name))), HEAD)
+    return max(LEAST, head, min(max(map(len, cells)), _TELLING_APART))
 
 
 def left_out(names: Sequence[str], width: int) -> str:

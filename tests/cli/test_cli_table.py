@@ -11,7 +11,7 @@ from cli_helpers import EVENTS, FIXTURE, records_of
 from rich.console import Console
 
 from jitdb.display.cells import cell
-from jitdb.display.columns import choose_columns, columns_in
+from jitdb.display.columns import choose_columns, columns_in, leaf_fields
 from jitdb.display.record_table import make_table
 
 
@@ -107,3 +107,54 @@ def test_a_wide_table_is_squeezed(tmp_path: Path) -> None:
     names = [f"column{number}" for number in range(8)]
     rows = drawn([dict.fromkeys(names, "some longer words in here")], 60, names)
     assert all(len(row) <= 60 for row in rows)
+
+
+FLIGHT = {
+    "year": 2013, "month": 1, "day": 1, "dep_time": 517, "sched_dep_time": 515, "dep_delay": 2, "arr_time": 830,
+    "sched_arr_time": 819, "arr_delay": 11, "carrier": "UA", "flight": 1545, "tailnum": "N14228", "origin": "EWR",
+    "dest": "IAH", "air_time": 227, "distance": 1400, "hour": 5, "minute": 15, "timestamp": 1357017300000,
+}  # fmt: skip
+SPAN = {
+    "resourceAttributes": {"kubernetes": {"namespace_name": "shop", "deployment_replica_count": 3}},
+    "instrumentationScopeName": "io.opentelemetry.contrib", "observedTimestampUnixNano": 17 * 10**17,
+    "httpRequestResponseStatusCode": 200, "isErrorBecauseOfTimeout": False, "k": "x" * 100,
+}  # fmt: skip
+
+
+def heads(rows: list[str]) -> list[str]:
+    """The names over the columns, each put together again of its lines."""
+    rule = next(number for number, row in enumerate(rows) if row.startswith("\u2500"))
+    width = max(map(len, rows))
+    lines = [row.ljust(width) for row in rows[:rule]]
+    every = [*lines, *(row.ljust(width) for row in rows[rule + 1 :])]
+    gaps = [at for at in range(width) if all(line[at] == " " for line in every)]
+    cells, last = [], -1
+    for gap in [*gaps, width]:
+        if gap - last > 1:
+            cells.append("".join(line[last + 1 : gap].strip() for line in lines))
+        last = gap
+    return cells
+
+
+@pytest.mark.parametrize("width", [40, 80, 150])
+@pytest.mark.parametrize("record", [FLIGHT, SPAN], ids=["flat", "nested"])
+@pytest.mark.parametrize("named", [False, True])
+def test_columns_of_long_names_are_as_wide_as_they_need(width: int, record: dict[str, Any], named: bool) -> None:
+    """Names go on in other lines between their parts, and what has no room then is left out rather than cut."""
+    names = list(leaf_fields([record]))
+    chosen = names if named else [".".join(path) for path in choose_columns([record] * 3, columns_in(width), width)]
+    rows = drawn([record] * 3, width, chosen)
+    assert all(len(row) <= width for row in rows)
+    assert set(heads(rows)) - {""} <= set(names)  # none is cut; a time has a blank, too
+    if record is FLIGHT:
+        assert len(heads(rows)) >= {40: 3, 80: 8, 150: 15}[width]
+        assert not any("\u2026" in row for row in rows)
+
+
+def test_the_last_column_is_not_starved() -> None:
+    rows = drawn([{"a" * 30: "b" * 30, "c": "d" * 30, "k": "some text " * 9}] * 4, 60, ["a" * 30, "c", "k"])
+    assert len(rows[-1].split("   ")[-1]) >= 10
+
+
+def test_records_of_arrays_alone_show_them() -> None:
+    assert any('[{"a":1}]' in row for row in drawn([{"logs": [{"a": 1}]}]))
