@@ -47,7 +47,7 @@ def install(extras: str = "[test]") -> str:
         subprocess.run([executable, "build_kernels.py"], cwd=HERE, stdout=subprocess.DEVNULL, check=False)
         return executable  # without a compiler they go on without them, as the installation does
     print("installing jitdb and what it needs …", flush=True)
-    pip(executable, *tomllib.loads(needs)["build-system"]["requires"])
+    pip(executable, "setuptools>=70.1", *tomllib.loads(needs)["build-system"]["requires"])  # PySpark comes as sources
     pip(executable, "--no-build-isolation", "-e", f"{HERE}{extras}")  # which would bring numba for itself, each time
     done.write_text(stamp)
     return executable
