@@ -123,7 +123,7 @@ def test_no_log_no_compaction(run, events: Path) -> None:
     assert not (events.parent / "event.log.jitdb").exists()
     done = run("compact", "events.ndjson")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "jitdb import events.ndjson events.log" in done.stderr
+    assert "jitdb import events.ndjson events-2.log" in done.stderr
     assert run("compact", "events.log", "level").returncode == 2
 
 

@@ -89,7 +89,7 @@ def test_all_misspelt_options_are_told_of(fails) -> None:
 
 def test_a_file_in_the_place_of_the_command(fails, events: Path) -> None:
     assert "did you mean `jitdb query events.log`?" in fails(2, "events.log")
-    assert "did you mean `jitdb import events.ndjson events.log`?" in fails(2, "events.ndjson")
+    assert "did you mean `jitdb import events.ndjson events-2.log`?" in fails(2, "events.ndjson")
 
 
 @pytest.mark.parametrize("command", ["count", "query", "export", "prepare"])
@@ -160,7 +160,7 @@ def test_missing_log_suggests_its_neighbour(fails, events: Path) -> None:
 
 def test_an_array_is_no_log(fails, events: Path) -> None:
     (events.parent / "events.json").write_text('[{"a": 1}, {"a": 2}]')
-    assert "jitdb import events.json events.log" in fails(1, "count", "events.json")
+    assert "jitdb import events.json events-2.log" in fails(1, "count", "events.json")
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:

@@ -256,3 +256,18 @@ def test_a_file_that_is_no_log_is_passed_over_and_named(tmp_path: Path) -> None:
         assert drained(feed) == [1]
         write(tmp_path / "app.log", 2)
         assert drained(feed) == [2]
+
+
+def test_a_place_within_the_first_records_tells_its_file(tmp_path: Path) -> None:
+    """A cursor behind the first record of a file is not taken for a place in another one of equal names."""
+    names = ("app.log.2", "app.log.1", "app.log")
+    for number, name in enumerate(names):
+        write(tmp_path / name, *range(10 * number, 10 * number + 5))
+    found: list[int] = []
+    cursor = None
+    while len(found) < 15:
+        with following(tmp_path, cursor) as feed:
+            portion = feed.read()
+            found.append(portion.data[0]["n"])
+            cursor = portion.cursor(1)
+    assert sorted(found) == sorted(10 * number + each for number in range(3) for each in range(5))

@@ -222,8 +222,8 @@ class FollowedText(Followed):
             if window.identity != feed.identity or not self.is_whole():
                 raise Lost  # it was truncated while it was read: these lines may be another text's
         self.stop, self.seen = stop, seen or self.seen
-        if found is not None and not self.looked.at:  # a copy has the first record at least
-            self.looked = SeenText.of(file.read, found[1][0]) or self.looked
+        if found is not None and not self.looked.at:  # a copy has the first line at least
+            self.looked = SeenText.of(file.read, 1) or self.looked
         if found is None:
             self._stamp, self.is_idle = stamp, True
             if file.compression:  # which seldom grows

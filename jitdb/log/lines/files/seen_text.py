@@ -26,9 +26,11 @@ class SeenText(NamedTuple):
 
     @classmethod
     def of(cls, read: Read, at: int) -> SeenText | None:
-        """None where the text is shorter."""
+        """At least its first line: a byte of that tells nothing. None where the text is shorter."""
+        head = read(ENDS, 0)
+        at = at and max(at, head.find(b"\n") + 1)
         size = min(ENDS, at)
-        head = read(size, 0)
+        head = head[:size]
         tail = head if at <= ENDS else read(size, at - size)
         return cls(at, _digest(head), _digest(tail)) if len(head) == len(tail) == size else None
 
