@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
+    from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
@@ -302,8 +303,6 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
 
         Raises QueryError for a cursor of another log.
         """
-        from jitdb.engine.reading.feed import Feed
-
         asked = self._asked(question, {"as_offsets": as_offsets}, limit)
         if asked is not question:
             asked = asked.changed(live=Live(flag("old", old), after))
@@ -313,7 +312,13 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
 
             if not is_of_places(asked):
                 return follow_name(self, asked)
-        return Feed(self._manager, self.log, asked)
+        return self.feed_here(asked)
+
+    def feed_here(self, question: Question) -> Feed:
+        """The same of this log alone, whichever file has its name later. Raises QueryError."""
+        from jitdb.engine.reading.feed import Feed
+
+        return Feed(self._manager, self.log, question)
 
     def over(self, log: LogSource) -> JITDB:
         """Another log, asked as this one is, with indexes in memory."""

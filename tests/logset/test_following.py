@@ -6,7 +6,7 @@ import gzip
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import pytest
 from stepping import Stepping
 
 import jitdb
-from jitdb.engine.following import follower
+from jitdb.engine.following import followed, follower
 from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
+from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.windows import LineOpener, LineWindow
 from jitdb.operators import field
 
 
@@ -271,3 +273,32 @@ def test_a_place_within_the_first_records_tells_its_file(tmp_path: Path) -> None
             found.append(portion.data[0]["n"])
             cursor = portion.cursor(1)
     assert sorted(found) == sorted(10 * number + each for number in range(3) for each in range(5))
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_indexes_that_are_there_answer_for_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_named: bool
+) -> None:
+    """What came before is not scanned anew; what comes later is read from the file, wherever it is then."""
+    monkeypatch.setattr(followed, "WINDOW", 4096)
+    path = tmp_path / "app.log"
+    write(path, *range(5000))
+    with jitdb.open(path, progress=False) as db:
+        assert db.count(field("n") >= 4000) == 1000
+    begins: list[int] = []
+
+    def window(opener: LineOpener, file: LineFile, place: str, offset: int, most: int) -> LineWindow:
+        begins.append(offset)
+        return real(opener, file, place, offset, most)
+
+    real = LineOpener.window
+    monkeypatch.setattr(LineOpener, "window", window)
+    size = path.stat().st_size
+    opened = jitdb.open(path, progress=False) if is_named else jitdb.open_many(str(tmp_path), progress=False)
+    with opened as db, closing(db.feed(db.query(field("n") >= 4000).live(old=True).question)) as feed:
+        assert drained(feed) == [*range(4000, 5000)]
+        assert begins == [size]
+        write(path, 5000, 5001)
+        path.rename(tmp_path / "app.log.1")
+        write(path, 5002)
+        assert drained(feed) == [5000, 5001, 5002]

@@ -9,7 +9,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -25,7 +25,7 @@ from jitdb.operators.question import Live, Question
 if TYPE_CHECKING:
     from jitdb.engine.reading.feed import Portion
     from jitdb.log.lines.files.file import LineFile
-    from jitdb.log.lines.windows import LineOpener, LineWindow
+    from jitdb.log.lines.windows import LineOpener
     from jitdb.log.source import LogSource
 
 WINDOW: Final = 1 << 26  # bytes of a file that are indexed at a time, in memory
@@ -41,9 +41,14 @@ class Lost(Exception):
 class PlacedFeed(Protocol):
     """See engine.reading.feed.Feed."""
 
-    identity: bytes
-    place: Cursor
-    cursor: str
+    @property
+    def identity(self) -> bytes: ...
+
+    @property
+    def place(self) -> Cursor: ...
+
+    @property
+    def cursor(self) -> str: ...
 
     def read(self) -> Portion | None: ...
 
@@ -57,7 +62,9 @@ class Askable(Protocol):
 
     def refresh(self) -> bool: ...
 
-    def feed(self, question: Question) -> Any: ...
+    def feed_here(self, question: Question) -> PlacedFeed: ...
+
+    def explained_soon(self, question: Question) -> Any: ...
 
     def over(self, log: LogSource) -> Askable: ...
 
@@ -124,6 +131,46 @@ class Followed(ABC):
         """Close its file; the place is kept."""
 
 
+class Window(Protocol):
+    """Part of a text, from its byte `base` on; see LineWindow."""
+
+    @property
+    def base(self) -> int: ...
+
+    @property
+    def durable_end(self) -> int: ...
+
+    @property
+    def identity(self) -> bytes: ...
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def refresh(self) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class IndexedText:
+    """A text up to where its indexes reach, which answer for it."""
+
+    base, is_full = 0, True
+
+    def __init__(self, log: LogSource, held: ExitStack) -> None:
+        self._log, self._held = log, held
+        self.durable_end = log.durable_end
+
+    @property
+    def identity(self) -> bytes:
+        return self._log.identity
+
+    def refresh(self) -> None:
+        """What comes is read behind it."""
+
+    def close(self) -> None:
+        self._held.close()
+
+
 class FollowedText(Followed):
     """The text of a file of lines.
 
@@ -139,7 +186,8 @@ class FollowedText(Followed):
         self.seen = self.looked = NOTHING_SEEN
         self._file: LineFile | None = None
         self._stamp: Stamp | None = None  # of the file when all of it was read
-        self._window: tuple[LineWindow, PlacedFeed] | None = None
+        self._window: tuple[Window, PlacedFeed] | None = None
+        self._is_indexed = not stop  # whether its indexes may answer for what is there at the beginning
         self._entry: tuple[tuple[Any, ...], str] = ((), "")
 
     @property
@@ -252,18 +300,37 @@ class FollowedText(Followed):
             most = most if window.durable_end else 2 * most  # else a line is longer
             self._end_window()
 
-    def _placed(self, window: LineWindow, portion: Portion) -> tuple[list[Any], list[int]]:
+    def _placed(self, window: Window, portion: Portion) -> tuple[list[Any], list[int]]:
         base, data = window.base, portion.data
         places = [base + place.offset for place in portion.places]
         return ([base + offset for offset in data] if self._question.as_offsets else data), places
 
-    def _opened(self, file: LineFile, most: int) -> tuple[LineWindow, PlacedFeed]:
+    def _opened(self, file: LineFile, most: int) -> tuple[Window, PlacedFeed]:
         """The window behind what was read."""
         assert self._files.lines is not None
+        is_indexed, self._is_indexed = self._is_indexed and file.text_size(file.stamp()) > WINDOW, False
+        indexed = self._indexed() if is_indexed else None
+        if indexed is not None:
+            return indexed
         window = self._files.lines.window(file, self.place, self.stop, most)
         db = self._files.over(window)
         operation = self._files.operation(self.path)
-        return window, db.feed(self._question.changed(db=db, operation=operation, live=Live(old=True)))
+        return window, db.feed_here(self._question.changed(db=db, operation=operation, live=Live(old=True)))
+
+    def _indexed(self) -> tuple[Window, PlacedFeed] | None:
+        """All that is there, where the file's own indexes answer."""
+        from jitdb.log.lines.line_log import LineLog
+
+        with suppress(LogError, OSError), ExitStack() as held:
+            db = held.enter_context(self._files.shared(self.place))
+            db.refresh()
+            operation = self._files.operation(self.path)
+            question = self._question.changed(db=db, operation=operation, live=Live(old=True), sort_by="arrival")
+            if isinstance(db.log, LineLog) and db.log.known.stamp[:2] == self.key:
+                plan = db.explained_soon(question)
+                if plan is not None and plan.scan_bytes <= WINDOW:
+                    return IndexedText(db.log, held.pop_all()), db.feed_here(question)
+        return None
 
     def _end_window(self) -> None:
         if self._window is not None:
@@ -312,7 +379,7 @@ class FollowedLog(Followed):
                 db = held.enter_context(self._files.shared(self.place))
                 db.refresh()
                 operation = self._files.operation(self.path)
-                feed = db.feed(self._question.changed(db=db, operation=operation, live=self._live))
+                feed = db.feed_here(self._question.changed(db=db, operation=operation, live=self._live))
                 self._held, self._open = held.pop_all(), (db, feed)
             self.identity = db.log.identity
         return self._open
