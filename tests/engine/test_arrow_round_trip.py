@@ -63,7 +63,7 @@ def test_arrow_log_arrow(data: st.DataObject, codec: str, tmp_path_factory: pyte
 
 def test_log_arrow_log(tmp_path: Path) -> None:
     records = [
-        {"n": n, "time": f"2026-11-20T08:00:{n % 60:02}.000000000Z", "text": "grün" * (n % 3), "tags": ["a"] * (n % 3)}
+        {"n": n, "time": f"2026-11-20T08:00:{n % 60:02}Z", "text": "grün" * (n % 3), "tags": ["a"] * (n % 3)}
         for n in range(20_000)
     ]
     with Log(tmp_path / "one") as one, Log(tmp_path / "two") as two:

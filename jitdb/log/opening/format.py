@@ -267,7 +267,10 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
         offset=0,
         remedy=Remedy.without("block_size")
         if block_size
-        else "`jitdb import` reads JSON Lines, CSV, Parquet and Arrow",
+        else Remedy(
+            "if it is a log, pass its block_size=; `jitdb import` reads JSON Lines, CSV, Parquet and Arrow",
+            "if it is a log, pass its --block-size; `jitdb import` reads JSON Lines, CSV, Parquet and Arrow",
+        ),
     )
 
 
