@@ -236,7 +236,7 @@ def run(seed: int) -> int:
     where = str(logs / "app.log") if one else rng.choice((str(logs), str(logs / "app.log*")))
     options: list[list[str]] = [[], ["--indexes", "none"], ["--indexes", str(folder / "shared")]]
     with ExitStack() as held:
-        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        held.callback(shutil.rmtree, folder, ignore_errors=True) if not os.environ.get("KEEP") else print(folder)
         held.enter_context(busy(3 if seed % 5 == 0 else 0))
         writer = (Handled if way == "by Python" else Writer)(logs / "app.log", rng)
         writer.write()

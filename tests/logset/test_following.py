@@ -302,3 +302,26 @@ def test_indexes_that_are_there_answer_for_what_is_there(
         path.rename(tmp_path / "app.log.1")
         write(path, 5002)
         assert drained(feed) == [5000, 5001, 5002]
+
+
+def test_a_copy_is_packed_while_its_original_is_truncated(tmp_path: Path) -> None:
+    """Nothing but the copy's text tells that the packed one was read."""
+    path, copy = tmp_path / "app.log", tmp_path / "app.log.1"
+    write(path, *range(5))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [*range(5)]
+        shutil.copyfile(path, copy)
+        assert drained(feed) == []
+        write(path, 5, 6)
+        assert drained(feed) == [5, 6]
+        (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(copy.read_bytes()))
+        copy.unlink()
+        os.truncate(path, 0)
+        write(path, 7)
+        assert drained(feed) == [7]
+        cursor = feed.cursor
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == []
+        cursor = feed.cursor
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == []

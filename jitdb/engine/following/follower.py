@@ -44,7 +44,7 @@ LOOK: Final = 0.25  # seconds between two looks while there is much to read
 _SOONEST: Final = 0.01  # seconds between two looks at the files, after news
 _LATEST: Final = 0.25  # the same after a while without any
 _GROWTH: Final = 1.3  # from one pause to the next
-_LOOKING: Final = 20  # times that a look takes: the least pause between two
+_LOOKING: Final = 20  # times what a look takes of the processor: the least pause between two
 _PATIENCE: Final = 10.0  # seconds until what may be a copy, by its name and text, counts as a log of its own
 _REMOVED: Final = 60.0  # seconds that a removed file without news stays open: its writer may still have it
 _IN_TURN: Final = 16  # portions of one log, before others are looked at
@@ -73,18 +73,15 @@ class FollowedPortion(NamedTuple):
 class _Copy(NamedTuple):
     """A file that holds the same as another one, or did when that was lost.
 
-    path, stamp: the file, as it was when that was found
-    end:   just past its last line
-    entry: its place in a cursor, read to its end
+    text:  its text, as if it was read to its end
+    stamp: the file, as it was when that was found
     since: when it was first seen
     start: where reading begins if it turns out to be a log of its own
     """
 
     of: FollowedText
-    path: str
+    text: FollowedText
     stamp: Stamp
-    end: int
-    entry: str
     since: float
     start: int
 
@@ -157,6 +154,17 @@ class Follower:
         for followed in self._logs.values():
             if isinstance(followed, FollowedText):
                 followed.looked = followed.seen
+        self._forget(there)
+
+    def _forget(self, there: dict[Key, tuple[str, Stamp]]) -> None:
+        """What is known of files that are gone, where it has become much."""
+        for known in (self._copies, self._odd):
+            gone = [key for key in known if key not in there]
+            for key in gone[:-_LOST]:
+                del known[key]
+        if len(self._named) > 2 * (len(there) + _LOST):
+            latest = {*map(id, self._logs.values()), *map(id, self._lost)}
+            self._named = {path: each for path, each in self._named.items() if id(each) in latest}
 
     def _there(self) -> dict[Key, tuple[str, Stamp]]:
         found: dict[Key, tuple[str, Stamp]] = {}
@@ -302,7 +310,8 @@ class Follower:
             known = FollowedText(self._files, self._question, path, key, end)
             known.seen = known.looked = seen or known.seen
             since, start = (time.monotonic(), start) if copy is None else (copy.since, copy.start)
-            self._copies[key] = _Copy(original, path, stamp, end, known.entry(), since, start)
+            self._copies[key] = _Copy(original, known, stamp, since, start)
+            self._lost = [text for text in self._lost if text.key != key or not text.seen.fits(file.read)]
             return None
         begun = [text for text in self._lost if text.stop > size and self._may_have_begun(text, file, path, key)]
         found = self._found(file, path, key, size)
@@ -311,7 +320,7 @@ class Follower:
             return found
         if copy is not None and self._is_there(copy.of):
             start = copy.start  # it goes on otherwise than what it was like
-        elif copy is not None or begun:
+        elif copy is not None or begun or self._has_twin(file, path, key, end):
             start = end  # it has less than was read
         for text in begun:
             text.key = NOWHERE
@@ -339,6 +348,11 @@ class Follower:
                 self._lose(text)
                 raise _Again
         return None
+
+    def _has_twin(self, file: LineFile, path: str, key: Key, end: int) -> bool:
+        """Whether it has what a copy of a lost text has: it was made of that copy, which may be gone."""
+        copies = [copy.text for copy in self._copies.values() if not self._is_there(copy.of)]
+        return any(text.stop <= end and self._may_be(text, text.seen, file, path, key) for text in copies)
 
     def _found(self, file: LineFile, path: str, key: Key, size: int) -> FollowedText | None:
         """The lost text that is in this file."""
@@ -428,7 +442,7 @@ class Follower:
         return cursor_of(self._files.head, self._entries(None))
 
     def _entries(self, without: Followed | None) -> list[str]:
-        copies = [copy.entry for copy in self._copies.values() if copy.end <= copy.of.stop]
+        copies = [copy.text.entry() for copy in self._copies.values() if copy.text.stop <= copy.of.stop]
         followed = [each.entry() for each in [*self._lost, *self._logs.values()] if each is not without]
         return [*map(LogPlace.entry, self._lost_logs), *copies, *followed]
 
@@ -485,13 +499,13 @@ class Follower:
             nonlocal seen
             pause = _SOONEST
             while not ended.wait(pause) and not self._closed.is_set():
-                begin = time.monotonic()
+                begin = time.thread_time()  # not what other processes take
                 now = self._state()
                 is_news, seen = now != seen, now
                 if is_news or self._waits:
                     callback()
                 pause = _SOONEST if is_news else min(pause * _GROWTH, _LATEST)
-                pause = max(pause, _LOOKING * (time.monotonic() - begin))
+                pause = max(pause, _LOOKING * (time.thread_time() - begin))
 
         threading.Thread(target=look, name="jitdb logs", daemon=True).start()
         return ended.set
