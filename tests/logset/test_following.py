@@ -325,3 +325,26 @@ def test_a_copy_is_packed_while_its_original_is_truncated(tmp_path: Path) -> Non
         cursor = feed.cursor
     with following(tmp_path, cursor) as feed:
         assert drained(feed) == []
+
+
+def test_a_file_becomes_shorter_than_what_was_read_while_it_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "app.log"
+    write(path, *range(5))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [*range(5)]
+        cursor = feed.cursor
+    write(path, 5)
+    real = LineWindow.refresh
+
+    def refresh(window: LineWindow) -> bool:
+        found = real(window)
+        os.truncate(path, 0)
+        write(path, 6)
+        monkeypatch.undo()
+        return found
+
+    with following(tmp_path, cursor) as feed:
+        monkeypatch.setattr(LineWindow, "refresh", refresh)
+        assert drained(feed) == [6]

@@ -148,7 +148,7 @@ class FileRest(LineFile):
         return min(max(0, self._whole.text_size(stamp) - self._base), self._most)
 
     def guarded(self, end: int, size: int) -> int:
-        return self._whole.guarded(self._base + end, size)
+        return min(self._whole.guarded(self._base + end, size), size)  # it may be shorter than the base by now
 
     def crcs(self, stop: int) -> tuple[int, int]:
         return self._whole.crcs(stop)
