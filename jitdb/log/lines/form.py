@@ -5,6 +5,7 @@ A form has its own name for the file, its own indexes and cursors (`tag`): answe
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple, Protocol
 
 from jitdb.common.digests import blake2b
@@ -40,6 +41,7 @@ class LineForm(NamedTuple):
 
 
 PLAIN: Final = LineForm()
+TAG: Final = re.compile("prefix|(?:prefix-)?each-[0-9a-f]{8}")  # of forms that are not plain
 
 
 class LineRules(Protocol):

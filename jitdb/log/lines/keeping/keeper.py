@@ -15,6 +15,7 @@ from jitdb.common.digests import blake2b
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.rotated_names import is_packed
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.keeping.moving import Places, bring_home, give_to_copy
@@ -67,7 +68,8 @@ class Keeper:
             return judged(file, known, None, doubt)
         if self._path is not None and not keep:  # who keeps has looked just before
             with suppress(OSError):
-                bring_home(self._path, file.stamp(), self._places)
+                if bring_home(self._path, file.stamp(), self._places):
+                    self._tidy()
         if not keep and not self.is_kept and not osfile.fs.exists(self.folder / LINES):
             return judged(file, known, None, doubt)
         try:
@@ -79,12 +81,24 @@ class Keeper:
                 if not is_left and kept != stored:
                     write_known(self.folder, kept)
                 self.is_kept = True
+            if stored is None or now.identity != stored.identity:
+                self._tidy(is_new=stored is None)
             return self.settle(file, now, keep=True) if is_left else now
         except OSError:
             stored = stored_in(self.folder)
             now = judged(file, known, stored, doubt)
             self.is_kept = stored is not None and stored.identity == now.identity and stored.token == now.token
             return now
+
+    def _tidy(self, *, is_new: bool = False) -> None:
+        """It was rotated: remove what compression has left of its family. A new file that is not compressed tells of
+        no rotation.
+        """
+        if self._path is not None and not (is_new and not is_packed(self._path.name)):
+            from jitdb.log.lines.keeping.leftover import remove_of_packed
+
+            with suppress(OSError):
+                remove_of_packed(self._path, self._places)
 
     def _leave(self, stored: Known) -> bool:
         """Whether the folder went to a copy of the file that was made before this one was truncated."""

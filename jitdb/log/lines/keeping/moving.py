@@ -41,23 +41,27 @@ class Places(NamedTuple):
     tag: str
 
 
-def bring_home(path: Path, stamp: Stamp, places: Places) -> None:
-    """See that the folder of this file, if it has one under another name, is at its place. Raises OSError."""
-    folder, tag = places.folder(path), places.tag
+def bring_home(path: Path, stamp: Stamp, places: Places) -> bool:
+    """See that the folder of this file, if it has one under another name, is at its place: whether one was moved.
+
+    Raises OSError.
+    """
+    folder, tag, is_moved = places.folder(path), places.tag, False
     for _ in range(_TURNS):
         stored = stored_in(folder / tag)
         if stored is None or stored.stamp.is_of(stamp):
             break
-        there = _renamed(path, stored.stamp)
+        there = renamed(path, stored.stamp)
         if there is None or not _exchange(folder, places.folder(there), tag, stored, stamp_at(there)):
             break
+        is_moved = True
     if stored is None or not stored.stamp.is_of(stamp):
-        for name in _names_before(path.name):
+        for name in names_before(path.name):
             other = places.folder(path.with_name(name))
             known = stored_in(other / tag)
             if known is not None and known.stamp.is_of(stamp) and not _is_at(path.with_name(name), stamp):
-                _exchange(other, folder, tag, known, stamp)
-                return
+                return _exchange(other, folder, tag, known, stamp) or is_moved
+    return is_moved
 
 
 def give_to_copy(path: Path, stored: Known, places: Places) -> bool:
@@ -101,7 +105,7 @@ def _note_rename(folder: Path, stored: Known, stamp: Stamp | None) -> None:
         write_known(folder, stored._replace(stamp=stamp))
 
 
-def _renamed(path: Path, stamp: Stamp) -> Path | None:
+def renamed(path: Path, stamp: Stamp) -> Path | None:
     """Where the file with this device and inode is now, in the same folder."""
     with os.scandir(path.parent) as entries:
         names = [entry.name for entry in entries if entry.inode() == stamp.inode and entry.name != path.name]
@@ -113,10 +117,10 @@ def _is_at(path: Path, stamp: Stamp) -> bool:
     return found is not None and found.is_of(stamp)
 
 
-def _names_before(name: str) -> Iterator[str]:
+def names_before(name: str) -> Iterator[str]:
     """What a rotated file may have been called.
 
-    >>> [list(_names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
+    >>> [list(names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
     [['app.log.2', 'app.log.1', 'app.log.0', 'app.log'], ['app.log'], ['app.log'], []]
     """
     undated = _DATED.sub("", name)

@@ -32,11 +32,13 @@ def write_known(folder: Path, known: Known) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Make the folder, if it is not there, and hold its lock. Raises OSError."""
+def locked(folder: Path, *, make: bool = True) -> Iterator[None]:
+    """Hold the lock of the folder; `make` it, if it is not there. Raises OSError."""
     late = time.monotonic() + _PATIENCE
     while True:
         with ExitStack() as held:
+            if not make and not folder.is_dir():
+                raise FileNotFoundError(f"{folder} is not there")
             if _is_taken(folder, held, late):
                 yield
                 return
