@@ -189,6 +189,9 @@ class Process(FileSystem):
         self._enter("stat", path)
         return _status(self.disk.find(path))
 
+    def lstat(self, path: Path) -> os.stat_result:  # type: ignore[override]
+        return _status(self.disk.find(path))
+
     def fstat(self, fd: int) -> os.stat_result:
         self._enter("fstat")
         return _status(self._node(fd))

@@ -71,6 +71,34 @@ def test_all_beside_a_log_is_as_open_as_the_log(tmp_path: Path, mode: int, folde
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+@pytest.mark.parametrize("options", [{}, {"allow_prefix": True}, {"each": "all[]"}], ids=["plain", "prefix", "each"])
+def test_all_beside_a_file_of_lines_is_as_open_as_the_file(tmp_path: Path, mode: int, options: dict[str, Any]) -> None:
+    path = made(tmp_path / "a.ndjson", mode)
+    path.write_text('{"kind": 1, "all": [{"kind": 1}]}\n' * 40)
+    with jitdb.open(path, progress=False, **options) as db:
+        assert db.count(field("kind") == 1) == 40
+        db.sets["mine"] = db.query(field("kind") == 1).set()
+    assert {"lines", "indexes", "sets"} <= {each.name for each in beside(path)}
+    assert modes(path) == {mode}
+    assert folder_modes(path) == {mode | 0o100 | (mode & 0o040) >> 2}
+
+
+def test_what_lies_in_the_cache_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be made beside a file."""
+    from jitdb.log.lines.keeping import keeper
+
+    path = made(tmp_path / "a.ndjson", 0o600)
+    path.write_text('{"kind": 1}\n' * 40)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(keeper, "_is_writable", lambda folder: False)
+    with jitdb.open(path, progress=False) as db:
+        assert db.count(field("kind") == 1) == 40
+    (kept,) = (tmp_path / "cache" / "jitdb").iterdir()
+    assert (kept / "indexes").is_dir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+
+
 def test_it_follows_when_the_log_is_closed_to_others(tmp_path: Path) -> None:
     path = made(tmp_path / "a.log", 0o644)
     fill(path)

@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote
 from jitdb.common.words import shown
 from jitdb.engine.sets.record_set import LogRecordSet
 from jitdb.errors import LogCorrupt, LogError, QueryError, SetNotFound
-from jitdb.indexes.files.file import make_folder
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import INDEXES, SETS
 from jitdb.log.sidecar import sets
@@ -65,7 +64,7 @@ class SavedSets(NamedSets[LogRecordSet]):
                 "its identity cannot be kept, so nothing that belongs to it would be found", path=self._log.path
             )
         try:
-            make_folder(osfile.fs, self._folder)
+            osfile.fs.make_folders(self._folder)
             data = sets.encode(sets.NamedRecords(renewed.generation, renewed.log, renewed.packed))
             osfile.fs.replace_file(path, data)
             osfile.fs.sync_folder(self._folder)
@@ -73,7 +72,7 @@ class SavedSets(NamedSets[LogRecordSet]):
             raise LogError(f"the set {name!r} cannot be kept: {osfile.reason(error)}", path=path) from error
 
     def __delitem__(self, name: str) -> None:
-        """Raises SetNotFound."""
+        """Raises SetNotFound, LogError where it cannot be removed."""
         if self._folder is None:
             if self._held.pop(name, None) is None:
                 raise SetNotFound(f"no set is kept as {shown(name)}", path=self._log.path, remedy=self._others())
@@ -82,6 +81,8 @@ class SavedSets(NamedSets[LogRecordSet]):
             osfile.fs.unlink(self._path(name))
         except (FileNotFoundError, NotADirectoryError):
             raise SetNotFound(f"no set is kept as {shown(name)}", path=self._log.path, remedy=self._others()) from None
+        except OSError as error:
+            raise LogError(f"the set {name!r} cannot be removed: {osfile.reason(error)}", path=self._folder) from error
 
     def __contains__(self, name: object) -> bool:
         return name in list(iter(self))

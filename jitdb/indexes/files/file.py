@@ -273,22 +273,6 @@ def write_parts(fs: FileSystem, descriptor: int, parts: Iterable[bytes | memoryv
     return position
 
 
-def make_folder(fs: FileSystem, folder: FilePath) -> None:
-    """Make the folder and those above it that are not there. Raises OSError."""
-    if fs.exists(folder):  # mostly; to ask is cheaper than to try
-        return
-    try:
-        fs.make_folder(folder)
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        if folder.parent == folder:
-            raise
-        make_folder(fs, folder.parent)
-        with suppress(FileExistsError):  # another process was sooner
-            fs.make_folder(folder)
-
-
 def remove_file(fs: FileSystem, path: FilePath) -> None:
     """Remove it, if it is there. Raises OSError."""
     with suppress(FileNotFoundError, NotADirectoryError):

@@ -18,7 +18,7 @@ from typing import Final
 
 from jitdb.common.digests import blake2b
 from jitdb.common.forking import begins_anew
-from jitdb.indexes.files.file import Head, head_of, is_newer, make_folder, remove_file
+from jitdb.indexes.files.file import Head, head_of, is_newer, remove_file
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
@@ -212,7 +212,7 @@ def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) ->
     if folder is None or not places:
         return held
     try:
-        make_folder(fs, folder)
+        fs.make_folders(folder)
         held = Held(fs, Descriptor(fs, folder / LOCK, os.O_RDWR | os.O_CREAT))
         return held if held.take(places) else None
     except OSError:

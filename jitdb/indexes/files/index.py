@@ -27,7 +27,6 @@ from jitdb.indexes.files.file import (
     LogName,
     head_of,
     is_newer,
-    make_folder,
     read_head,
     read_segment,
     remove_file,
@@ -288,7 +287,7 @@ class Index:
         if self.path is None or self._waits():
             return
         fs = self._fs
-        make_folder(fs, self.path.parent)
+        fs.make_folders(self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         try:
             reader, size, positions = self._write_new(temporary, os.O_TRUNC)
@@ -361,7 +360,7 @@ class Index:
         assert self.path is not None
         if len(self.segments) > 1:
             return False
-        make_folder(self._fs, self.path.parent)
+        self._fs.make_folders(self.path.parent)
         try:
             self._reader, size, (position,) = self._write_new(self.path, os.O_EXCL)
         except FileExistsError:

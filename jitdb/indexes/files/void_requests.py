@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Final
 
-from jitdb.indexes.files.file import make_folder
 from jitdb.log.io.osfile import Descriptor, FileSystem
 
 ASKED: Final = "asked"  # on disk: never change
@@ -22,7 +21,7 @@ _MOST: Final = 1 << 16  # bytes; then they begin anew
 def is_first(fs: FileSystem, folder: FilePath, name: str) -> bool:
     """Whether nobody asked for the index of this name yet; from now on somebody did."""
     with suppress(OSError):  # who cannot leave a line, leaves no index file either
-        make_folder(fs, folder)
+        fs.make_folders(folder)
         with Descriptor(fs, folder / ASKED, os.O_RDWR | os.O_CREAT) as file:
             size = fs.size(file)
             known = fs.read(file, min(size, 2 * _MOST), 0)

@@ -28,6 +28,8 @@ LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:
 BUNDLES: Final = SIDECAR_SUFFIX
 
+_DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE
+
 REDO: Final = "mend"  # a block that is being repaired (redo.py)
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 
@@ -55,17 +57,30 @@ def log_beside(path: str | os.PathLike[str]) -> Path | None:
 
     In the folder of a bundle it is the list of the files, which has their owner and permissions.
     """
-    return _log_beside(os.fspath(path))
+    beside = _beside(os.fspath(path))
+    return None if beside is None else beside[0]
+
+
+def folders_beside(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The folders of a sidecar, or of bundles, that lead to this file or folder, the outermost last.
+
+    >>> folders_beside("/logs/a.log.jitdb/indexes/b.index"), folders_beside("/logs/a.log")
+    (('/logs/a.log.jitdb/indexes', '/logs/a.log.jitdb'), ())
+    """
+    beside = _beside(os.fspath(path))
+    return () if beside is None else beside[1]
 
 
 @lru_cache(maxsize=256)  # it is asked each time that a file is opened
-def _log_beside(text: str) -> Path | None:
-    for _ in range(3):
+def _beside(text: str) -> tuple[Path, tuple[str, ...]] | None:
+    folders = list[str]()
+    for _ in range(_DEEPEST):
         text, slash, name = text.rstrip("/").rpartition("/")
         if name.endswith(SIDECAR_SUFFIX) and name != SIDECAR_SUFFIX:
-            return Path(text + slash, name.removesuffix(SIDECAR_SUFFIX))
+            return Path(text + slash, name.removesuffix(SIDECAR_SUFFIX)), tuple(folders)
+        folders.append(text)
         if text.endswith(f"/{BUNDLES}"):
-            return Path(text, name, BUNDLED)
+            return Path(text, name, BUNDLED), tuple(folders)
     return None
 
 

@@ -1,8 +1,9 @@
 """The only door to the operating system's files: whatever the log reads or writes goes through here.
 
 What lies beside a log gets the log's owner and permissions, and until it has them nobody but its owner can open it;
-what stands there but is no regular file, a link for one, is refused, not followed. A test replaces `fs` by a subclass
-whose primitives fail, fall short or forget; a log keeps the `fs` that it was opened with.
+what stands there but is no regular file, a link for one, is refused, not followed. A folder there may be a link, to
+another disk for one; but nothing is changed through a link that another user has made (refuse_links). A test replaces
+`fs` by a subclass whose primitives fail, fall short or forget; a log keeps the `fs` that it was opened with.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from jitdb.log.io.filenames import log_beside, temporary_name
+from jitdb.log.io.filenames import folders_beside, log_beside, temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
 _LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
@@ -42,15 +43,29 @@ class FileSystem:
     close: Callable[[int], None] = staticmethod(os.close)  # both only for Descriptor
     fsync: Callable[[int], None] = staticmethod(os.fsync)
     truncate: Callable[[int, int], None] = staticmethod(os.ftruncate)
-    rename: Callable[[Path, Path], None] = staticmethod(os.replace)
-    unlink: Callable[[Path], None] = staticmethod(os.unlink)
-    rmdir: Callable[[Path], None] = staticmethod(os.rmdir)
-    mkdir: Callable[[Path, int], None] = staticmethod(os.mkdir)
     stat: Callable[[str | os.PathLike[str]], os.stat_result] = staticmethod(os.stat)
+    lstat: Callable[[str | os.PathLike[str]], os.stat_result] = staticmethod(os.lstat)
     fstat: Callable[[int], os.stat_result] = staticmethod(os.fstat)
     chmod: Callable[[int, int], None] = staticmethod(os.fchmod)
     chown: Callable[[int, int, int], None] = staticmethod(os.fchown)
     listdir: Callable[[Path], list[str]] = staticmethod(os.listdir)
+
+    def rename(self, path: Path, target: Path, /) -> None:
+        self.refuse_links(path)
+        self.refuse_links(target)
+        os.replace(path, target)
+
+    def unlink(self, path: Path, /) -> None:
+        self.refuse_links(path)
+        os.unlink(path)
+
+    def rmdir(self, path: Path, /) -> None:
+        self.refuse_links(path)
+        os.rmdir(path)
+
+    def mkdir(self, path: Path, mode: int, /) -> None:
+        self.refuse_links(path)
+        os.mkdir(path, mode)
 
     def lock(self, fd: int, *, shared: bool = False) -> bool:
         """Lock the whole open file, without waiting; False when somebody else has it. Closing it releases the lock."""
@@ -144,6 +159,14 @@ class FileSystem:
         log = log_beside(path)
         return None if log is None else self.find(log)
 
+    def refuse_links(self, path: str | os.PathLike[str]) -> None:
+        """Raise ForeignLink where the way to it, in a sidecar, leads over a link that is not to be trusted."""
+        for folder in folders_beside(path):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                found = self.lstat(folder)
+                if stat.S_ISLNK(found.st_mode) and not _is_trusted(found, self.find(Path(folder))):
+                    raise ForeignLink(folder, found.st_uid)
+
     def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
         """Give the open file, or folder, the owner and group of the log, as far as we may, and who may open it.
 
@@ -159,22 +182,38 @@ class FileSystem:
         if now.st_gid != log.st_gid:
             mode &= ~0o070  # it would be another group's
         if stat.S_ISDIR(now.st_mode):
-            mode |= (mode & 0o444) >> 2
+            mode |= (mode & 0o444) >> 2 | now.st_mode & stat.S_ISGID
         if stat.S_IMODE(now.st_mode) != mode:
             self.chmod(fd, mode)
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError, and what else mkdir raises."""
-        log = self.log_of(path)
-        self.mkdir(path, 0o777 if log is None else 0o700)
+        self.mkdir(path, 0o777 if log_beside(path) is None else 0o700)
         self.share_folder(path)
 
+    def make_folders(self, path: Path) -> None:
+        """Make the folder and those above it that are not there. Raises OSError."""
+        if self.exists(path):  # mostly; to ask is cheaper than to try
+            return
+        try:
+            self.make_folder(path)
+        except FileExistsError:  # another process was sooner
+            return
+        except FileNotFoundError:
+            if path.parent == path:
+                raise
+            self.make_folders(path.parent)
+            with suppress(FileExistsError):
+                self.make_folder(path)
+
     def share_folder(self, path: Path) -> None:
-        """As share(), of a folder that is there; one that is another user's stays as it is."""
+        """As share(), of a folder that is there; one that is another user's, or behind his link, stays as it is."""
         log = self.log_of(path)
         if log is not None:
             with suppress(PermissionError), Descriptor(self, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
-                self.share(fd, log)
+                self.refuse_links(path)
+                if _is_trusted(self.lstat(path), self.fstat(fd)):
+                    self.share(fd, log)
 
     def remove(self, path: Path) -> None:
         """Remove a file, or a folder with all that is in it. Links are not followed."""
@@ -209,6 +248,26 @@ class FileSystem:
         self.sync_folder(path.parent)
 
 
+def _is_trusted(found: os.stat_result, target: os.stat_result | None) -> bool:
+    """Whether the name that was `found` may be followed to `target` in order to change that: it is no link, or one of
+    our own or of root's, or its owner might as well have put the target in its place.
+    """
+    if target is not None and (os.path.samestat(found, target) or found.st_uid == target.st_uid):
+        return True
+    return found.st_uid in (0, os.geteuid())
+
+
+class ForeignLink(PermissionError):
+    """A link in, or in the place of, a sidecar that is not followed."""
+
+    def __init__(self, path: str | os.PathLike[str], owner: int) -> None:
+        text = (
+            f"{os.path.basename(path)} is a link that user {owner} made to a folder of somebody else, through which "
+            f"nothing is changed: remove it, or make it yourself"
+        )
+        super().__init__(errno.EACCES, text, os.fspath(path))
+
+
 class NotAFile(OSError):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         text = f"{os.path.basename(path)} is a link, a folder, a pipe or a device where a file belongs: remove it"
@@ -217,7 +276,8 @@ class NotAFile(OSError):
 
 def reason(error: OSError) -> str:
     said = error.strerror or str(error)
-    return said if error.filename is None or isinstance(error, NotAFile) else f"{said}: {os.fspath(error.filename)}"
+    says_which = error.filename is None or isinstance(error, (ForeignLink, NotAFile))
+    return said if says_which else f"{said}: {os.fspath(error.filename)}"
 
 
 _NO_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
@@ -235,7 +295,10 @@ class Descriptor:
     __slots__ = ("__weakref__", "_closing", "_fs", "_numbers")
 
     def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
-        """O_CREAT with O_TRUNC makes another file in the place of one. Raises OSError, NotAFile for what is none."""
+        """O_CREAT with O_TRUNC makes another file in the place of one; O_CREAT follows no link.
+
+        Raises OSError, NotAFile for what is none.
+        """
         self._fs = fs
         self._numbers = [-1]
         self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
@@ -243,9 +306,12 @@ class Descriptor:
             self._open(path, flags, mode)
             return
         log = None
-        if log_beside(path) is not None:
+        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            fs.refuse_links(path)
+        if flags & os.O_CREAT:
+            log = fs.log_of(path)
+        if flags & os.O_CREAT or log_beside(path) is not None:
             flags |= os.O_NOFOLLOW
-            log = fs.log_of(path) if flags & os.O_CREAT else None
         try:
             made = self._make(path, flags | os.O_NONBLOCK, mode if log is None else 0o600)
             if not stat.S_ISREG(fs.fstat(self.number).st_mode):

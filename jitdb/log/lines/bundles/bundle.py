@@ -111,7 +111,7 @@ class Bundle(NamedTuple):
         fs, first = osfile.fs, osfile.fs.stat(Path(self.folder, self.files[0].name))
         with suppress(FileExistsError):
             fs.mkdir(self.place, 0o700)
-        with osfile.Descriptor(fs, self.place, os.O_RDONLY | os.O_DIRECTORY) as fd:
+        with osfile.Descriptor(fs, self.place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as fd:
             fs.share(fd, first)
         temporary = self.place / temporary_name(BUNDLED)
         with osfile.Descriptor(fs, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:

@@ -35,6 +35,10 @@ def bundles_beside(folder: str) -> Path:
 
 
 def _is_writable(folder: Path) -> bool:
+    try:
+        osfile.fs.refuse_links(folder / LINES)
+    except PermissionError:
+        return False
     return os.access(folder if folder.is_dir() else folder.parent, os.W_OK | os.X_OK)
 
 

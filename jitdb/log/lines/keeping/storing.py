@@ -48,10 +48,7 @@ def locked(folder: Path, *, make: bool = True) -> Iterator[None]:
 
 def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
     """Take the lock of the folder; False where that went along with a file that was renamed. Raises OSError."""
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            osfile.fs.make_folder(folder)
+    osfile.fs.make_folders(folder)
     try:
         lock = held.enter_context(osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT))
         while not osfile.fs.lock(lock):
