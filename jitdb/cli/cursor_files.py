@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from jitdb.cli.failures import Failure
@@ -18,8 +17,12 @@ class PlaceFile:
     """The file that keeps a place. `place` is what it holds; None as long as there is no such file."""
 
     def __init__(self, path: str, logs: Iterable[str]) -> None:
-        """Raises Failure for what is no such file, and must not be written over: one of the logs, or something else."""
-        self._path = Path(os.path.realpath(path))
+        """Raises Failure for what is no such file, and must not be written over: one of the logs, or something else;
+        LogError where another user put it.
+        """
+        from jitdb.log.io.filenames import followed
+
+        self._path = followed(path, is_written=True)
         self.name = path
         folder = os.path.dirname(path)
         if folder and not exists(folder):

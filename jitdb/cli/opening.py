@@ -312,6 +312,9 @@ def exists(path: str) -> bool:
     try:
         os.stat(path)
     except PermissionError as error:
+        from jitdb.log.io.filenames import followed
+
+        followed(path)  # Linux says it of a link that is protected, too
         raise Failure(f"{path}: the folder {os.path.dirname(path) or '.'} may not be entered") from error
     except (OSError, ValueError):
         return False

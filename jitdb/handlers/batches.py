@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from jitdb.errors import EncodeError, LogError
 from jitdb.handlers.plain import shortened, told
 from jitdb.log import Log
 from jitdb.log.blocks.layout import largest_record
+from jitdb.log.io.filenames import followed
 
 
 class BatchWriter:
@@ -25,6 +27,7 @@ class BatchWriter:
     def open(self) -> Log:
         """The log. Raises LogError, CodecError."""
         if self._log is None:
+            followed(os.fspath(self._path), is_written=True)
             self._log = Log(self._path, codec=self._codec, block_size=self._block_size)
             if self._since is None:
                 self._since = self._log.since

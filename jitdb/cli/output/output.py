@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from jitdb.cli.failures import Failure
@@ -89,10 +90,10 @@ class Output:
 
 @contextmanager
 def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
-    """Standard output, or the file at `path`, which is replaced when all is written; a new one is as open to others as
-    the first of the logs.
+    """Standard output, or the file at `path`, which is replaced when all is written; a new one can be read by those who
+    can read all the logs, and whom the umask lets.
 
-    Raises Failure when that is one of the logs.
+    Raises Failure when that is one of the logs, LogError where another user put it there.
     """
     if path is None or path == "-":
         if sys.stdout is None:
@@ -103,28 +104,29 @@ def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
         with named(STDOUT):
             stream.flush()
         return
+    from jitdb.cli.opening import exists
+    from jitdb.log.io.filenames import followed
+
+    target = path if path.startswith("/dev/") else os.fspath(followed(path, is_written=True))
     if os.path.exists(path) and any(os.path.exists(log) and os.path.samefile(path, log) for log in logs):
         itself = "the log itself" if len(logs) == 1 else "one of the logs"
         raise Failure(f"{path}: this is {itself}; choose another file for the output")
-    from jitdb.cli.opening import exists
-
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
-    with _replacing(path, logs[0]) as file:
+    with _replacing(path, target, logs) as file:
         yield Output(file, path, False)
 
 
 @contextmanager
-def _replacing(path: str, log: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of the one at `path` when it is whole; until then that stays as it is. Links are
-    followed; what is no file, such as a pipe, is written to.
+def _replacing(path: str, target: str, logs: Sequence[str]) -> Iterator[BinaryIO]:
+    """A file that takes the place of the one at `path`, which is `target`, when it is whole; until then that stays as
+    it is. What is no file, such as a pipe, is written to.
     """
-    target = os.path.realpath(path)
     is_there = os.path.exists(target)
     beside = None
     if not path.startswith("/dev/") and (os.path.isfile(target) or not is_there):
-        beside = _make_beside(path, target, target if is_there else log, is_there)
+        beside = _make_beside(path, target, None if is_there else logs)
     if beside is None:
         with _compressing(path, open(path, "wb")) as file:
             yield file
@@ -140,26 +142,37 @@ def _replacing(path: str, log: str) -> Iterator[BinaryIO]:
         raise
 
 
-def _make_beside(path: str, target: str, like: str, is_same: bool) -> str | None:
+def _make_beside(path: str, target: str, logs: Sequence[str] | None) -> str | None:
     """The name of a new file in the folder of the target; None where only the target can be written. It is for those
-    who may read the other one, or has its owner and permissions, too.
+    who may read all the logs; without these it has the owner and permissions of the target.
     """
     from jitdb.log.io.osfile import Descriptor, fs
 
-    if is_same:
+    if logs is None:
         os.close(os.open(path, os.O_WRONLY))  # what may not be written is not replaced, either
     folder, name = os.path.split(target)
     beside = os.path.join(folder, f".{name[:200]}.{os.getpid()}.part")
     try:
         with suppress(FileNotFoundError):
             os.unlink(beside)  # of a process of this number, that was killed
-        with Descriptor(fs, beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
-            fs.share(fd, os.stat(like), is_log=is_same)
+        if logs is None:
+            with Descriptor(fs, beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
+                fs.share(fd, os.stat(target), is_log=True)
+        else:
+            fs.make_file(Path(beside), map(_status, logs))
     except OSError:
         with suppress(OSError):
             os.unlink(beside)
         return None  # if nothing can be written at all, opening the target tells why
     return beside
+
+
+def _status(log: str) -> os.stat_result:
+    """Of a log that is gone: that nobody may read it."""
+    try:
+        return os.stat(log)
+    except OSError:
+        return os.stat_result([0] * 10)
 
 
 @contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from jitdb.common.arguments import file_path
+from jitdb.errors import LogError
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
@@ -28,6 +30,9 @@ LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:
 BUNDLES: Final = SIDECAR_SUFFIX
 
+_LINKS: Final = 40  # one after the other, as many as Linux follows
+_STICKY: Final = stat.S_ISVTX | stat.S_IWOTH
+_NO_NAME: Final = ("", os.curdir, os.pardir)
 _DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE
 
 REDO: Final = "mend"  # a block that is being repaired (redo.py)
@@ -43,8 +48,46 @@ NEXT_FILES: Final = (NEXT, NEXT_LOG, NEXT_CHECKSUMS, NEXT_DELETIONS)
 
 
 def log_path(path: str | os.PathLike[str]) -> Path:
-    """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock."""
-    return Path(os.path.realpath(file_path(path)))
+    """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock.
+
+    Raises InvalidArgument, LogError as followed() does.
+    """
+    return followed(file_path(path))
+
+
+def followed(path: str, *, is_written: bool = False) -> Path:
+    """Where a path leads: links resolved, as open() does, and as Linux does where it protects links from others.
+
+    In a folder where all may make names, and none may take another's (/tmp), a link is followed if it belongs to us or
+    to the folder's owner: others could choose what is read and overwritten.
+
+    is_written: nothing else that others put there is to be taken either, for what is new would be theirs, too
+
+    Raises LogError.
+    """
+    text = path.rstrip(os.sep) or path
+    for _ in range(_LINKS):
+        folder = os.path.dirname(text)
+        try:
+            found, around = os.lstat(text), os.stat(folder or os.curdir)
+        except OSError:
+            break
+        is_link = stat.S_ISLNK(found.st_mode)
+        is_open_to_all = around.st_mode & _STICKY == _STICKY
+        if is_open_to_all and (is_link or is_written) and found.st_uid not in (os.geteuid(), around.st_uid):
+            what = "link" if is_link else "file"
+            raise LogError(
+                f"this is a {what} that user {found.st_uid} put where all may make files, and is not "
+                f"{'followed' if is_link else 'written to'}",
+                path=text,
+                remedy="name a file in a folder of your own",
+            )
+        if not is_link:
+            break
+        text = os.path.join(folder, os.readlink(text))
+    folder, name = os.path.split(text)
+    # The last name is not resolved again: a link that takes its place meanwhile is none of those that were looked at.
+    return Path(os.path.realpath(folder), name) if name not in _NO_NAME else Path(os.path.realpath(text))
 
 
 def sidecar_path(log: Path) -> Path:

@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -180,11 +180,24 @@ class FileSystem:
                     now = self.fstat(fd)
         mode = log.st_mode & 0o7777 if is_log else log.st_mode & 0o666 | 0o600
         if now.st_gid != log.st_gid:
-            mode &= ~0o070  # it would be another group's
+            mode = _of_another_group(mode)
         if stat.S_ISDIR(now.st_mode):
             mode |= (mode & 0o444) >> 2 | now.st_mode & stat.S_ISGID
         if stat.S_IMODE(now.st_mode) != mode:
             self.chmod(fd, mode)
+
+    def make_file(self, path: Path, sources: Iterable[os.stat_result]) -> None:
+        """A new, empty file of our own, with which nobody may do more than with each of the files whose content it is
+        for; nor more than the umask says. Raises FileExistsError, OSError.
+        """
+        mask = os.umask(0o077)
+        os.umask(mask)
+        with Descriptor(self, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
+            group = self.fstat(fd).st_gid
+            mode = 0o666 & ~mask
+            for source in sources:
+                mode &= source.st_mode if source.st_gid == group else _of_another_group(source.st_mode)
+            self.chmod(fd, mode | 0o600)
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError, and what else mkdir raises."""
@@ -246,6 +259,12 @@ class FileSystem:
                 self.unlink(temporary)
             raise
         self.sync_folder(path.parent)
+
+
+def _of_another_group(mode: int) -> int:
+    """The permissions of what is made of a file, where its group is another one: that gets what all get."""
+    all_get = mode >> 3 & mode & 0o007
+    return mode & ~0o077 | all_get << 3 | all_get
 
 
 def _is_trusted(found: os.stat_result, target: os.stat_result | None) -> bool:

@@ -162,6 +162,8 @@ def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
     if there is not None and not stat.S_ISREG(there.st_mode):
         kind = "a folder" if stat.S_ISDIR(there.st_mode) else "not a regular file"
         raise NotALog(f"this is {kind}, not a log", path=path)
+    if there is not None and not there.st_size and not read_only:
+        filenames.followed(os.fspath(path), is_written=True)  # a new log, in a file that is there
     try:
         return Descriptor(fs, path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT)
     except FileNotFoundError as error:

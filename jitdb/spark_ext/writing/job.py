@@ -33,6 +33,7 @@ from jitdb.log import Log
 from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
+from jitdb.log.io.filenames import followed
 from jitdb.spark_ext.errors import SparkError, finding_codec
 from jitdb.spark_ext.writing.encoding import LENGTH, Target, Written
 
@@ -75,7 +76,7 @@ def _make_folder(target: Target) -> None:
 
 
 def _target(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
-    real = os.path.realpath(path)
+    real = os.fspath(followed(path, is_written=True))
     folder = f"{real}.spark-{job}"
     if os.path.exists(real) and not overwrite:
         with Log(real, read_only=True) as log:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import stat
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -111,7 +114,7 @@ def _import(sources: list[str], log_path: str, options: Namespace) -> int:
     numbers = (signal.SIGINT, signal.SIGTERM) if options.follow else (signal.SIGINT,)
     with Ending(numbers, once=True) as ending:
         importer = Importer(
-            lambda: _open(log_path, options),
+            lambda: _open(log_path, sources, options),
             first_line=options.from_line,
             rows=_row_options(options),
             may_grow=options.block_size is None,
@@ -175,7 +178,9 @@ def _operands(paths: list[str]) -> tuple[list[str], str]:
 
 
 def _check_target(sources: list[str], log: str, options: Namespace) -> None:
-    """Raises Failure before anything is made, for what would only be found out later."""
+    """Raises Failure, LogError before anything is made, for what would only be found out later."""
+    from jitdb.log.io.filenames import followed
+
     for path in sources:
         if path == "-":
             continue
@@ -185,6 +190,7 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
             raise Failure(f"{path}: this is a folder; import reads files")
         if os.path.exists(log) and os.path.samefile(path, log):
             raise Failure(f"{path}: this is the log itself")
+    followed(log, is_written=True)
     if os.path.isdir(log):
         raise Failure(f"{log}: this is a folder; the last operand is the log to make")
     there, append = exists(log), options.append
@@ -199,10 +205,31 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
         check_free(log, "added to", options)
 
 
-def _open(path: str, options: Namespace) -> Log:
+def _open(path: str, sources: list[str], options: Namespace) -> Log:
+    """The log; a new one can be read by those who can read all its sources."""
     from jitdb.log import Log
+    from jitdb.log.io.filenames import followed
+    from jitdb.log.io.osfile import fs
 
-    return Log(path, codec=options.codec, block_size=options.block_size)
+    place, is_made = followed(path), False
+    with suppress(FileExistsError, FileNotFoundError, PermissionError):  # the last two of which Log() has words for
+        fs.make_file(place, _files_in(sources))
+        is_made = True
+    try:
+        return Log(place, codec=options.codec, block_size=options.block_size)
+    except BaseException:
+        if is_made:
+            fs.unlink(place)
+        raise
+
+
+def _files_in(sources: list[str]) -> Iterator[os.stat_result]:
+    """The status of those that are files, of a shell's `<` too."""
+    for path in sources:
+        with suppress(OSError, ValueError, AttributeError):  # what stands for standard input need be no file
+            found = os.stat(path) if path != "-" else os.fstat(sys.stdin.fileno())
+            if stat.S_ISREG(found.st_mode):
+                yield found
 
 
 def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
