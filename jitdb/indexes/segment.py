@@ -284,8 +284,8 @@ class Segment(Immutable):
     def _note(self) -> bytes:
         return NOTE.pack(*self.journal) if self.journal.crc else b""
 
-    def blob(self, number: int) -> Blob:
-        """One blob, its CRC checked when it comes from the file. Raises IndexDamaged."""
+    def blob(self, number: int, *, keep: bool = True) -> Blob:
+        """One blob, its CRC checked when it comes from the file, and kept for who asks next. Raises IndexDamaged."""
         if self.blobs is not None:
             return self.blobs[number]
         assert self.read_at is not None
@@ -297,7 +297,8 @@ class Segment(Immutable):
         if blob is not None:
             return blob
         found = self._read(number, position, length)
-        blob_cache.put(self.read_at, position, found)
+        if keep:
+            blob_cache.put(self.read_at, position, found)
         return found
 
     def verify(self) -> None:
@@ -345,7 +346,7 @@ class Segment(Immutable):
             self.last_crc, self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size,
             crc32(table, crc32(meta)),
         )  # fmt: skip
-        blobs = [self.blob(number) for number in range(len(self.table))]
+        blobs = [self.blob(number, keep=False) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
             blobs = [b"".join(blobs)]
         return [head, struct.pack("<I", crc32(head)), meta, table, *blobs]

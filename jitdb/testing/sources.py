@@ -244,13 +244,13 @@ def _walked(source: ScanSource) -> list[tuple[int, bytes | None]]:
     found: list[tuple[int, bytes | None]] = []
     if not end:
         return found
-    counts = walker.walk(walker.read(0, 0), np.empty(0, np.int64))
-    assert not counts.faults
-    room, count = walker.room, counts.records
-    starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
-    if not framing.keeps_malformed:
-        states[source.codec.locator([]).invalid(RecordBatch(walker.buffer, starts, lengths, states))] = DELETED
-    for start, length, state in zip(starts.tolist(), lengths.tolist(), states.tolist(), strict=True):
-        record = None if state == DELETED else walker.buffer[start : start + length].tobytes()
-        found.append((start - framing.before, record))
+    for count, faults, _ in walker.walks(0, 0):
+        assert not faults
+        room = walker.room
+        starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
+        if not framing.keeps_malformed:
+            states[source.codec.locator([]).invalid(RecordBatch(walker.buffer, starts, lengths, states))] = DELETED
+        for start, length, state in zip(starts.tolist(), lengths.tolist(), states.tolist(), strict=True):
+            record = None if state == DELETED else walker.buffer[start : start + length].tobytes()
+            found.append((start - framing.before, record))
     return found

@@ -114,8 +114,9 @@ class ChunkScanner:
             high = min(low + self._slice, count)
             slices.append(self._locate(begin, low, high))
             low = high
-        position = int(slices[-1].ends[-1]) if low < count else begin + size
-        rest = (begin, position) if low < count else None
+        is_rest = low < count or walker.is_cut
+        position = int(slices[-1].ends[-1]) if is_rest else begin + size
+        rest = (begin, position) if is_rest else None
         unproven = self._unproven(begin, size, sums, misfits, corrupt)
         return ScannedChunk(slices, (room.faults[:faults] + begin).tolist(), corrupt, unproven, position, rest)
 

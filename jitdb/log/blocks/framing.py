@@ -52,6 +52,7 @@ class ChunkWalker(ABC):
     behind: int  # bytes of a record's frame behind its own
     wants_crcs: bool = False  # whether those of all blocks are wanted
     crcs: Ints | None = None  # by block of the chunk, where the last walk took them along
+    is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk goes on behind them
 
     @abstractmethod
     def read(self, begin: int, start: int) -> int:
@@ -63,7 +64,20 @@ class ChunkWalker(ABC):
 
     @abstractmethod
     def walk(self, size: int, sums: Ints) -> Counts:
-        """The records of the chunk that was read, and which blocks do not have their checksums: crc.walk_verified."""
+        """The records of the chunk that was read, and which blocks do not have their checksums: crc.walk_verified.
+
+        Not all of them where `is_cut` is true then, which it never is of blocks.
+        """
+
+    def walks(self, begin: int, start: int) -> Iterator[Counts]:
+        """Read a chunk, and walk it to its end, once or more often. No block is held against its checksum.
+
+        Raises as read() does.
+        """
+        size, nothing = self.read(begin, start), self.room.wrong[:0]
+        yield self.walk(size, nothing)
+        while self.is_cut:
+            yield self.walk(size, nothing)
 
     def ends(self, low: int, high: int) -> Ints:
         """Where the frames of these records end, in the buffer."""

@@ -41,11 +41,16 @@ class EachWalker(LineWalker):
         self._scratch = (np.empty(MAX_NESTING + 1, np.int64), text)
 
     def read(self, begin: int, start: int) -> int:
-        size = super().read(begin, start)
         self._begin, self._head, self._head_end = begin, self._head[:0], 0
+        size = super().read(begin, start)
         if begin <= start and not self._is_line_start(start):
             self._go_back(begin, start, size)
         return size
+
+    def _first_from(self, begin: int, start: int, size: int) -> int:
+        if begin == start or self._is_line_start(start):
+            return super()._first_from(begin, start, size)
+        return find_newline(self.buffer, 0, size) + 1
 
     def _is_line_start(self, at: int) -> bool:
         """Whether a line begins at this byte of the log, as far as the chunk reaches."""
@@ -82,7 +87,9 @@ class EachWalker(LineWalker):
 
     def walk(self, size: int, sums: Ints) -> Counts:
         """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
-        count = 0
+        if self.is_cut:
+            self._first = int(self._ends[self._count - 1])
+        self.is_cut, count = False, 0
         if self._head_end:
             behind = self.buffer[: self._head_end]
             line = np.concatenate([self._head, behind, np.zeros(SLACK, np.uint8)])
@@ -94,6 +101,7 @@ class EachWalker(LineWalker):
             for array in (room.starts, room.lengths, room.states, self._ends):
                 array[: count - low] = array[low:count].copy()
             count -= low
+            self._head_end = 0
         if self._first <= size:
             count = self._walk_from(self.buffer, self._first, size, self._end, count)
         gone = int(self.room.starts[:count].searchsorted(self._framing.skipped - self._begin))
@@ -112,7 +120,11 @@ class EachWalker(LineWalker):
             line = data[position:end].tobytes()
             sure = self._count_if_certain(line)
             found = [] if sure else self._framing.records_in(line)
-            while count + max(sure, len(found), 1) >= len(self.room.starts):
+            needed = len(room.starts) if sure else count + max(len(found), 1)  # it was sure, so there was no room
+            if count and needed >= len(room.starts):
+                self.is_cut, self._count = True, count
+                return count
+            while needed >= len(self.room.starts):
                 self._enlarge()
             if not sure:
                 count = self._put(position, end, line, found, count)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from jitdb.log.lines.form import LineRules
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
+MOST: Final = 1 << 17  # lines that a walk finds: of empty ones a chunk has some millions
 MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
 _SLACK: Final = 64  # bytes behind what was read, which kernels may look at
 
@@ -34,22 +35,29 @@ class LineWalker(ChunkWalker):
         self._usual = most + MORE + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
         nothing = np.empty(0, np.int64)
-        starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
-        self.room = Room(starts, lengths, np.empty(most + 1, np.uint8), nothing, nothing)
-        self._first = self._end = 0  # where the first line begins, and the last one ends
+        lines = min(most + 1, MOST)
+        starts, lengths = np.empty(lines, np.int64), np.empty(lines, np.int64)
+        self.room = Room(starts, lengths, np.empty(lines, np.uint8), nothing, nothing)
+        self._first = self._end = 0  # where the first line of a walk begins, and the last one ends
+        self._count = 0  # of the lines that the last walk found
 
     def read(self, begin: int, start: int) -> int:
         if len(self.buffer) > self._usual:
             self.buffer = np.zeros(self._usual, np.uint8)  # a long line is no reason to keep so much
+        self.is_cut = False
         size = min(self._most, self._stop - begin)
         filled = self._fill(begin, 0, size + MORE)
-        if begin == start:
-            self._first = 0 if begin else self._framing.first_line(self.buffer[:3].tobytes())
+        if begin <= start:
+            self._first = self._first_from(begin, start, size)
         else:
             self._first = find_newline(self.buffer, 0, size) + 1
-        has_lines = begin == start or self._first > 0
+        has_lines = self._first <= size and (begin == start or self._first > 0)
         self._end = self._end_of_line(begin, size, filled) if has_lines else 0
         return size
+
+    def _first_from(self, begin: int, start: int, size: int) -> int:
+        """Where in the buffer the line begins that begins at this byte of the log."""
+        return start - begin if start else self._framing.first_line(self.buffer[:3].tobytes())
 
     def _end_of_line(self, begin: int, at: int, filled: int) -> int:
         """Where the line ends that has this byte of the buffer. Raises LogError for one too long."""
@@ -80,18 +88,24 @@ class LineWalker(ChunkWalker):
 
     @property
     def first(self) -> int:
-        """Where the chunk's first line begins in the buffer."""
+        """Where the first line begins in the buffer, of those that the last walk found."""
         return self._first
 
     def walk(self, size: int, sums: Ints) -> Counts:
         """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
         room = self.room
+        if self.is_cut:
+            self._first = int(self.ends(self._count - 1, self._count)[0])
         lines = self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states
         if self.wants_crcs and self._walk is walk_lines and size >= WORTH_LOADING and is_compiled():
             from jitdb.log.lines.summed_kernels import walk_summed
 
             block_size = self._log.block_size
             self.crcs = np.empty(-(-size // block_size), np.int64)
-            return Counts(walk_summed(*lines, size, block_size, self.crcs), 0, 0)
+            return self._walked(walk_summed(*lines, size, block_size, self.crcs))
         self.crcs = None
-        return Counts(self._walk(*lines), 0, 0)
+        return self._walked(self._walk(*lines))
+
+    def _walked(self, count: int) -> Counts:
+        self._count, self.is_cut = count, count == len(self.room.starts)
+        return Counts(count, 0, 0)

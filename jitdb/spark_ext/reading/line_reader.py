@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from jitdb.spark_ext.reading.partitions import PIECE, Partition, Records
 
 if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import Locator
-
-_NO_SUMS: Final = np.empty(0, np.int64)
 
 
 class LineReader:
@@ -40,11 +38,11 @@ class LineReader:
         source = self._source
         walker = source.framing.walker(source, PIECE, source.durable_end)
         for begin in range(0, source.durable_end, PIECE):
-            count = walker.walk(walker.read(begin, 0), _NO_SUMS).records
-            room = walker.room
-            if count:
+            for count, *_ in walker.walks(begin, 0):
+                room = walker.room
                 starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
-                yield self._numbered(RecordBatch(walker.buffer, starts, lengths, states, starts + begin))
+                if count:
+                    yield self._numbered(RecordBatch(walker.buffer, starts, lengths, states, starts + begin))
         self._check()
         source.check()
         self._tell()

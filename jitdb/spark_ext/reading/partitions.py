@@ -226,12 +226,12 @@ def _chunks(
     log: ScanSource, start: int, begin: int, stop: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The lines that belong to the chunks from the boundary `begin` to `stop`; one begins at `start`."""
-    framing, none = log.framing, np.empty(0, np.int64)
+    framing = log.framing
     walker = framing.walker(log, PIECE, log.durable_end)
     for at in range(begin, stop, PIECE):
-        count = walker.walk(walker.read(at, start), none).records
-        starts = walker.room.starts[:count] + at
-        yield starts - framing.before, walker.ends(0, count) + at
+        for count, *_ in walker.walks(at, start):
+            starts = walker.room.starts[:count] + at
+            yield starts - framing.before, walker.ends(0, count) + at
 
 
 def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

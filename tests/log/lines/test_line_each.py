@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from engine_helpers import expected
 from hypothesis import given, settings
@@ -22,7 +21,7 @@ from jitdb.engine.building import chunk_scanner, scan
 from jitdb.errors import InvalidArgument, InvalidOffset
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.lines import each_walker, line_log
+from jitdb.log.lines import each_walker, line_log, line_walker
 from jitdb.log.lines.each import elements, parse_each
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.framing import LineFraming
@@ -112,21 +111,30 @@ def walked(data: bytes, most: int, framing: LineFraming, start: int = 0) -> list
     walker = framing.walker(log, most, log.durable_end)
     found: list[tuple[int, Any, bool]] = []
     for begin in range(start - start % SIZE, log.durable_end, most):
-        count = walker.walk(walker.read(begin, start), np.empty(0, np.int64)).records
-        room = walker.room
-        low = int(room.starts[:count].searchsorted(start - begin)) if begin < start else 0
-        ends = (walker.ends(low, count) + begin).tolist()
-        for at, length, state, end in zip(*(array[low:count].tolist() for array in room[:3]), ends, strict=True):
-            text = walker.buffer[at : at + length].tobytes()
-            values = None if state == DELETED or is_refused(text) else records_of(text, ())
-            found.append((begin + at, values[0] if values else None, not values))
-            last = framing.last_record(log, end)
-            assert last.offset in (begin + at, -1 if values else last.offset)
-            if values:
-                assert (last.record, last.offset) == (text, begin + at)
+        for count, *_ in walker.walks(begin, start):
+            room = walker.room
+            low = int(room.starts[:count].searchsorted(start - begin)) if begin < start else 0
+            ends = (walker.ends(low, count) + begin).tolist()
+            for at, length, state, end in zip(*(array[low:count].tolist() for array in room[:3]), ends, strict=True):
+                text = walker.buffer[at : at + length].tobytes()
+                values = None if state == DELETED or is_refused(text) else records_of(text, ())
+                found.append((begin + at, values[0] if values else None, not values))
+                last = framing.last_record(log, end)
+                assert last.offset in (begin + at, -1 if values else last.offset)
+                if values:
+                    assert (last.record, last.offset) == (text, begin + at)
     return found
 
 
+@pytest.fixture(scope="module", params=[1, 3, line_walker.MOST])
+def _room(request: Any) -> Iterator[None]:
+    """So many lines, or elements, are found by a walk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_walker, "MOST", request.param)
+        yield
+
+
+@pytest.mark.usefixtures("_room")
 @settings(max_examples=tries(60, 1500), deadline=None)
 @given(lines, st.booleans(), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_chunks_of_any_size_from_any_place(found: list[bytes], prefixed: bool, chunks: int, rng: random.Random) -> None:
@@ -143,6 +151,7 @@ def test_chunks_of_any_size_from_any_place(found: list[bytes], prefixed: bool, c
         assert walked(data, chunks * SIZE, framing, place) == wanted[number:]
 
 
+@pytest.mark.usefixtures("_room")
 def test_a_scan_that_begins_in_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(each_walker, "LOOK", 4)
     line = json.dumps({"a": [{"b": list(range(100))}], "z": "x" * 50}).encode()

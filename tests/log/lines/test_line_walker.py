@@ -22,11 +22,13 @@ from jitdb.log.lines.line_walker import LineWalker
 SIZE = 8  # bytes of a block
 
 
-@pytest.fixture(autouse=True, params=["apart", "with CRCs"])
+@pytest.fixture(autouse=True, params=["apart", "with CRCs", "in little room"])
 def _with_crcs(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of any size are worth it, where the kernels can be had."""
-    if request.param == "with CRCs":
+    """Blocks of any size are worth it, where the kernels can be had; a walk finds few lines."""
+    if request.param != "apart":
         monkeypatch.setattr(line_walker, "WORTH_LOADING", 0)
+    if request.param == "in little room":
+        monkeypatch.setattr(line_walker, "MOST", 3)
 
 
 class Bytes:
@@ -64,15 +66,15 @@ def walked(log: Bytes, most: int, start: int = 0) -> Iterator[tuple[int, bytes, 
     walker.wants_crcs = True
     first = start - start % SIZE
     for begin in range(first, log.durable_end, most):
-        size = walker.read(begin, start)
-        count = walker.walk(size, np.empty(0, np.int64)).records
-        if walker.crcs is not None:
-            blocks = [log.data[begin + at : begin + min(at + SIZE, size)] for at in range(0, size, SIZE)]
-            assert walker.crcs.tolist() == [zlib.crc32(block) for block in blocks]
-        room = walker.room
-        low = int(room.starts[:count].searchsorted(start - begin)) if begin < start else 0
-        for at, length, state in zip(*(array[low:count].tolist() for array in room[:3]), strict=True):
-            yield begin + at, walker.buffer[at : at + length].tobytes(), state == DELETED
+        size = min(most, log.durable_end - begin)
+        for count, *_ in walker.walks(begin, start):
+            if walker.crcs is not None:
+                blocks = [log.data[begin + at : begin + min(at + SIZE, size)] for at in range(0, size, SIZE)]
+                assert walker.crcs.tolist() == [zlib.crc32(block) for block in blocks]
+            room = walker.room
+            low = int(room.starts[:count].searchsorted(start - begin)) if begin < start else 0
+            for at, length, state in zip(*(array[low:count].tolist() for array in room[:3]), strict=True):
+                yield begin + at, walker.buffer[at : at + length].tobytes(), state == DELETED
 
 
 TEXTS = [

@@ -84,20 +84,19 @@ def lines_of(log: LineSource, stop: int) -> Iterator[Lines]:
     assert isinstance(walker, LineWalker)
     seq = 0
     for begin in range(0, min(stop, end), _PIECE):
-        count = walker.walk(walker.read(begin, 0), np.empty(0, np.int64)).records
-        room = walker.room
-        count = int(room.starts[:count].searchsorted(stop - begin))
-        first = walker.first
-        for low in range(0, count, _LINES):
-            high = min(low + _LINES, count)
-            starts, states = room.starts[low:high], room.states[low:high]
-            batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
-            malformed = locator.invalid(batch)
-            live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
-            last = int(walker.ends(high - 1, high)[0]) - 1
-            ends_line = bool(walker.buffer[last] == _NEWLINE)
-            yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)
-            seq, first = seq + high - low, last + 1
+        for walked in walker.walks(begin, 0):
+            room, first = walker.room, walker.first
+            count = int(room.starts[: walked.records].searchsorted(stop - begin))
+            for low in range(0, count, _LINES):
+                high = min(low + _LINES, count)
+                starts, states = room.starts[low:high], room.states[low:high]
+                batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
+                malformed = locator.invalid(batch)
+                live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
+                last = int(walker.ends(high - 1, high)[0]) - 1
+                ends_line = bool(walker.buffer[last] == _NEWLINE)
+                yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)
+                seq, first = seq + high - low, last + 1
 
 
 def stream(log: LineSource, stop: int, raw: bool) -> Iterator[Record]:
