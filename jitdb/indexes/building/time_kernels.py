@@ -224,8 +224,6 @@ def earliest_times(
                             hi = np.float64(units) * np.float64(factor)
                     else:
                         hi = value * np.float64(factor)
-                else:
-                    seen |= np.int64(OTHERS)
             else:
                 is_time = np.int64(NO_TIME)
                 seconds = nanoseconds = np.int64(0)

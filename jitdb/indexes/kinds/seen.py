@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-OTHERS: Final = 1 << 2  # values that are no numbers (of a time column: no times), nor null
+OTHERS: Final = 1 << 2  # values that are no numbers (of a time column: no times), nor null or NaN
 TEXTS: Final = 1 << 3  # times as text
 ZONELESS: Final = 1 << 4  # among them some without a zone, which are taken for UTC
 SECONDS: Final = 1 << 5  # numbers taken for seconds, milliseconds, microseconds, nanoseconds
