@@ -110,6 +110,10 @@ class Catalog:
 
     def lock(self, indexes: Iterable[Index]) -> Held | None:
         """The right to write to the files of these indexes; None while somebody else has it for one of them."""
+        indexes = list(indexes)
+        if self._is_gone():
+            for index in indexes:  # they go on in memory: nobody would find them
+                index.path = None
         return take_locks(self._fs, self.folder, [index.path.name for index in indexes if index.path is not None])
 
     def append(self, index: Index, segment: Segment, early: bool = False) -> None:
@@ -197,6 +201,10 @@ class Catalog:
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
+        if self._is_moved(index):
+            index.path = None
+            index.clear()
+            return
         self._drop(index)
         warnings.warn(IndexWarning(f"{reason.reason}. The index is rebuilt", path=reason.path), stacklevel=2)
 
@@ -299,8 +307,7 @@ class Catalog:
         if foreign.generation in (None, self._log.generation):
             self._drop(index)
             is_known = self._quiet and foreign.generation is not None
-            others = self._last is not None and not self._last.log.framing.is_blocked  # whose files are rotated
-            if not (self._warned_foreign or is_known or others):  # once for all of them
+            if not (self._warned_foreign or is_known or self._is_rotated):  # once for all of them
                 self._warned_foreign = True
                 text = (
                     "indexes of another log, of this one before it was replaced or its bytes were changed or repaired, "
@@ -335,6 +342,26 @@ class Catalog:
             noted = [self._noted(index, segment) for segment in segments]
             self._try(index, lambda: index.replace(noted))
 
+    @property
+    def _is_rotated(self) -> bool:
+        """Whether others rotate the log, and whoever asks first moves its folder along."""
+        return self._last is not None and not self._last.log.framing.is_blocked
+
+    def _is_gone(self) -> bool:
+        """Whether the sidecar of a log that others rotate is not at its place any more."""
+        if self.folder is None or self._last is None or not self._is_rotated:
+            return False
+        return self.folder.parent == self._last.log.sidecar and not self._fs.exists(self.folder.parent)
+
+    def _is_moved(self, index: Index) -> bool:
+        """Whether the folder of a log that others rotate went to another name: its file is not there, or another's."""
+        if not self._is_rotated or index.path is None:
+            return False
+        if not self._fs.exists(index.path):
+            return True
+        head = head_of(self._fs, index.path)
+        return head is not None and head.log.identity != self._log.identity
+
     # --- warning ---------------------------------------------------------------------------------------------------
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:
@@ -342,8 +369,9 @@ class Catalog:
         try:
             write()
         except OSError as error:
-            self._warn_in_memory(index.name, f"cannot be written ({error.strerror})")
-            index.path = None
+            if not (self._is_rotated and isinstance(error, FileNotFoundError | NotADirectoryError)):
+                self._warn_in_memory(index.name, f"cannot be written ({error.strerror})")
+            index.path = None  # its folder may have gone along with a file that was renamed
         except IndexForeign:
             index.path = None  # its file is that of a newer generation of the log
 

@@ -74,7 +74,7 @@ class Keeper:
             with suppress(OSError):
                 if bring_home(self._path, file.stamp(), self._places):
                     self._tidy()
-        if not keep and not self.is_kept and not osfile.fs.exists(self.folder / LINES):
+        if not osfile.fs.exists(self.folder / LINES) and (self._went_along(file) if self.is_kept else not keep):
             return judged(file, known, None, doubt)
         try:
             with locked(self.folder):
@@ -93,6 +93,10 @@ class Keeper:
             now = judged(file, known, stored, doubt)
             self.is_kept = stored is not None and stored.identity == now.identity and stored.token == now.token
             return now
+
+    def _went_along(self, file: LineFile) -> bool:
+        """Whether the file has another name, or none: the folder, which is gone, is its own no more."""
+        return self._path is not None and not file.is_at(self._path)
 
     def _tidy(self, *, is_new: bool = False) -> None:
         """It was rotated: remove what compression has left of its family. A new file that is not compressed tells of
