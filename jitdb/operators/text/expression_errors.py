@@ -8,13 +8,17 @@ import ast
 import re
 import threading
 import warnings
+from array import array
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Final
 
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
-from jitdb.operators.text.keywords import TEXT_OPERATORS, is_numbered, with_keywords_as_names
+from jitdb.operators.text.keywords import TEXT_OPERATORS, first_formatted, is_numbered, with_keywords_as_names
 
+FORMATTED: Final = "text is written without an f before the quotes"
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
 _PATTERN: Final = (
     'a part of a text: field contains "x"; an SQL pattern: field like "x%"; a regular expression: field matches "^x"; '
@@ -63,6 +67,9 @@ def odd_key(path: str) -> str:
 
 
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
+_LONG: Final = 10_000  # characters: Python reads a text with an f in front in quadratic time
+_NEAR: Final = 400  # characters on each side of a mistake in which its cause is looked for
+_MOST_SAID: Final = 1000  # characters of a complaint, whatever it names
 
 _DOUBTFUL: Final = re.compile(r"[0-9a-fA-F_.jJ](?:and|else|for|if|in|is|not|or)\b|\\")
 _filters: Final = threading.Lock()
@@ -81,23 +88,28 @@ def _tree(text: str) -> ast.expr:
 class Source:
     """The text of an expression, which knows how to complain about a place in it."""
 
-    __slots__ = ("_lines", "parsed", "text")
+    __slots__ = ("_ends", "_lines", "_parsed", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.parsed = text  # the same with keywords disguised as names, where that was needed
         self._lines = text.split("\n")
+        self._parsed = self._lines  # the same with keywords disguised as names, where that was needed
+        self._ends: dict[int, array[int]] = {}  # of lines that are not ASCII: where each character ends, in bytes
 
     def parse(self) -> ast.expr:
         """The tree of the text, fields named with keywords of Python read as fields."""
+        if len(self.text) > _LONG and (start := first_formatted(self.text)) >= 0:
+            number = self.text.count("\n", 0, start)
+            raise self._complaint(FORMATTED, self._lines[number], start - self.text.rfind("\n", 0, start) - 1)
         try:
             return _tree(self.text)
         except SyntaxError as error:
-            self.parsed = with_keywords_as_names(self.text)
-            if self.parsed == self.text:
+            parsed = with_keywords_as_names(self.text)
+            if parsed == self.text:
                 raise self.parse_error(error) from None
+        self._parsed = parsed.split("\n")
         try:
-            tree = _tree(self.parsed)
+            tree = _tree(parsed)
         except SyntaxError as error:
             raise self.parse_error(error) from None
         for node in ast.walk(tree):
@@ -107,14 +119,21 @@ class Source:
 
     def error(self, what: str, node: ast.AST) -> QueryError:
         """A complaint about a node of the parsed expression."""
-        return QueryError(what + self._caret(*self._place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))))
+        return self._complaint(what, *self._place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
 
     def _place(self, number: int, offset: int) -> tuple[str, int]:
         """A line of the text, and a column in it, where ast counts bytes of UTF-8, of the text that it read."""
         if number > len(self._lines):
             return "", 0
-        parsed = self.parsed.split("\n")[number - 1]
-        return self._lines[number - 1], len(parsed.encode()[:offset].decode(errors="ignore"))
+        return self._lines[number - 1], self._column(number, offset)
+
+    def _column(self, number: int, offset: int) -> int:
+        parsed = self._parsed[number - 1]
+        if parsed.isascii():
+            return min(offset, len(parsed))
+        if number not in self._ends:
+            self._ends[number] = array("I", accumulate(len(char.encode()) for char in parsed))
+        return bisect_right(self._ends[number], offset)
 
     def typed(self, node: ast.expr, length: int) -> str:
         """The last characters of what was typed for a node."""
@@ -126,8 +145,10 @@ class Source:
         first, begin = (left.end_lineno or 1), self._place(left.end_lineno or 1, left.end_col_offset or 0)[1]
         last, end = right.lineno, self._place(right.lineno, right.col_offset)[1]
         lines = self._lines[first - 1 : last]
-        lines[-1] = lines[-1][:end]
-        lines[0] = lines[0][begin:]
+        if first == last:
+            lines = [lines[0][begin:end]]
+        else:
+            lines[0], lines[-1] = lines[0][begin:], lines[-1][:end]
         return re.findall(r"\w+", " ".join(re.sub("#.*", "", line) for line in lines))
 
     def parse_error(self, error: SyntaxError) -> QueryError:
@@ -136,28 +157,18 @@ class Source:
         line = self._lines[number - 1]
         message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
         column = (error.offset or 0) - 1
-        if line.startswith("#") and (odd := re.match(ODD_PATH, line)):
-            return QueryError(odd_key(odd.group()) + self._caret(line, 0))
+        if line.startswith("#") and (odd := re.match(ODD_PATH, line[:_NEAR])):
+            return self._complaint(odd_key(odd.group()), line, 0)
         if not 0 <= column < len(line):
             missing = "something is missing at the end" if message == "invalid syntax" else message
-            return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
-        for date in re.finditer(_DATE, line):
-            if date.start() <= column <= date.end() and time_of_text(date.group().rstrip()) is not None:
-                hint = f'a time stands in quotes: "{date.group().rstrip()}"'
-                return QueryError(hint + self._caret(line, date.start()))
-        for odd in re.finditer(ODD_PATH, line):
-            if odd.start() <= column <= odd.end():
-                return QueryError(odd_key(odd.group()) + self._caret(line, odd.start()))
-        for habit, what in SIGNS:
-            # Python points at the odd character, or at the word before it that it could not go on from.
-            for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
-                found = re.compile(habit).match(line, start)
-                if found and (start >= column or found.end() > column):
-                    place = found.end() - len(found.group().lstrip())
-                    return QueryError(what + self._caret(line, place))
-        if message == "invalid syntax":
-            message = _meant(line, column) or "it cannot go on like this"
-        return QueryError(f"this is no expression: {message}" + self._caret(line, column))
+            return self._complaint(f"this is no expression: {missing}", line, len(line))
+        first = max(0, column - _NEAR)
+        what, place = _cause(line[first : column + _NEAR], column - first, message)
+        return self._complaint(what, line, first + place)
+
+    def _complaint(self, what: str, line: str, column: int) -> QueryError:
+        shown = what if len(what) <= _MOST_SAID else what[:_MOST_SAID] + "…"
+        return QueryError(shown + self._caret(line, column))
 
     @staticmethod
     def _caret(line: str, column: int) -> str:
@@ -166,6 +177,27 @@ class Source:
         before, after = "…" if first else "", "…" if last < len(line) else ""
         shown = before + line[first:last].replace("\t", " ") + after
         return f"\n  {shown}\n  {' ' * (len(before) + column - first)}^"
+
+
+def _cause(line: str, column: int, message: str) -> tuple[str, int]:
+    """What to say of a mistake at a place in a line, and where it is. The line is short: this takes more than linear
+    time.
+    """
+    for date in re.finditer(_DATE, line):
+        if date.start() <= column <= date.end() and time_of_text(date.group().rstrip()) is not None:
+            return f'a time stands in quotes: "{date.group().rstrip()}"', date.start()
+    for odd in re.finditer(ODD_PATH, line):
+        if odd.start() <= column <= odd.end():
+            return odd_key(odd.group()), odd.start()
+    for habit, what in SIGNS:
+        # Python points at the odd character, or at the word before it that it could not go on from.
+        for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
+            found = re.compile(habit).match(line, start)
+            if found and (start >= column or found.end() > column):
+                return what, found.end() - len(found.group().lstrip())
+    if message == "invalid syntax":
+        message = _meant(line, column) or "it cannot go on like this"
+    return f"this is no expression: {message}", column
 
 
 def _meant(line: str, column: int) -> str:

@@ -11,7 +11,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
 from jitdb.operators.nodes.making import DERIVED_INDEXES
-from jitdb.operators.text.expression_errors import Source, odd_key
+from jitdb.operators.text.expression_errors import FORMATTED, Source, odd_key
 from jitdb.operators.text.keywords import ANY_ELEMENT
 
 #: Bare names that stand for values.
@@ -112,7 +112,7 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
                 raise source.error(f'a value was expected: text stands in quotes, as in "{typed}"', node)
             raise source.error("a value was expected, and sums are not worked out here", node)
         case ast.JoinedStr():
-            raise source.error("text is written without an f before the quotes", node)
+            raise source.error(FORMATTED, node)
     raise source.error("a value was expected: text in quotes, a number, True, False, None, a list or a dict", node)
 
 
@@ -196,7 +196,7 @@ def _joined(source: Source, node: ast.expr, first: Path, rest: list[Step]) -> Fi
 
 def _as_typed(source: Source, node: ast.Name | ast.Attribute, name: str) -> str:
     # Python folds look-alike letters of names into one (NFKC); a key of a record is never folded.
-    if (not name.isascii() or name not in source.text) and source.typed(node, len(name)) != name:
+    if not source.text.isascii() and source.typed(node, len(name)) != name:
         raise source.error(
             'this name has letters that Python would change: write it in brackets, as in value["…"]', node
         )

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import keyword
 import re
+from itertools import tee, zip_longest
 from typing import Final
 
 _TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
-      | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*)
+      | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*
+         |["'].*)   # which is never closed
       | (?P<word>[^\W\d]\w*)
       | (?P<sign>[=<>!]+|.)"""
+_FORMATTED: Final = r"[rR]?[fF][rR]?[\"']"
 #: Operators on text that are words, an `i` in front of those without regard to case.
 TEXT_OPERATORS: Final = frozenset(
     case + name
@@ -43,14 +46,16 @@ def with_keywords_as_names(text: str) -> str:
     >>> ast.unparse(ast.parse(with_keywords_as_names("from == 1 and user.is == 2 or in in in"), mode="eval"))
     'from == 1 and user.is == 2 or in in in'
     """
-    tokens = [found for found in re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL) if found.lastgroup != "skip"]
+    found = re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL)
+    tokens, ahead = tee(token for token in found if token.lastgroup != "skip")
+    next(ahead, None)
     parts: list[str] = []
     done = 0
     operand = False  # whether what stands before is complete, so that an operator may follow
     before = ""
-    for number, token in enumerate(tokens):
+    for token, following in zip_longest(tokens, ahead):
         shown = token.group()
-        after = tokens[number + 1].group() if number + 1 < len(tokens) else ""
+        after = following.group() if following is not None else ""
         if token.lastgroup == "word" and operand and (shown in TEXT_OPERATORS or (shown, after) in _NEGATED):
             parts += [text[done : token.start()], ("@" if shown in TEXT_OPERATORS else "").ljust(len(shown))]
             done = token.end()
@@ -68,12 +73,24 @@ def with_keywords_as_names(text: str) -> str:
             if operand and token.lastgroup == "value" and shown[0] == ".":  # a number here would follow an operand
                 parts += [text[done : token.start()], *map(_numbered, re.findall(r"\.|[^.]+", shown))]
                 done = token.end()
-            if operand and shown == "[" and after == "]":
-                parts += [text[done : token.start()], ".", text[token.end() : tokens[number + 1].start()], ANY_ELEMENT]
-                done = tokens[number + 1].end()
+            if following is not None and operand and shown == "[" and after == "]":
+                parts += [text[done : token.start()], ".", text[token.end() : following.start()], ANY_ELEMENT]
+                done = following.end()
             operand = token.lastgroup == "value" or shown in (")", "]", "}")
         before = shown
     return "".join([*parts, text[done:]])
+
+
+def first_formatted(text: str) -> int:
+    """Where the first text with an `f` in front begins; -1 where there is none.
+
+    >>> first_formatted('a == "f" and b == f"c"')
+    18
+    """
+    if not re.search(_FORMATTED, text):
+        return -1
+    values = (found for found in re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL) if found.lastgroup == "value")
+    return next((found.start() for found in values if re.match(_FORMATTED, found.group())), -1)
 
 
 def _is_name(word: str, before: str, after: str, operand: bool) -> bool:
