@@ -60,13 +60,14 @@ class Writer:
 class Handled(Writer):
     """Writes through a handler of Python's logging, which rotates by itself."""
 
-    def __init__(self, path: Path, rng: Random) -> None:
+    def __init__(self, path: Path, rng: Random, one: bool) -> None:
         super().__init__(path, rng)
         self.file.close()
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 and not one:
             self.handler: logging.Handler = logging.handlers.RotatingFileHandler(path, maxBytes=3000, backupCount=999)
         else:
-            self.handler = logging.handlers.TimedRotatingFileHandler(path, when="S", backupCount=999)
+            interval = 2 if one else 1
+            self.handler = logging.handlers.TimedRotatingFileHandler(path, "S", interval, backupCount=999)
 
     def put(self, number: int) -> None:
         text = line(number).decode().rstrip("\n")
@@ -209,6 +210,12 @@ class Tail:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(30)
 
+    def kill(self) -> None:
+        """See that nothing is left of it."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
     def found(self) -> list[int]:
         return numbers_in(self._out.read_bytes())
 
@@ -238,11 +245,13 @@ def run(seed: int) -> int:
     with ExitStack() as held:
         held.callback(shutil.rmtree, folder, ignore_errors=True) if not os.environ.get("KEEP") else print(folder)
         held.enter_context(busy(3 if seed % 5 == 0 else 0))
-        writer = (Handled if way == "by Python" else Writer)(logs / "app.log", rng)
+        path = logs / "app.log"
+        writer = Handled(path, rng, one) if way == "by Python" else Writer(path, rng)
         writer.write()
         tails = [Tail(folder, number, where, rng.choice(options)) for number in range(rng.randrange(1, 7))]
         for tail in tails:
             tail.start()
+            held.callback(tail.kill)
         assert not awaited(tails, {0}), "a tail did not begin"
         rotate(writer, way, tails, one)
         missing = awaited(tails, set(range(writer.count)) - writer.gap)

@@ -348,3 +348,23 @@ def test_a_file_becomes_shorter_than_what_was_read_while_it_is_asked(
     with following(tmp_path, cursor) as feed:
         monkeypatch.setattr(LineWindow, "refresh", refresh)
         assert drained(feed) == [6]
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_copy_of_a_text_that_was_not_read_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_packed: bool
+) -> None:
+    path, copy = tmp_path / "app.log", tmp_path / "app.log.1"
+    write(path, *range(3))
+    shutil.copyfile(path, copy)
+    with monkeypatch.context() as patched:
+        patched.setattr(follower.Follower, "_portion", lambda *_: None)  # it looks at the files, and reads nothing yet
+        with following(tmp_path) as feed:
+            assert drained(feed) == []
+            patched.undo()
+            if is_packed:
+                (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(copy.read_bytes()))
+                copy.unlink()
+            os.truncate(path, 0)
+            write(path, 7)
+            assert sorted(drained(feed)) == [0, 1, 2, 7]

@@ -200,7 +200,7 @@ class FollowedText(Followed):
         """The text is in this file, which is open."""
         self.close()
         self._file, self._stamp, self.is_idle = file, None, False
-        self.seen = SeenText.of(file.read, self.stop) or self.seen
+        self.seen = SeenText.of(file.read, self.stop or 1) or self.seen  # of an unread one its first line
 
     def file(self) -> LineFile:
         """Its file, opened where it is not. Raises Lost."""
@@ -263,7 +263,7 @@ class FollowedText(Followed):
             raise Lost
         found = self._read(file)
         stop = self.stop if found is None else found[1][-1]
-        seen = SeenText.of(file.read, stop)
+        seen = SeenText.of(file.read, stop or 1)
         if self._window is not None:
             window, feed = self._window
             window.refresh()

@@ -320,8 +320,10 @@ class Follower:
             return found
         if copy is not None and self._is_there(copy.of):
             start = copy.start  # it goes on otherwise than what it was like
-        elif copy is not None or begun or self._has_twin(file, path, key, end):
+        elif begun:
             start = end  # it has less than was read
+        elif (of := copy.of if copy is not None else self._copied(file, path, key, end)) is not None:
+            start = min(of.stop, end)
         for text in begun:
             text.key = NOWHERE
         return FollowedText(self._files, self._question, path, key, start)
@@ -349,10 +351,14 @@ class Follower:
                 raise _Again
         return None
 
-    def _has_twin(self, file: LineFile, path: str, key: Key, end: int) -> bool:
-        """Whether it has what a copy of a lost text has: it was made of that copy, which may be gone."""
-        copies = [copy.text for copy in self._copies.values() if not self._is_there(copy.of)]
-        return any(text.stop <= end and self._may_be(text, text.seen, file, path, key) for text in copies)
+    def _copied(self, file: LineFile, path: str, key: Key, end: int) -> FollowedText | None:
+        """The lost text that it is a copy of, as it has what a copy of that has: it was made of that one."""
+        for copy in self._copies.values():
+            text = copy.text
+            is_lost = text.stop <= end and not self._is_there(copy.of)
+            if is_lost and self._may_be(text, text.seen, file, path, key):
+                return copy.of
+        return None
 
     def _found(self, file: LineFile, path: str, key: Key, size: int) -> FollowedText | None:
         """The lost text that is in this file."""
