@@ -10,7 +10,7 @@ from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, m
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading import paging
 from jitdb.errors import LogReadOnly, QueryError
 from jitdb.operators import and_, equal, everything, not_, or_
 
@@ -147,16 +147,17 @@ def test_who_deletes_while_others_delete_and_compact(tmp_path: Path, monkeypatch
         db = JITDB(log)
         asked: list[int] = []
 
-        def page_then(*arguments: Any) -> Page:
-            found = JITDB._page(db, *arguments)
-            asked.append(len(found.data))
+        def found_then(*arguments: Any) -> Any:
+            found = offsets_of(*arguments)
+            asked.append(len(found))
             if len(asked) == 1:
-                log.delete(found.data[0])
+                log.delete(int(found[0]))
             elif len(asked) == 2:
                 log.compact()
             return found
 
-        monkeypatch.setattr(db, "_page", page_then)
+        offsets_of = paging.offsets_of
+        monkeypatch.setattr(paging, "offsets_of", found_then)
         assert db.delete(equal("type", "a")) == 49
         assert asked == [50, 49, 49]
         assert [record.value["n"] for record in log.stream()] == [f"{number:03d}" for number in range(1, 100, 2)]

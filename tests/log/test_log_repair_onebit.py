@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jitdb.log import Log
+from jitdb.log.io import osfile
 from jitdb.log.sidecar import checksums, deletions, journal, meta
 from jitdb.log.sidecar.deletions import Deletion
 from jitdb.log.sidecar.onebit import Flip, differs_by_one_bit, flip_back, restored, restored_with_crc
@@ -118,3 +119,29 @@ def test_two_bits_that_look_like_one_are_not_called_one(tmp_path: Path) -> None:
         assert "what was written" not in said
     assert (tmp_path / action.copy).read_bytes() == wrong[:size]
     assert path.read_bytes()[:size] != data[:size]
+
+
+def test_entries_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "deletions"
+    entries = [deletions.encode_entry(Deletion(number, 7)) for number in range(7)]
+    damaged, zeros = b"\xff" * 16, bytes(16)
+    for found in (
+        entries,
+        [*entries[:3], zeros, zeros, damaged, entries[3], zeros],
+        [damaged] * 5,
+        [entries[0], b"abc"],
+    ):
+        path.write_bytes(deletions.encode_head(1) + b"".join(found))
+        seen = []
+        for together in (1, 2, 3, 100):
+            monkeypatch.setattr(deletions, "_ZEROS", bytes(16 * together))
+            reader = deletions.DeletionReader(osfile.fs, path, 1)
+            reader.poll()
+            offsets = reader.between(0, reader.position).tolist()
+            seen.append(
+                (reader.position, reader.known.crc, offsets, list(reader.unapplied), reader.extends(reader.known))
+            )
+            reader.close()
+        assert seen == [seen[-1]] * 4
+        whole = deletions.decode_all(b"".join(found))
+        assert (seen[0][0], seen[0][3]) == (len(whole), [entry for entry in whole if entry is not None])

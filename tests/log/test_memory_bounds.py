@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jitdb import Log
+
 _HEAD = """
 import sys, warnings
 import numpy
@@ -43,3 +45,25 @@ def test_empty_lines(tmp_path: Path, asked: str) -> None:
     path = tmp_path / "empty.ndjson"
     path.write_bytes(b'{"a":[1]}\n' + b"\n" * (6 << 20))
     assert growth(f"begin = most()\n{asked}", path) < 110
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of 300,000 records, two thirds of which are deleted."""
+    path = tmp_path_factory.mktemp("large") / "x.log"
+    with Log(path) as log:
+        for first in range(0, 300_000, 10_000):
+            log.append_many([{"n": number, "third": number % 3} for number in range(first, first + 10_000)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("done", "most"),
+    [
+        ("with Log(path) as log: assert JITDB(log, progress=False).delete(field('third') < 2) == 200_000", 60),
+        ("with Log(path, read_only=True) as log: assert log.deletion_position() > 200_000", 25),
+        ("with Log(path) as log: assert log.compact().removed == 200_000", 60),
+    ],
+)
+def test_many_deletions(large: Path, done: str, most: int) -> None:
+    assert growth(f"begin = most()\n{done}", large) < most

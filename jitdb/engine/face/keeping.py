@@ -84,10 +84,13 @@ class Keeping(Base):
         if not operations:
             raise QueryError("delete() takes the operations that say which records", remedy="all are everything()")
         asked = and_(*map(operation_of, operations))  # None, a condition left out elsewhere, would be all records
+        from jitdb.engine.reading.paging import offsets_of
+
         while True:
             generation = log.generation
-            found = resolved(self._asked(asked, {"as_offsets": True, "sort_by": "arrival"}), cancel)
-            offsets = self._page(found, cancel).data
+            found = resolved(self._asked(asked, {"sort_by": "arrival"}), cancel)
+            offsets = offsets_of(self._manager, found, cancel)
+            self._tell(found, not len(offsets))
             try:
                 log.delete_many(offsets, generation)
             except RecordDeleted:

@@ -172,6 +172,16 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
             return Page(data, total, start + len(data), took, question.select)
 
 
+def offsets_of(manager: IndexManager, question: Question, cancel: threading.Event | None) -> NDArray[np.int64]:
+    """Where all answers begin in the log."""
+
+    def look(end: int) -> NDArray[np.int64]:
+        answer = manager.answer(question.operation, manager.records.horizon(question.as_of, end), question.order)
+        return manager.records.offsets_of(answer.page(0, None, question.descending))
+
+    return manager.ask(question.operation, question.order, cancel, look)
+
+
 def changed_meanwhile(log: LogSource) -> LogError:
     return LogError(
         "the log was truncated, replaced or damaged while its records were read page by page",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyroaring import BitMap64
+
 from jitdb.errors import LogClosed, LogError
 from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.io import filenames, osfile
@@ -106,13 +108,13 @@ class Opened:
         except OSError as error:
             raise self.unreadable(error) from error
 
-    def unapplied(self, *, look: bool) -> set[int]:
+    def unapplied(self, *, look: bool) -> BitMap64:
         try:
             if look:
                 self.deletions.poll()
         except OSError as error:
             raise self.unreadable(error) from error
-        return {each.offset for each in self.deletions.unapplied}
+        return BitMap64(self.deletions.unapplied.offsets)
 
     def removals(self, generation: int) -> list[Removals] | None:
         from jitdb.log.sidecar.removals import read_since

@@ -107,7 +107,7 @@ class Look:
         self._change = _without_deletions(base, self._changed) if self._lost else base.change
         tail = measure(self._fs, self._fd, base.end, block_size) if base.end <= self._size else None
         if tail is not None and not tail.agrees(base):  # half zero, perhaps
-            is_unapplied = tail.since(block_size) in {each.offset for each in deletions.unapplied}
+            is_unapplied = tail.since(block_size) in deletions.unapplied.offsets
             tail = tail._replace(last_record_deleted=tail.last_record_deleted or is_unapplied)
         if tail is None or not tail.agrees(base):
             return File.BROKEN if untouched else File.FOREIGN

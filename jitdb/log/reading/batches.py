@@ -89,5 +89,5 @@ def read_batch(opened: Opened, reader: RecordReader, offsets: Ints, scratch: Scr
     states = np.zeros(len(offsets), np.uint8)
     states[zeros_among(buffer, starts, lengths)] = DELETED
     if hidden:
-        states[np.isin(offsets, np.fromiter(hidden, np.int64, len(hidden)))] = DELETED
+        states[np.isin(offsets, np.frombuffer(hidden.to_array(), np.int64))] = DELETED
     return RecordBatch(buffer, starts, lengths, states, offsets)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from pyroaring import BitMap64
 
 from jitdb.common.arguments import whole_number
 from jitdb.common.forking import fork_safe
@@ -75,9 +76,9 @@ class BlockReader:
         self._verifier = reader.verifier
         self._reported: set[int] = set()
 
-    def hidden(self) -> set[int]:
+    def hidden(self) -> BitMap64:
         """Offsets of records that are deleted, though their bytes are still there."""
-        return set(self.reader.hidden)
+        return self.reader.hidden.copy()
 
     # What is damaged
 

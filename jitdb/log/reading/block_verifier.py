@@ -139,7 +139,7 @@ class Verifier:
         """Whether a record in this block may be half deleted."""
         deletions = self._opened.deletions
         deletions.poll()
-        return any(each.offset // self._block_size == block for each in deletions.unapplied)
+        return any(offset // self._block_size == block for offset in deletions.unapplied.offsets)
 
     def _deleted_since(self, position: int, block: int) -> bool:
         deletions = self._opened.deletions

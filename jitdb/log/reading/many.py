@@ -8,7 +8,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,6 +56,11 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
     if hidden:
         found = [None if offset in hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
     return found if order is None else [found[at] for at in order.tolist()]
+
+
+def ascending(reader: RecordReader, offsets: Iterable[int]) -> Ints:
+    """Each of these offsets once. Raises InvalidOffset for what is none."""
+    return np.unique(_integers(reader, offsets if isinstance(offsets, np.ndarray) else list(offsets)))
 
 
 def _one(reader: RecordReader, offset: int) -> bytes | None:

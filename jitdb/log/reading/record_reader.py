@@ -56,7 +56,7 @@ class RecordReader:
         self._known = BitMap()  # blocks that hold no other records than those
         self._guess = _LEAST_GUESS
         self._learning = fork_safe(threading.Lock())
-        self.hidden: set[int] = set()  # deleted, but not yet on disk
+        self.hidden = BitMap64()  # deleted, but not yet on disk
         self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
         self.flush: Callable[[], None] = lambda: None  # has it write them
 
@@ -138,12 +138,12 @@ class RecordReader:
         with self._learning:
             self._starts, self._known = BitMap64(), BitMap()
 
-    def hide(self, offset: int) -> None:
+    def hide(self, offsets: BitMap64) -> None:
         """Answer RecordDeleted from now on, though the bytes are still there."""
-        self.hidden.add(offset)
-        self._starts.discard(offset)
+        self.hidden.update(offsets)
+        self._starts.difference_update(offsets)
 
-    def hide_only(self, offsets: set[int]) -> None:
+    def hide_only(self, offsets: BitMap64) -> None:
         """Answer RecordDeleted for these, whatever their bytes are, and for no others that are not zero."""
         if offsets != self.hidden:
             self.hidden = offsets
@@ -152,7 +152,7 @@ class RecordReader:
     def reveal(self) -> None:
         """The bytes of all hidden records are zero now."""
         self._starts.update(self.hidden)
-        self.hidden = set()
+        self.hidden = BitMap64()
 
     def learned(self, offsets: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes]]:
         """Learn the blocks of these ascending offsets, at the last of which the writer may have to write first.
@@ -167,7 +167,7 @@ class RecordReader:
             self.flush()
         for number in (first, last):
             self.in_range(number)
-        unknown = BitMap64(array("Q", offsets.tobytes())) - self._starts - BitMap64(self.hidden)
+        unknown = BitMap64(array("Q", offsets.tobytes())) - self._starts - self.hidden
         for block in np.unique(np.frombuffer(unknown.to_array(), np.int64) // self._block_size).tolist():
             begin = block * self._block_size
             low, high = offsets.searchsorted([begin, begin + self._block_size]).tolist()

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
+from pyroaring import BitMap64
 
 from jitdb.errors import DecodeError
 from jitdb.log.blocks.layout import round_up
@@ -53,7 +54,7 @@ def _decoded(records: Iterator[Record], codec: Codec) -> Iterator[Record]:
         yield Record(offset, seq, value)
 
 
-def _raw(reader: BlockReader, within: OffsetRange, hidden: set[int], owner: object) -> Iterator[Record]:
+def _raw(reader: BlockReader, within: OffsetRange, hidden: BitMap64, owner: object) -> Iterator[Record]:
     header = reader.header
     for piece, seq in _pieces(reader, within, owner, first=_FIRST_PIECE):
         offsets: list[int] = (piece.walked.starts + (piece.begin - header)).tolist()
@@ -81,7 +82,7 @@ def _pieces(
 
 
 def _live(
-    offsets: Sequence[int], values: Sequence[bytes], seq: int, within: OffsetRange, hidden: set[int]
+    offsets: Sequence[int], values: Sequence[bytes], seq: int, within: OffsetRange, hidden: BitMap64
 ) -> Iterator[Record]:
     if offsets[0] < within.start or offsets[-1] >= within.stop:
         first, last = bisect_left(offsets, within.start), bisect_left(offsets, within.stop)
@@ -95,7 +96,7 @@ def _live(
 
 
 def batches(
-    reader: BlockReader, within: OffsetRange, limit: int | None, hidden: set[int], owner: object
+    reader: BlockReader, within: OffsetRange, limit: int | None, hidden: BitMap64, owner: object
 ) -> Iterator[Batch]:
     """All records within the bounds as arrays, about a megabyte of the file at a time, deleted ones marked."""
     if limit is not None and limit <= 0:
@@ -108,7 +109,7 @@ def batches(
             damaged[low:high] = deleted[low:high] = True
         offsets = starts + (piece.begin - reader.header)
         if hidden:
-            deleted[np.isin(offsets, list(hidden))] = True
+            deleted[np.isin(offsets, hidden.to_array())] = True
         cut = slice(*offsets.searchsorted([within.start, within.stop]).tolist())
         if limit is not None:
             cut = slice(cut.start, min(cut.stop, cut.start + limit))

@@ -110,7 +110,7 @@ class Sidecar:
 
     def _unapplied_now(self) -> set[int]:
         with closing(self._reader_of_deletions()) as reader:
-            return {each.offset for each in reader.unapplied}
+            return set(reader.unapplied.offsets)
 
     # --- the files -------------------------------------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class Sidecar:
             self.notes.append(f"{self._name(filenames.DELETIONS)} ends in bytes that are no entry: torn, never counted")
         with closing(self._reader_of_deletions()) as reader:
             self.deleted = np.unique(reader.between(0, reader.position))
-            self._unapplied = {each.offset for each in reader.unapplied}
+            self._unapplied = set(reader.unapplied.offsets)
         if self._unapplied and not self.is_written_to:
             self.notes.append(f"{len(self._unapplied):,} deletions were cut short: the next writer finishes them")
 

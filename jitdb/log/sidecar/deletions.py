@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
 from jitdb.log.blocks.checksum import SIZE, crc32
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
+from jitdb.log.sidecar.framing import Entries, EntryFile, Frame, read_entries
 from jitdb.log.sidecar.journal import JournalPrefix
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
@@ -36,6 +37,9 @@ HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
 
+_TOGETHER: Final = 1 << 14  # entries that are read, or made, at once
+_ZEROS: Final = bytes(_TOGETHER * ENTRY_SIZE)
+
 
 class Agreement(NamedTuple):
     unlogged: bool  # a record is zero, and the journal does not tell of it
@@ -45,6 +49,34 @@ class Agreement(NamedTuple):
 class Deletion(NamedTuple):
     offset: int
     length: int  # bytes, the header not counted
+
+
+class Deletions:
+    """Any number of them, in order: twelve bytes each."""
+
+    def __init__(self, offsets: Iterable[int] = (), lengths: Iterable[int] = ()) -> None:
+        self.offsets, self.lengths = array("Q", offsets), array("I", lengths)
+
+    def add(self, deletion: Deletion) -> None:
+        self.offsets.append(deletion.offset)
+        self.lengths.append(deletion.length)
+
+    def __iter__(self) -> Iterator[Deletion]:
+        return map(Deletion, self.offsets, self.lengths)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @classmethod
+    def of(cls, parts: Sequence[Deletions]) -> Deletions:
+        """All of these, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        chained = chain.from_iterable
+        return cls(chained(each.offsets for each in parts), chained(each.lengths for each in parts))
+
+    def __getitem__(self, which: slice) -> Deletions:
+        return Deletions(self.offsets[which], self.lengths[which])
 
 
 def encode_head(generation: int) -> bytes:
@@ -63,6 +95,12 @@ def generation_in(head: bytes) -> int:
 
 def encode_entry(deletion: Deletion) -> bytes:
     return _ENTRY.pack(*deletion)
+
+
+def encoded(deletions: Deletions) -> Iterator[bytes]:
+    """The entries of many, some at a time."""
+    for at in range(0, len(deletions), _TOGETHER):
+        yield b"".join(map(encode_entry, deletions[at : at + _TOGETHER]))
 
 
 MARK: Final = encode_entry(Deletion(APPLIED, 0))
@@ -89,7 +127,7 @@ class DeletionReader(EntryFile):
         self.generation = generation
         self.position = 0  # entries read so far, marks counted
         self.marked = 0  # those of them up to the last mark
-        self.unapplied: list[Deletion] = []  # those behind it
+        self.unapplied = Deletions()  # those behind it
         self.is_lost = False  # another file is in the place of this journal, and does not go on from it
         self._crc = 0  # of the entries read so far
         self._compared: tuple[object, Agreement] | None = None
@@ -125,8 +163,25 @@ class DeletionReader(EntryFile):
         return known.crc == crc or (crc >= 0 and known.crc == crc32(MARK * known.position))
 
     def _crc_of(self, fd: int, position: int) -> int:
-        data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)
-        return crc_of(read_entries(data, ENTRY_SIZE, _decode).data) if len(data) == position * ENTRY_SIZE else -1
+        stop, crc = HEAD_SIZE + position * ENTRY_SIZE, 0
+        if self._fs.size(fd) < stop:
+            return -1
+        for entries in self._entries(fd, HEAD_SIZE, stop):
+            crc = crc_of(entries.data, crc)
+        return crc
+
+    def _entries(self, fd: int, at: int, stop: int) -> Iterator[Entries[Deletion]]:
+        """Those in these bytes of the file, some at a time: what is none at the end of some may be torn, or damaged."""
+        waiting: list[bytes] = []  # which count as damaged if an entry follows
+        while at < stop and (data := self._fs.read(fd, min(len(_ZEROS), stop - at), at)):
+            at += len(data)
+            entries = read_entries(data, ENTRY_SIZE, _decode)
+            if entries.all:
+                damaged = b"".join(waiting)
+                yield Entries([*[None] * (len(damaged) // ENTRY_SIZE), *entries.all], damaged + entries.data)
+                waiting = []
+            rest = data[len(entries.data) :]
+            waiting.append(_ZEROS if rest == _ZEROS else rest)
 
     def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
         """What `compare` gives, asked for again only where the log is in another state, or the journal."""
@@ -168,17 +223,17 @@ class DeletionReader(EntryFile):
         before = self.position
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
-            entries = read_entries(self._fs.read(self._file.number, size - at, at), ENTRY_SIZE, _decode)
-            position, marked, unapplied = self.position, self.marked, list(self.unapplied)
+            position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
             del self._offsets[position:]  # what an interrupt left
-            for deletion in entries.all:
-                position += 1
-                self._offsets.append(APPLIED if deletion is None else deletion.offset)
-                if deletion is not None and deletion.offset == APPLIED:
-                    unapplied, marked = [], position
-                elif deletion is not None:
-                    unapplied.append(deletion)
-            crc = crc_of(entries.data, self._crc)
+            for entries in self._entries(self._file.number, at, size):
+                for deletion in entries.all:
+                    position += 1
+                    self._offsets.append(APPLIED if deletion is None else deletion.offset)
+                    if deletion is not None and deletion.offset == APPLIED:
+                        unapplied, marked = Deletions(), position
+                    elif deletion is not None:
+                        unapplied.add(deletion)
+                crc = crc_of(entries.data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
         return self.position > before
@@ -217,7 +272,7 @@ class DeletionReader(EntryFile):
 
     def close(self) -> None:
         super().close()
-        self.position, self.marked, self.unapplied = 0, 0, []
+        self.position, self.marked, self.unapplied = 0, 0, Deletions()
         self._crc, self.is_lost = 0, False
 
 

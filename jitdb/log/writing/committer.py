@@ -23,7 +23,7 @@ from jitdb.log.io import filenames
 from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import UNPROVEN
-from jitdb.log.sidecar.deletions import MARK, Deletion, DeletionWriter, encode_entry
+from jitdb.log.sidecar.deletions import MARK, Deletions, DeletionWriter, encoded
 from jitdb.log.writing.erase import erase, last_byte, set_aside, stands, truncate_to
 from jitdb.log.writing.groups import EncodedGroup, PackedBlocks, Pending, ScratchBlocks
 
@@ -138,15 +138,19 @@ class Committer:
         self._deletions.known = journal.JournalPrefix(0, 0)  # who wrote them may have died before they were durable
         self._deletions.start(opened.deletions)
         fs, end, size = self._fs, self.tail.end, self._block_size
-        self._zero([each for each in opened.deletions.unapplied if stands(fs, opened.fd, end, size, each)], again=True)
+        found = Deletions()
+        for each in opened.deletions.unapplied:
+            if stands(fs, opened.fd, end, size, each):
+                found.add(each)
+        self._zero(found, again=True)
         self._deletions.sync()
 
-    def _zero(self, deletions: list[Deletion], *, again: bool) -> None:
+    def _zero(self, deletions: Deletions, *, again: bool) -> None:
         """Zero these records, which stand in the journal of deletions. `again`: somebody may have begun with that."""
         opened = self._opened
         self._deletions.sync()
         tail_begins = self._tail_block * self._block_size
-        in_tail = any(deletion.offset >= tail_begins for deletion in deletions)
+        in_tail = max(deletions.offsets, default=-1) >= tail_begins
         known = self.tail.block_crc
         if in_tail:  # until that is done, the CRC of the last block is neither the old one nor the new one
             self.tail = self.tail._replace(block_crc=0)
@@ -238,13 +242,14 @@ class Committer:
         self.durable = self.tail
         return True
 
-    def erase(self, deletions: list[Deletion]) -> None:
+    def erase(self, deletions: Deletions) -> None:
         """Delete these records for good. What was written must have been synced."""
         with self._step():
             self._begin()
             self._opened.deletions.poll()
             self._deletions.start(self._opened.deletions)
-            self._deletions.append(b"".join(map(encode_entry, deletions)))
+            for entries in encoded(deletions):
+                self._deletions.append(entries)
             self._zero(deletions, again=False)
 
     def close(self) -> None:

@@ -7,11 +7,11 @@ damaged. After a crash nobody can tell damage from zeros that were half written;
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import count, groupby, islice
+from operator import gt
 from pathlib import Path
 from typing import Final
 
@@ -22,22 +22,21 @@ from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import NO_ROOM, Descriptor, FileSystem
 from jitdb.log.sidecar.checksums import UNPROVEN, Checksums
-from jitdb.log.sidecar.deletions import Deletion
+from jitdb.log.sidecar.deletions import Deletion, Deletions
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
 _PAGE: Final = 1 << 12  # bytes that a file is written by
 
 
-def erase(
-    fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Iterable[Deletion], *, again: bool
-) -> None:
+def erase(fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Deletions, *, again: bool) -> None:
     """Zero these records, durably, which the journal of deletions has. `again`: that may have been begun before."""
     header = header_size(block_size)
-    by_block: dict[int, list[Deletion]] = defaultdict(list)
-    for deletion in deletions:
-        by_block[deletion.offset // block_size].append(deletion)
+    offsets, ascending = deletions.offsets, deletions
+    if any(map(gt, offsets, islice(offsets, 1, None))):
+        order = sorted(range(len(offsets)), key=offsets.__getitem__)
+        ascending = Deletions(map(offsets.__getitem__, order), map(deletions.lengths.__getitem__, order))
     sealed: dict[int, tuple[int, int]] = {}  # CRC and flags
-    for block, mine in by_block.items():
+    for block, mine in groupby(ascending, lambda deletion: deletion.offset // block_size):
         begin = block * block_size
         data = bytearray(fs.read(fd, block_size, begin))
         flags = _flags(checksums, block, data, again=again)

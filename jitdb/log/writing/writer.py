@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from pyroaring import BitMap64
+
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import (
@@ -28,7 +30,7 @@ from jitdb.errors import (
 from jitdb.log.blocks.layout import header_size, largest_record, round_up
 from jitdb.log.blocks.packing import block_limit, place
 from jitdb.log.io import osfile
-from jitdb.log.sidecar.deletions import Deletion
+from jitdb.log.sidecar.deletions import Deletion, Deletions
 from jitdb.log.writing.committer import GROUP, Committer
 from jitdb.log.writing.groups import EncodedGroup, Pending, ScratchBlocks
 from jitdb.log.writing.record_rules import RecordRules
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
     Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
 
+_TOGETHER: Final = 1 << 12  # records that are looked at together before they are deleted
 _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
 
 
@@ -79,7 +82,7 @@ class Writer:
         self._header = header_size(self._block_size)
         self._rules = RecordRules(self._path, largest_record(self._block_size))
         self._writing: Pending | EncodedGroup | None = None  # handed over, not yet all in the file
-        self._deleting: list[Deletion] = []
+        self._deleting: list[Deletions] = []
         end = committer.tail.end
         self._pending = Pending(end, self._block_size)
         self._push = self._pending.records.append
@@ -191,30 +194,34 @@ class Writer:
         number = reader.integer(offset)
         if number >= self._extent.durable_end:
             self.flush()
-        self._delete(reader, [number], [len(reader.get(number))])
+        self._delete(reader, Deletions([number], [len(reader.get(number))]))
 
     def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
         """Delete the records, all or (if one is none) none; of this generation only. Raises as delete does."""
-        from jitdb.log.reading.many import get_many
+        from jitdb.log.reading.many import ascending, get_many
 
         self._check()
         reader = self._reader
         if generation not in (None, reader.opened.meta.generation):
             raise self._compacted()
-        numbers = sorted(set(map(reader.integer, offsets)))
-        if not numbers:
+        numbers = ascending(reader, offsets)
+        if not len(numbers):
             return
-        if numbers[-1] >= self._extent.durable_end:
+        if int(numbers[-1]) >= self._extent.durable_end:
             self.flush()
-        for fits in (numbers[0], numbers[-1]):
+        for fits in (int(numbers[0]), int(numbers[-1])):
             reader.in_range(fits)
-        found = get_many(reader.opened, reader, numbers)
-        gone = next((number for number, record in zip(numbers, found, strict=True) if record is None), None)
-        if gone is not None:
-            raise RecordDeleted("this record was deleted", path=self._path, offset=gone)
-        self._delete(reader, numbers, [len(record) for record in found if record is not None])
+        deletions = Deletions()
+        for at in range(0, len(numbers), _TOGETHER):
+            some = numbers[at : at + _TOGETHER]
+            for number, record in zip(some.tolist(), get_many(reader.opened, reader, some), strict=True):
+                if record is None:
+                    raise RecordDeleted("this record was deleted", path=self._path, offset=number)
+                deletions.add(Deletion(number, len(record)))
+        self._delete(reader, deletions)
 
-    def _delete(self, reader: RecordReader, offsets: list[int], lengths: list[int]) -> None:
+    def _delete(self, reader: RecordReader, deletions: Deletions) -> None:
+        offsets = BitMap64(deletions.offsets)
         with self._lock:
             self._check()
             if reader is not self._reader:
@@ -222,10 +229,8 @@ class Writer:
             if not reader.hidden.isdisjoint(offsets):
                 for number in offsets:
                     reader.check(number)  # another thread was sooner: raises
-            deletions = list(map(Deletion, offsets, lengths))
-            for number in offsets:
-                reader.hide(number)
-            self._deleting += deletions
+            reader.hide(offsets)
+            self._deleting.append(deletions)
             if self._idle:
                 self._wake()
 
@@ -295,11 +300,11 @@ class Writer:
         committer = self._committer
         if committer.sync():
             self._extent.move(committer.durable.end, committer.durable.since(self._block_size))
-        deletions = list(self._deleting)
-        if deletions:
-            committer.erase(deletions)
+        deleting = list(self._deleting)
+        if deleting:
+            committer.erase(Deletions.of(deleting))
             with self._lock:
-                del self._deleting[: len(deletions)]
+                del self._deleting[: len(deleting)]
                 if not self._deleting:
                     self._reader.reveal()
 
