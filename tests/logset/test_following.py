@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from jitdb.engine.following import followed, follower
 from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.windows import LineOpener, LineWindow
 from jitdb.operators import field
 
@@ -368,3 +370,19 @@ def test_a_copy_of_a_text_that_was_not_read_is_read(
             os.truncate(path, 0)
             write(path, 7)
             assert sorted(drained(feed)) == [0, 1, 2, 7]
+
+
+def test_a_look_that_fails_ends_the_question_with_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the thread that waits for news: without it, who waits would wait for ever."""
+
+    def look(path: Path) -> Stamp | None:
+        if threading.current_thread() is not threading.main_thread():
+            raise ZeroDivisionError
+        return stamp_at(path)
+
+    write(tmp_path / "app.log", 0)
+    with jitdb.open_many(str(tmp_path), progress=False) as logs, iter(logs.query().live(old=True)) as lines:
+        assert next(lines)["n"] == 0
+        monkeypatch.setattr(follower, "stamp_at", look)
+        with pytest.raises(ZeroDivisionError):
+            next(lines)

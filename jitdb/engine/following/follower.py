@@ -109,6 +109,7 @@ class Follower:
         self._in_turn = 0
         self._looked = 0.0  # when
         self._waits = False  # for what a look at the files does not show
+        self._failure: Exception | None = None  # of the thread that watches the files
         self._begins = True
         self._begin()
         self._begins = False
@@ -454,6 +455,8 @@ class Follower:
 
     def read(self) -> FollowedPortion | None:
         """The next records, of one log, without waiting for any; None when there are none now."""
+        if self._failure is not None:
+            raise self._failure
         if time.monotonic() - self._looked > LOOK:  # of a name, who looks seldom misses files
             self._look()
         for is_again in (False, True):
@@ -506,7 +509,12 @@ class Follower:
             pause = _SOONEST
             while not ended.wait(pause) and not self._closed.is_set():
                 begin = time.thread_time()  # not what other processes take
-                now = self._state()
+                try:
+                    now = self._state()
+                except Exception as error:  # or nobody would look any more, and who waits would wait for ever
+                    self._failure = error
+                    callback()
+                    return
                 is_news, seen = now != seen, now
                 if is_news or self._waits:
                     callback()
