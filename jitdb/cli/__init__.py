@@ -12,6 +12,7 @@ than numpy needs to start, so nothing here imports numpy, rich or numba, and reg
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.failures import Diagnostic, complain, warnings_on_one_line
 from jitdb.cli.output.output import flush
 from jitdb.cli.signals import handlers_kept, none_lost
+from jitdb.display.terminal import terminals_guarded
 
 __all__ = ["main"]
 
@@ -34,8 +36,10 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command (`sys.argv` by default); gives the exit code and never raises what a user can cause."""
-    if argv is None:  # numpy's linear algebra, which nothing here needs, would start a thread for each core
+    if argv is None:
+        # numpy's linear algebra, which nothing here needs, would start a thread for each core
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        _prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments
@@ -44,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jitdb.cli.completion import complete
 
         complete()
-    with warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):
+    with terminals_guarded(), warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):
         try:
             code = _done(arguments, debug, is_alone)
             if is_alone:
@@ -55,6 +59,18 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends, and its last word is heard
             complain(Diagnostic.of(interrupt), debug)
             return INTERRUPTED
+
+
+def _prepare_streams() -> None:
+    """Standard streams that somebody closed stay so, and no log is opened in their place: what libraries write there
+    would go into it. Names of files go out as they are.
+    """
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(null, True)
+    os.close(null)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        is_utf8 = sys.stdout.encoding.lower() == "utf-8"
+        sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
 
 
 def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:

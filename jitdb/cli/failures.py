@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from jitdb.display.terminal import one_line
 from jitdb.errors import JitdbError, JitdbWarning, QueryError
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def complain(told: Diagnostic, debug: bool = False) -> None:
 
         traceback.print_exception(told.error, file=stream)
         return
-    say(f"jitdb: {told.message}", stream)
+    tell = _say_lines if isinstance(told.error, QueryError) else say  # which points at a place in an expression
+    tell(f"jitdb: {told.message}", stream)
     for hint in told.hints:
         say(f"  {hint}", stream)
 
@@ -88,13 +90,13 @@ def say(text: str, stream: TextIO | None = None) -> None:
     stream = sys.stderr if stream is None else stream
     if stream is None:
         return
-    try:
+    _say_lines(one_line(text, stream), stream)
+
+
+def _say_lines(text: str, stream: TextIO) -> None:
+    """Text whose newlines are ours."""
+    with suppress(BrokenPipeError):  # what is said there is no result
         print(text, file=stream, flush=True)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
-    except BrokenPipeError:
-        pass  # what is said there is no result
 
 
 def note(options: Namespace, text: str) -> None:

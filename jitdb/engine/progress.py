@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
 
 from jitdb.common.notebooks import in_notebook
+from jitdb.display.cells import printable
+from jitdb.display.terminal import Terminal
 
 PATIENCE: Final = 1.0  # seconds before a bar appears
 _REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a message to the browser
@@ -115,18 +117,26 @@ class Bar:
 class _Terminal:
     def __init__(self, title: str, total: int) -> None:
         from rich.console import Console
+        from rich.file_proxy import FileProxy
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(title, total=total)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._progress = Progress(
+            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
+        self._task = self._progress.add_task(printable(title), total=total)
         self._progress.start()
+        self._before = sys.stderr
+        if console.is_terminal:  # what is said meanwhile stands above the bar
+            sys.stderr = cast(TextIO, Terminal(cast(TextIO, FileProxy(console, console.file))))
 
     def update(self, done: int) -> None:
         self._progress.update(self._task, completed=done)
 
     def stop(self) -> None:
         self._progress.stop()
+        sys.stderr = self._before
 
 
 class _Notebook:

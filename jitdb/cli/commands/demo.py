@@ -21,6 +21,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
 from jitdb.display.record_table import make_table
+from jitdb.display.terminal import visible
 from jitdb.operators import field
 
 NAME: Final = "ssb.log"
@@ -134,7 +135,7 @@ def program() -> str:
 def _say(screen: Any, text: str, style: str = "") -> None:
     from rich.text import Text
 
-    screen.print(Text(text, style=style), soft_wrap=not screen.is_terminal)
+    screen.print(Text(visible(text), style=style), soft_wrap=not screen.is_terminal)
 
 
 def _code(screen: Any, code: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.options import GENERAL
-from jitdb.cli.output.output import show_json
+from jitdb.cli.output.output import show, show_json
 from jitdb.cli.parser import Parser
 
 if TYPE_CHECKING:
@@ -110,10 +110,11 @@ def _info(db: HyperDB, options: Namespace) -> int:
     if options.json:
         show_json(told)
         return 0
-    print(f"database {told['key']}\nversion  {told['version']}")
+    show(f"database {told['key']}")
+    show(f"version  {told['version']}")
     for feed in told["feeds"]:
         who = "" if feed["authorized"] else ", not authorized"
-        print(f"feed     {feed['key']}: {feed['entries']:,} entries{who}")
+        show(f"feed     {feed['key']}: {feed['entries']:,} entries{who}")
     return 0
 
 

@@ -22,6 +22,7 @@ from jitdb.cli.failures import Failure
 from jitdb.cli.output.output import STDOUT, flush, named
 from jitdb.cli.signals import Ending
 from jitdb.common.jsonl import line_of
+from jitdb.display.terminal import visible_bytes
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Pipe:
         self._room, self._end = select.poll(), select.poll()
         self._room.register(self._fd, select.POLLOUT)
         self._end.register(self._fd, 0)  # tells of errors only
+        self._is_terminal = sys.stdout.isatty()
         self._is_file = stat.S_ISREG(os.fstat(self._fd).st_mode)
 
     def write(self, lines: Sequence[bytes], asked: Callable[[], bool]) -> int:
@@ -53,6 +55,8 @@ class Pipe:
 
         A reader who then takes no more gets a part of a line, which does not count. Raises BrokenPipeError, OSError.
         """
+        if self._is_terminal:
+            lines = list(map(visible_bytes, lines))
         ends = list(accumulate(map(len, lines)))
         data = memoryview(b"".join(lines))
         done, stop, patience = 0, len(data), float("inf")

@@ -36,6 +36,7 @@ BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
 _PAGE: Final = 1000  # records read at a time
+_END: Final = "\r\n"  # csv quotes what has a character of it
 _PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
@@ -79,19 +80,30 @@ def separated(names: Sequence[str], batches: Iterable[FieldBatch], delimiter: st
 
     null and what is absent are empty, text stands as it is, bytes are base64, and all else is as in JSON.
     """
-    yield _written([names], delimiter)
+    yield separated_lines([names], delimiter)
     for batch in batches:
         columns = [_cells(batch, number) for number in range(len(names))]
-        yield _written(zip(*columns, strict=True), delimiter)
+        yield separated_lines(zip(*columns, strict=True), delimiter)
 
 
-def _written(rows: Iterable[Sequence[Any]], delimiter: str) -> bytes:
+def separated_lines(rows: Iterable[Sequence[Any]], delimiter: str) -> bytes:
+    """Rows of text, numbers and None as lines of CSV or TSV.
+
+    >>> separated_lines([["a", "b"], [1, "x\\ry"]], ",")
+    b'a,b\\n1,"x\\ry"\\n'
+    """
     import csv
-    from io import StringIO
 
-    text = StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    lines = _Lines()
+    csv.writer(lines, delimiter=delimiter, lineterminator=_END).writerows(rows)
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+class _Lines(list[str]):
+    """Takes lines of csv, and ends them as other tools of a shell do."""
+
+    def write(self, line: str) -> None:
+        self.append(line.removesuffix(_END) + "\n")
 
 
 def _cells(batch: FieldBatch, number: int) -> Sequence[Any]:

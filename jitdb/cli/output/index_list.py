@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from jitdb.cli.output.output import show
 from jitdb.common.words import counted, size_in_words
-from jitdb.display.cells import printable
 
 if TYPE_CHECKING:
     from jitdb.engine.showing.listing import IndexInfo
@@ -19,7 +19,10 @@ def show_indexes(rows: Iterable[IndexInfo], with_files: bool) -> None:
         use = f" ({row.use})" if row.use else ""
         state = row.state + (f": {row.reason}" if row.reason else "")
         told = f"{counted(row.records, 'record', 'records')}, {size_in_words(row.bytes)}, {state}"
-        file = f"\n  {printable(row.file)}" if with_files else ""
-        print(f"{printable(row.name)}{use}{file}: {printable(told)}")
+        if with_files:
+            show(f"{row.name}{use}")
+            show(f"  {row.file}: {told}")
+        else:
+            show(f"{row.name}{use}: {told}")
     if not number:
-        print("no indexes yet: the first question makes them")
+        show("no indexes yet: the first question makes them")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from jitdb.cli.failures import Failure
+from jitdb.display.terminal import one_line
 
 STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
@@ -35,6 +36,11 @@ def flush() -> None:
 
 def show(text: str) -> None:
     """Print a line of results."""
+    show_lines(one_line(text, sys.stdout))
+
+
+def show_lines(text: str) -> None:
+    """Print text whose newlines are ours."""
     with named(STDOUT):
         print(text)
 
@@ -43,7 +49,7 @@ def show_json(value: Any) -> None:
     """Print it as JSON that a person can read, too."""
     import json
 
-    show(json.dumps(value, indent=2))
+    show_lines(json.dumps(value, indent=2))
 
 
 def columns(otherwise: int) -> int:

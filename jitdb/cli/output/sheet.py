@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.output import columns, flush, show
+from jitdb.cli.output.output import columns, flush, output, show
 from jitdb.display.sheet import Sheet, table_lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ def show_sheet(options: Namespace, sheet: Sheet) -> None:
         if not options.quiet:
             show(sheet.footer)
     elif form in ("csv", "tsv"):
-        _separated(sheet, "," if form == "csv" else "\t")
+        from jitdb.cli.output.formats import SEPARATED, separated_lines
+
+        cells = ([value if isinstance(value, str) else _text(value) for value in row] for row in sheet.rows)
+        with output(None, ()) as out:
+            out.write([separated_lines([_names(sheet), *cells], SEPARATED[form])])
     else:
         from jitdb.common.jsonl import line_of
 
@@ -42,15 +46,6 @@ def show_sheet(options: Namespace, sheet: Sheet) -> None:
 def _names(sheet: Sheet) -> list[str]:
     """Of its columns, for programs: one that a person knows by its values has one, too."""
     return [name or "statistic" for name in sheet.names]
-
-
-def _separated(sheet: Sheet, delimiter: str) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(_names(sheet))
-    for row in sheet.rows:
-        writer.writerow([value if isinstance(value, str) else _text(value) for value in row])
 
 
 def _text(value: Any) -> str:

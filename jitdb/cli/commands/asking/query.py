@@ -12,7 +12,7 @@ from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.fields import chosen, note_unseen, paths_by_name, settings_of
 from jitdb.cli.output.formats import FORMATS, format_of, records_of, write_answer
 from jitdb.cli.output.notes import note_answer, note_order
-from jitdb.cli.output.output import output
+from jitdb.cli.output.output import output, show
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.output.sheet import TABLE_ROWS
 from jitdb.cli.parser import Parser
@@ -99,7 +99,7 @@ def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespa
     note_unseen(db, (chosen(record, wanted) for record in records), wanted, options)
     if not options.quiet:
         total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
-        print(_footer(answers, total, options))
+        show(_footer(answers, total, options))
 
 
 def check_sort(options: Namespace) -> None:
@@ -125,7 +125,7 @@ def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> 
     note_unseen(db, records, paths, options)
     if not options.quiet:
         _tell_left_out(hidden)
-        print(_footer(len(records), total, options))
+        show(_footer(len(records), total, options))
 
 
 def _tell_left_out(names: list[str]) -> None:
@@ -134,7 +134,7 @@ def _tell_left_out(names: list[str]) -> None:
 
     said = left_out(names, console().width)
     if said:
-        print(said)
+        show(said)
 
 
 def _footer(shown: int, total: int, options: Namespace) -> str:

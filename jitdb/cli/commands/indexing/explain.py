@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import show_json
+from jitdb.cli.output.output import show_json, show_lines
 from jitdb.cli.parser import Parser
-from jitdb.display.cells import printable
 from jitdb.operators.nodes.sorting import sort_keys
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def run(options: Namespace) -> int:
     if options.json:
         show_json(told.as_dict())
     else:
-        print("\n".join(map(printable, str(told).split("\n"))))
+        show_lines(str(told))
     return 0
 
 

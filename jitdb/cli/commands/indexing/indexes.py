@@ -13,10 +13,9 @@ from jitdb.cli.expressions import is_expression, read_expression
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import show_json
+from jitdb.cli.output.output import show, show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
-from jitdb.display.cells import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +104,7 @@ def _tell_leftovers(left: list[Path], options: Namespace) -> None:
         return
     files = counted(len(left), "file that is", "files that are")
     done = "given back" if options.drop_all else "which --drop-all gives back"
-    print(f"indexes of {files} there no more: {size}, {done}")
+    show(f"indexes of {files} there no more: {size}, {done}")
 
 
 class _Done(NamedTuple):
@@ -140,7 +139,7 @@ def _show(found: _Done, options: Namespace) -> None:
         show_indexes(found.indexes, with_files=True)
     elif not options.quiet:
         for row in found.dropped:
-            print(f"dropped {printable(row['file'])}")
+            show(f"dropped {row['file']}")
         _show_dropped(found.dropped)
 
 
@@ -160,17 +159,17 @@ def _show_all(all_found: dict[str, _Done], options: Namespace, bundles: list[Bun
             states = Counter(row.state for row in rows)
             told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
             size = size_in_words(sum(row.bytes for row in rows))
-            print(printable(f"{name}: of {counted(len(rows), *words)}, {size}, {told}"))
+            show(f"{name}: of {counted(len(rows), *words)}, {size}, {told}")
     bundled = {path for bundle in bundles for path in bundle.paths()}
     without = {path for path, found in all_found.items() if not found.indexes and path not in together}
     none = sum(os.path.realpath(path) not in bundled for path in without)
     if none:
-        print(f"{counted(none, 'log has', 'logs have')} no indexes yet: the first question makes them")
+        show(f"{counted(none, 'log has', 'logs have')} no indexes yet: the first question makes them")
 
 
 def _show_dropped(rows: Sequence[IndexInfo]) -> None:
     size = size_in_words(sum(row.bytes for row in rows))
-    print(f"{counted(len(rows), 'index', 'indexes')}, {size} given back" if rows else "there was nothing to drop")
+    show(f"{counted(len(rows), 'index', 'indexes')}, {size} given back" if rows else "there was nothing to drop")
 
 
 def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:

@@ -14,6 +14,7 @@ from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import log_only
 from jitdb.cli.options import FORMAT, GENERAL, number
 from jitdb.cli.output.notes import note_unseen_fields
+from jitdb.cli.output.output import show_lines
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
 
@@ -115,7 +116,7 @@ def run(options: Namespace) -> int:
         for made in started:
             made.stop()
     if not options.quiet:
-        print(summary)
+        show_lines(str(summary))
     return 0
 
 

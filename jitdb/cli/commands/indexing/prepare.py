@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jitdb.cli.expressions import expressions_of
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.output import show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, duration, size_in_words
 
@@ -44,12 +45,12 @@ def run(options: Namespace) -> int:
         rows = [row for operation in operations for row in _rows(db, operation)]
     if not options.quiet:
         if pending:
-            print(f"scanned {size_in_words(pending)} in {duration(1e3 * seconds)}")
+            show(f"scanned {size_in_words(pending)} in {duration(1e3 * seconds)}")
         else:
-            print("nothing to do: the indexes were up to date")
+            show("nothing to do: the indexes were up to date")
         kept = " (in memory only: they end with this command)" if options.indexes == "none" else ""
         sizes = dict(rows)
-        print(f"{counted(len(sizes), 'index', 'indexes')}, {size_in_words(sum(sizes.values()))}{kept}")
+        show(f"{counted(len(sizes), 'index', 'indexes')}, {size_in_words(sum(sizes.values()))}{kept}")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.opening import check_free, database, each_file, log_only
 from jitdb.cli.options import FORMAT, GENERAL
+from jitdb.cli.output.output import flush, show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.log.maintained import MaintainedSource
@@ -36,7 +37,8 @@ def run(options: Namespace) -> int:
     for each in each_file(options):
         told = _forecast(each) if options.dry_run else _compact(each)
         if not options.quiet or options.dry_run:
-            print(told if each is options else f"{each.log}: {told}", flush=True)
+            show(told if each is options else f"{each.log}: {told}")
+            flush()
     return 0
 
 

@@ -14,8 +14,10 @@ from jitdb.cli.failures import Failure, UsageError, say
 from jitdb.cli.opening import check_free, database, each_log, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_missing, note_times
+from jitdb.cli.output.output import show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
+from jitdb.display.terminal import one_line
 from jitdb.errors import LogReadOnly, free_name
 from jitdb.log.maintained import MaintainedSource
 
@@ -65,7 +67,7 @@ def run(options: Namespace) -> int:
     matching, records = sum(each.matching for each in found), sum(each.records for each in found)
     where = options.log if len(found) == 1 else counted(len(found), "log", "logs")
     if options.dry_run:
-        print(f"{matching:,} of {counted(records, 'record', 'records')} of {where} would be deleted")
+        show(f"{matching:,} of {counted(records, 'record', 'records')} of {where} would be deleted")
         return 0
     if matching and not options.yes and not _agreed(f"delete {matching:,} of {records:,} records of {where}?"):
         say("jitdb: nothing was deleted")
@@ -74,7 +76,7 @@ def run(options: Namespace) -> int:
         if each.matching or options.compact:
             _delete(each)
     if not matching and not options.quiet:
-        print(f"nothing to delete: none of {counted(records, 'record', 'records')} matches")
+        show(f"nothing to delete: none of {counted(records, 'record', 'records')} matches")
     return 0
 
 
@@ -130,7 +132,7 @@ def _agreed(question: str) -> bool:
     """Whether the person at the terminal says yes. Raises UsageError where nobody is there."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError("delete: nobody is there to be asked", "say --yes, or --dry-run to see how many there are")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(one_line(f"{question} [y/N] ", sys.stderr), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -141,4 +143,5 @@ def _delete(found: _Found) -> None:
         told = f"{options.log}: deleted {counted(deleted, 'record', 'records')}, {db.count():,} stay" if deleted else ""
         done = compacted(db) if options.compact else ""
     if not options.quiet:
-        print("\n".join(filter(None, (told, done))))
+        for line in filter(None, (told, done)):
+            show(line)

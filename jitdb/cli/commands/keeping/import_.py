@@ -20,6 +20,7 @@ from jitdb.cli.input.delimiters import check_delimiter
 from jitdb.cli.input.formats import FORMATS
 from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
 from jitdb.cli.options import GENERAL, number
+from jitdb.cli.output.output import show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 from jitdb.errors import import_command
@@ -133,7 +134,7 @@ def _import(sources: list[str], log_path: str, options: Namespace) -> int:
         speed = f", {done.records / seconds:,.0f} records/s" if done.records >= 1000 else ""
         read = f" from {size_in_words(total)}" if total else ""
         imported = counted(done.records, "record was", "records were")
-        print(f"{imported} imported{read} into {log_path} ({shape}); {seconds:,.2f} s{speed}")
+        show(f"{imported} imported{read} into {log_path} ({shape}); {seconds:,.2f} s{speed}")
     if done.skipped:
         say(f"jitdb: {counted(done.skipped, f'{done.unit} was', f'{done.unit}s were')} skipped, being no records")
     return 1 if done.skipped else 0

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import each_log, index_place, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL, LINES
-from jitdb.cli.output.output import show_json
+from jitdb.cli.output.output import flush, show, show_json
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
-from jitdb.display.cells import printable
 from jitdb.errors import NotALog
 
 if TYPE_CHECKING:
@@ -59,11 +58,12 @@ def run(options: Namespace) -> int:
         sums.update({name: value for name, value in found.items() if name in ("bytes", "records")})
         sums["index_bytes"] += sum(index["bytes"] for index in found["indexes"])
         if logs is None:
-            print(_line(found), flush=True)
+            show(_line(found))
+            flush()
         else:
             logs.append({**found, "path": each.log})
     if logs is None:
-        print(
+        show(
             f"{counted(count, 'log', 'logs')}: {counted(sums['records'], 'record', 'records')} in "
             f"{size_in_words(sums['bytes'])}, and {size_in_words(sums['index_bytes'])} of indexes"
         )
@@ -91,7 +91,7 @@ def _line(found: dict[str, Any]) -> str:
     if found.get("damaged_records"):
         told.append(f"{counted(found['damaged_records'], 'record', 'records')} damaged")
     told.append(f"indexes: {', '.join(f'{number} {state}' for state, number in sorted(states.items())) or 'none'}")
-    return printable(f"{found['path']}: {'; '.join(told)}")
+    return f"{found['path']}: {'; '.join(told)}"
 
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:
@@ -147,8 +147,8 @@ def _show(found: dict[str, Any]) -> None:
     from jitdb.engine.showing.listing import IndexInfo
 
     for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():
-        print(f"{name:8} {text}")
-    print()
+        show(f"{name:8} {text}")
+    show("")
     show_indexes([IndexInfo(*index.values()) for index in found["indexes"]], with_files=False)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import each_file, wanted_progress
 from jitdb.cli.options import GENERAL, number
+from jitdb.cli.output.output import show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
@@ -60,7 +61,7 @@ def _pack(source: Path, options: Namespace) -> None:
             told=lambda done, total: bar(size * done // max(done, total, 1)),
         )
     if not options.quiet:
-        print(
+        show(
             f"{target}: {counted(done.frames, 'frame', 'frames')} of {done.text:,} bytes of lines in {done.after:,} "
             f"bytes; {source.name} had {done.before:,}"
         )

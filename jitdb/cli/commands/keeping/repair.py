@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from jitdb.cli.commands.keeping.verify import show
+from jitdb.cli.commands.keeping.verify import show_report
 from jitdb.cli.opening import database, each_file, log_only
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.output import show
 from jitdb.cli.parser import Parser
 
 PARSER = Parser(
@@ -29,6 +30,6 @@ def run(options: Namespace) -> int:
     for each in each_file(options):
         with log_only(each, writing=not options.dry_run) as log, database(each, log) as db:
             if each is not options and not options.json:
-                print(f"{each.log}:")
-            show(db.verify() if options.dry_run else db.repair(), options.json)
+                show(f"{each.log}:")
+            show_report(db.verify() if options.dry_run else db.repair(), options.json)
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import flush, show_json
+from jitdb.cli.output.output import flush, show, show_json, show_lines
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.errors import LogError
@@ -61,7 +61,7 @@ def run(options: Namespace) -> int:
         return _verify_all(options)
     with database(options) as db:
         report = db.verify(options.sample)
-        show(report, options.json)
+        show_report(report, options.json)
         return 0 if report.ok else 1
 
 
@@ -83,7 +83,8 @@ def _verify_all(options: Namespace) -> int:
         if options.json:
             reports[each.log] = report.to_json()
         elif not report.ok:
-            print(f"{each.log}:\n{report}", flush=True)
+            show(f"{each.log}:")
+            show_report(report, as_json=False)
     if options.json:
         show_json({"ok": not wrong, "logs": reports})
     else:
@@ -91,15 +92,15 @@ def _verify_all(options: Namespace) -> int:
         told = counted(len(opened), "log", "logs")
         if together:
             told += f" and {counted(len(together), 'bundle of small files', 'bundles of small files')}"
-        print(f"{told} verified: {sound}")
+        show(f"{told} verified: {sound}")
     flush()
     return 1 if wrong else 0
 
 
-def show(report: Any, as_json: bool) -> None:
+def show_report(report: Any, as_json: bool) -> None:
     """A report, as text or for programs."""
     if as_json:
         show_json(report.to_json())
     else:
-        print(report)
+        show_lines(str(report))
     flush()

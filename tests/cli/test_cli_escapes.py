@@ -1,0 +1,170 @@
+"""What records, fields and names of files hold: a terminal shows it, and nothing of it acts there; a pipe gets it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import ROOT, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_cli_terminal import at_a_terminal
+
+from jitdb.cli import main
+from jitdb.common.paths import format_path
+from jitdb.engine import progress
+
+# Escape sequences and what else moves or paints: C0, DEL, C1, what turns the direction, line ends, bytes of no UTF-8.
+ACTING = "\x1b\r\b\a\x00\x7f\x84\x9b\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069"
+OURS = re.compile("\x1b\\[[0-9;]*m")  # colors
+LETTERS = "aZ0 =+[31m]\\\"'\n\t,é語\U0001f600"
+texts = st.text(alphabet=st.sampled_from(ACTING + LETTERS), max_size=8)
+names = st.text(alphabet=st.sampled_from((ACTING + LETTERS).replace("\x00", "") + "\udcff"), min_size=1, max_size=8)
+records = st.lists(st.dictionaries(texts, st.one_of(texts, st.integers(0, 9), st.lists(texts, max_size=2)), max_size=3))
+
+
+@contextmanager
+def streams(stream: Any) -> Iterator[None]:
+    before, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), stream, stream
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def seen_at_a_terminal(*arguments: str) -> str:
+    """What the command sends to a terminal on both streams."""
+    master, slave = os.openpty()
+    tty.setraw(slave)  # newlines come as they were sent
+    seen: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while data := os.read(master, 65536):
+                seen.append(data)
+        except OSError:  # the other end is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with open(slave, "w", encoding="utf-8", errors="strict") as stream, streams(stream):
+        main(arguments)
+    reader.join()
+    os.close(master)
+    return b"".join(seen).decode("utf-8")
+
+
+def piped(*arguments: str) -> bytes:
+    """What it sends to a pipe."""
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="surrogateescape", write_through=True)
+    with streams(stream):
+        main(arguments)
+    stream.flush()
+    return stream.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def acting(seen: str) -> list[str]:
+    return [char for char in OURS.sub("", seen) if char in ACTING or "\udc80" <= char <= "\udcff"]
+
+
+@settings(deadline=None, max_examples=15)
+@given(records=records.filter(bool), name=names)
+def test_nothing_acts_on_a_terminal_and_a_pipe_gets_it_all(records: list[Any], name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"{name}.ndjson")
+        Path(path).write_text("".join(json.dumps(record) + "\n" for record in records))
+        field = format_path((next((key for record in records for key in record), "none\x9b"),))
+        asked = f"{field} == {json.dumps(name)}"
+        for command in (
+            *(["query", path, "--format", form] for form in ("table", "ndjson", "json", "csv", "tsv")),
+            ["tail", path, "--old", "--limit", str(len(records))],
+            ["query", path, "--fields", field, "-C", "1"],
+            *(["values", path, field, "--format", form] for form in ("table", "json", "csv")),
+            ["export", path], ["fields", path], ["timeline", path], ["stats", path, field], ["count", path, asked],
+            ["count", path, name], ["count", path + "x"], [name], ["count", path, f"--{name}"],
+            ["query", path, "--limit", name], ["query", path, "--since", name], ["query", path, "--format", name],
+            ["values", path, "--timestamp", field, field + "x"], ["explain", path, asked], ["info", path, path],
+            ["indexes", path], ["verify", path], ["import", path, path + ".log"], ["info", path + ".log"],
+            ["import", path, path], ["delete", path + ".log", asked, "--dry-run"], ["delete", path, asked],
+            ["count", path, name, "--debug"], ["pack", path, "-o", path + ".zst"],
+        ):  # fmt: skip
+            seen = seen_at_a_terminal(*command)
+            assert not acting(seen), (command, seen)
+        assert [json.loads(line) for line in piped("query", path, "--arrival", "-q").splitlines()] == records
+        assert json.loads(piped("query", path, "--arrival", "-q", "--format", "json")) == records
+        assert json.loads(seen_at_a_terminal("query", path, "--arrival", "-q", "--format", "json")) == records
+        assert os.fsencode(path) + b": " in piped("info", path, path)
+
+
+@given(rows=st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1))
+@settings(deadline=None, max_examples=50)
+@pytest.mark.parametrize(("form", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_a_cell_is_read_back_whatever_it_holds(form: str, delimiter: str, rows: list[list[str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.ndjson")
+        path.write_text("".join(json.dumps(dict(zip("ab", row, strict=True))) + "\n" for row in rows))
+        text = piped("query", str(path), "--arrival", "-q", "--format", form, "--fields", "a,b").decode()
+    assert list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) == [["a", "b"], *rows]
+
+
+def test_a_carriage_return_is_quoted(tmp_path: Path) -> None:
+    name = str(tmp_path / write(tmp_path, b'{"a":"x\\ry"}\n'))
+    assert piped("query", name, "-q", "--format", "csv") == b'a\n"x\ry"\n'
+    assert piped("values", name, "a", "--format", "tsv") == b'a\tcount\tshare\n"x\ry"\t1\t1.0\n'
+
+
+def test_a_newline_in_a_name_is_no_line_of_ours(tmp_path: Path) -> None:
+    name = str(tmp_path / write(tmp_path, b'{"a":1}\n', "x\njitdb: all is well.ndjson"))
+    for command in (["info", name], ["info", name, name], ["count", name, "b == 1"], ["count", f"{name}x"]):
+        assert "\njitdb: all is well" not in seen_at_a_terminal(*command)
+    assert "\n  a ==\n" in seen_at_a_terminal("count", name, "a ==")  # which is ours
+
+
+def test_what_is_said_while_a_bar_is_there_stands_above_it() -> None:
+    master, slave = os.openpty()
+    with open(slave, "w") as stream, streams(stream):
+        with progress.Bar("x[red]\x1b[31m\u202e", 10, shown=True) as bar:
+            bar._begin = 0.0
+            bar(1)
+            print("a word\x9b\x1b[31m", file=sys.stderr)
+            print("a result")
+        assert sys.stderr is stream
+        seen = os.read(master, 65536).decode()
+    os.close(master)
+    assert "x[red]\\x1b[31m\\u202e" in OURS.sub("", seen)
+    assert "a word\\u009b\\u001b[31m\r\n" in seen
+    assert "a result\r\n" in seen
+
+
+def test_a_terminal_without_unicode(tmp_path: Path) -> None:
+    write(tmp_path, '{"a":"é\\u009b"}\n'.encode(), "é.ndjson")
+    for arguments in (("query", "é.ndjson", "--format", "csv"), ("info", "é.ndjson"), ("values", "é.ndjson", "a")):
+        code, seen = at_a_terminal(tmp_path, *arguments, PYTHONIOENCODING="ascii")
+        assert (code, "\\xe9" in seen) == (0, True), seen
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
+def test_a_name_that_is_no_text_goes_out(tmp_path: Path, encoding: str) -> None:
+    import subprocess
+
+    path = os.path.join(os.fsencode(tmp_path), b"\xff.ndjson")
+    with open(path, "wb") as file:
+        file.write(b'{"a":1}\n')
+    run = subprocess.run(
+        [sys.executable, "-m", "jitdb", "info", path],
+        capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert (path if encoding.startswith("utf-8") else b"\\udcff.ndjson") in run.stdout
