@@ -168,6 +168,10 @@ OPTIONS: Final = {
         "", "--format", choices=("table", "csv", "tsv", "json", "ndjson"), default="table",
         help="table: for people; json: one object of all; ndjson: a line each",
     ),
+    "escape_formulas": _option(
+        "", "--escape-formulas", action="store_true",
+        help="of CSV and TSV: an apostrophe before text that a spreadsheet would take for a formula",
+    ),
     "output": _option(
         "", "-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)"
     ),
@@ -239,5 +243,5 @@ OPTIONS: Final = {
 FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
 LINES: Final = ("allow_prefix", "each")  # and of JSON Lines
 READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # of who asks a log
-SUMMARY: Final = ("since", "until", "as_of", "summary_format")  # of who counts
+SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # of who counts
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

@@ -291,3 +291,26 @@ def test_answers_are_the_same_from_a_table_of_them(
     assert [json.loads(line) for line in run("export", "a.log").stdout.splitlines()] == TIMED
     for question in ('time == "2026-11-01T12:00:01Z"', 'seen > "2026-11-01T12:00:01Z"', "ts >= 1700000001000", "n > 1"):
         assert run("count", "a.log", question).stdout == run("count", "a.ndjson", question).stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_text_is_no_formula_to_a_spreadsheet_where_that_is_asked_for(form: str, tmp_path: Path, run) -> None:
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=x", "\n=x", "＝1", "a=1", "'", "", "é"]  # noqa: RUF001
+    make_log(tmp_path / "x.log", [{"=c": text, "n": -number, "raw": b"\xfb"} for number, text in enumerate(texts)])
+    delimiter = {"csv": ",", "tsv": "\t"}[form]
+
+    def read(*arguments: str) -> list[list[str]]:
+        text = run(*arguments, "--format", form).stdout
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+
+    escaped = [text if text in ("a=1", "'", "", "é") else f"'{text}" for text in texts]
+    numbers = [str(-number) for number in range(len(texts))]
+    for command in ("query", "export"):
+        asked = (command, "x.log", *(["--arrival"] if command == "query" else []))
+        expected = [["=c", "n", "raw"], *map(list, zip(texts, numbers, ["+w=="] * len(texts), strict=True))]
+        assert read(*asked) == expected
+        expected = [["'=c", "n", "raw"], *map(list, zip(escaped, numbers, ["'+w=="] * len(texts), strict=True))]
+        assert read(*asked, "--escape-formulas") == expected
+    assert {row[0] for row in read("values", "x.log", '["=c"]')[1:]} == set(texts)
+    assert {row[0] for row in read("values", "x.log", '["=c"]', "--escape-formulas")[1:]} == set(escaped)
+    assert {row[0] for row in read("values", "x.log", "n", "--escape-formulas")[1:]} == set(numbers)

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Settings
 
 FORMATS: Final = ("auto", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
-SEPARATED: Final = {"csv": ",", "tsv": "\t"}
+_SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
 _PAGE: Final = 1000  # records read at a time
 _END: Final = "\r\n"  # csv quotes what has a character of it
+_FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # what begins text that a spreadsheet reckons
 _PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
@@ -75,28 +76,35 @@ def json_array(lines: Iterable[bytes]) -> Iterator[bytes]:
     yield b"\n]\n" if before == b",\n" else b"[]\n"
 
 
-def separated(names: Sequence[str], batches: Iterable[FieldBatch], delimiter: str) -> Iterator[bytes]:
+def separated(names: Sequence[str], batches: Iterable[FieldBatch], form: str, escaping: bool) -> Iterator[bytes]:
     """The columns with these names as CSV or TSV in UTF-8, some lines at a time.
 
     null and what is absent are empty, text stands as it is, bytes are base64, and all else is as in JSON.
     """
-    yield separated_lines([names], delimiter)
+    yield separated_lines([names], form, escaping)
     for batch in batches:
         columns = [_cells(batch, number) for number in range(len(names))]
-        yield separated_lines(zip(*columns, strict=True), delimiter)
+        yield separated_lines(zip(*columns, strict=True), form, escaping)
 
 
-def separated_lines(rows: Iterable[Sequence[Any]], delimiter: str) -> bytes:
-    """Rows of text, numbers and None as lines of CSV or TSV.
+def separated_lines(rows: Iterable[Iterable[Any]], form: str, escaping: bool) -> bytes:
+    """Rows of text, numbers and None as lines of CSV or TSV; `escaping`: text stays text in a spreadsheet.
 
-    >>> separated_lines([["a", "b"], [1, "x\\ry"]], ",")
-    b'a,b\\n1,"x\\ry"\\n'
+    >>> separated_lines([[-1, "x\\ry"]], "csv", escaping=False), separated_lines([[-1, "=a1"]], "tsv", escaping=True)
+    (b'-1,"x\\ry"\\n', b"-1\\t'=a1\\n")
     """
     import csv
 
     lines = _Lines()
-    csv.writer(lines, delimiter=delimiter, lineterminator=_END).writerows(rows)
+    if escaping:
+        rows = (map(_escaped, row) for row in rows)
+    csv.writer(lines, delimiter=_SEPARATED[form], lineterminator=_END).writerows(rows)
     return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _escaped(cell: Any) -> Any:
+    """As OWASP has it ("CSV injection")."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 class _Lines(list[str]):
@@ -269,7 +277,7 @@ def _write_columns(
         if select and form in BINARY:
             several = write_arrow(out, form, select, batches, db.times, is_stream=options.output in (None, "-"))
         elif select:
-            out.write(separated([name for name, _ in select], batches(), SEPARATED[form]))
+            out.write(separated([name for name, _ in select], batches(), form, options.escape_formulas))
     for name, kinds in several.items():
         note(options, f"the column `{name}` is text, for it holds {', '.join(kinds[:-1])} and {kinds[-1]}")
     if unseen and db.count(operation, as_of=settings.get("as_of")):

@@ -29,11 +29,11 @@ def show_sheet(options: Namespace, sheet: Sheet) -> None:
         if not options.quiet:
             show(sheet.footer)
     elif form in ("csv", "tsv"):
-        from jitdb.cli.output.formats import SEPARATED, separated_lines
+        from jitdb.cli.output.formats import separated_lines
 
-        cells = ([value if isinstance(value, str) else _text(value) for value in row] for row in sheet.rows)
+        cells = ([value if type(value) in (str, int, float) else _text(value) for value in row] for row in sheet.rows)
         with output(None, ()) as out:
-            out.write([separated_lines([_names(sheet), *cells], SEPARATED[form])])
+            out.write([separated_lines([_names(sheet), *cells], form, options.escape_formulas)])
     else:
         from jitdb.common.jsonl import line_of
 

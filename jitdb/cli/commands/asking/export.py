@@ -39,7 +39,7 @@ PARSER = Parser(
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
 )
-PARSER.take("log", "expressions", "output", "since", "until", "as_of", "fields")
+PARSER.take("log", "expressions", "output", "since", "until", "as_of", "fields", "escape_formulas")
 PARSER.add_argument(
     "--format", choices=[form for form in FORMATS if form != "table"], default="auto",
     help="auto: what the name of FILE ends in (.csv, .tsv, .arrow, .parquet), or ndjson",

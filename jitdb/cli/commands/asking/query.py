@@ -54,7 +54,7 @@ _SHOWN.add_argument(
     help="of JSON Lines: put the text before a record into its field _prefix, and lines of text behind it into _text",
 )  # fmt: skip
 PARSER.take("fields", help="columns of the table, or keys of each JSON line: a.b,c.d")
-PARSER.take("output", *READING, *GENERAL)
+PARSER.take("output", "escape_formulas", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:

@@ -30,7 +30,7 @@ PARSER = Parser(
 PARSER.take("log", "more_logs")
 PARSER.add_argument("--sample", metavar="N", type=number(1), default=1000, help="look at N records (default: 1000)")
 PARSER.add_argument("--all", action="store_true", help="look at all records, which takes longer")
-PARSER.take("summary_format", *READING, *GENERAL)
+PARSER.take("summary_format", "escape_formulas", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
