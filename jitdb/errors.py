@@ -237,9 +237,9 @@ class LogSuperseded(LogError):
 
 
 class CompactionUnfinished(LogError):
-    """async-append-only-log began to compact the log, and has not finished: until then it cannot be read.
+    """async-append-only-log began to compact the log and has not finished, so records stand in it twice.
 
-    Whoever opens the log for writing finishes it, here or there.
+    Opening the log in JavaScript finishes it. Until then it can be neither read nor written here.
     """
 
 

@@ -13,7 +13,7 @@ from jitdb.errors import LogError
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
-COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one (foreign_compaction.py)
+COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one
 
 META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
 COMMIT: Final = "commit"  # up to where the log is durable (journal.py)

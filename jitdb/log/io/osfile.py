@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import signal
 import stat
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -77,16 +76,6 @@ class FileSystem:
 
     def unlock_byte(self, fd: int, place: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
-
-    def is_being_written(self, fd: int) -> bool:
-        """Whether anybody here has the file that `fd` reads open for writing; False where that cannot be told."""
-        try:
-            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # to be ignored, if somebody opens it in this very moment
-            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        except OSError as error:
-            return error.errno == errno.EAGAIN
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        return False
 
     # Built of the primitives.
 

@@ -18,7 +18,6 @@ from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOC
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.codecs import Codec, get_codec, guess_codec
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.opening.foreign_compaction import block_size_of
 from jitdb.log.sidecar.journal import CLOSED, Entry
 from jitdb.log.sidecar.meta import Meta
 
@@ -171,8 +170,6 @@ def _look(fs: FileSystem, fd: int, block_size: int) -> _Sample:
 
 def _block_size(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known: Meta | None) -> int:
     codec, given = options.codec, options.block_size
-    if given is None and known is None:
-        given = block_size_of(fs, path, fd)
     if given is not None:
         sample = _look(fs, fd, given)
         # Who says both opens a torn log of raw records, for which nothing else can speak.

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import os
 import stat
-import warnings
 from pathlib import Path
 
-from jitdb.common.stack import outside
-from jitdb.errors import LogError, LogReadOnly, LogWarning, LogWriteFailed, NotALog, Remedy
+from jitdb.errors import CompactionUnfinished, LogError, LogReadOnly, LogWriteFailed, NotALog, Remedy
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
-from jitdb.log.opening import foreign_compaction, redo, swap
-from jitdb.log.opening.bind import FileReplaced, bind, make_folder, read_sidecar, record_recovery, renew
-from jitdb.log.opening.format import LogFormat, OpenOptions, resolve_format
+from jitdb.log.opening import redo, swap
+from jitdb.log.opening.bind import FileReplaced, bind, make_folder, read_sidecar, record_recovery
+from jitdb.log.opening.format import OpenOptions, resolve_format
 from jitdb.log.opening.opened import Opened
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.meta import Meta
 
 _TRIES = 5  # whoever replaces the log's file does so once, but by misfortune
 
@@ -59,7 +56,7 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
     try:
-        foreign_compaction.refuse(fs, path)
+        _refuse_half_compacted(fs, path)
         same_file = fs.is_at(path, opened.fd)
         known = read_sidecar(fs, path).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.recovery.tail.end > 0
@@ -103,15 +100,13 @@ def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool
     file = _open_file(fs, path, read_only)
     lock: Lock | None = None
     try:
+        _refuse_half_compacted(fs, path)
         if read_only:
-            foreign_compaction.refuse(fs, path)
             opened = bind(fs, path, file, options, None)
             record_recovery(opened)
             return opened
         _check_format(fs, path, file.number, options)  # before anything is made beside a file that is no log at all
         lock = _lock(fs, path)
-        if foreign_compaction.is_there(fs, path):
-            _finish_compaction(fs, path, file.number, options, lock)
         return bind(fs, path, file, options, lock)
     except BaseException:
         if lock is not None:
@@ -120,36 +115,29 @@ def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool
         raise
 
 
-def _check_format(fs: FileSystem, path: Path, fd: int, options: OpenOptions) -> tuple[Meta | None, LogFormat]:
-    """What the sidecar says the log is, and how it is read. Raises NotALog."""
+def _refuse_half_compacted(fs: FileSystem, path: Path) -> None:
+    """Raises CompactionUnfinished where async-append-only-log compacts the log, or was ended while it did.
+
+    It moves records within the log's file, and keeps how far it came in a file beside it.
+    """
+    state = path.with_name(path.name + filenames.COMPACTION_SUFFIX)
+    if fs.exists(state):
+        raise CompactionUnfinished(
+            f"async-append-only-log is compacting it, or was ended while it did ({state.name} lies beside it): until "
+            f"that is finished, records stand in it twice",
+            path=path,
+            remedy="wait if that program runs; if not, open the log once in JavaScript, which finishes it",
+        )
+
+
+def _check_format(fs: FileSystem, path: Path, fd: int, options: OpenOptions) -> None:
+    """Raises NotALog for what is no log of this format."""
     known, first = read_sidecar(fs, path)
     base = None
     if known is not None:
         commit = filenames.sidecar_path(path) / filenames.COMMIT
         base = journal.read_state(fs, commit, known.generation, first).base
-    return known, resolve_format(fs, fd, path, options, known, base)
-
-
-def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions, lock: Lock) -> None:
-    """Finish what async-append-only-log began. From its first step on, the sidecar speaks of another log."""
-    from jitdb.log.opening.foreign_places import finish
-
-    known, form = _check_format(fs, path, fd, options)
-
-    def begin() -> None:
-        if known is not None:
-            renew(fs, fd, path, known, form, lock)
-
-    finish(fs, path, fd, form.block_size, begin)
-    warnings.warn(
-        LogWarning(
-            "a compaction that async-append-only-log began was finished: offsets and seqs are others, and its indexes "
-            "are built anew",
-            path=path,
-            remedy="those that jitdb keeps in JavaScript know nothing of it: remove them",
-        ),
-        stacklevel=outside(),
-    )
+    resolve_format(fs, fd, path, options, known, base)
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
@@ -184,10 +172,7 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / filenames.LOCK, path)
         try:
             swap.resume(fs, path, sidecar)
-            if foreign_compaction.is_there(fs, path):
-                redo.clear(fs, sidecar)  # a block that another program has moved records into, or will
-            else:
-                redo.resume(fs, path, sidecar)
+            redo.resume(fs, path, sidecar)
         except BaseException:
             lock.close()
             raise
