@@ -83,7 +83,7 @@ class Serving:
         """The index that text is looked for in."""
         values = serving_spec(self._catalog, leaf.path)
         own = first_bytes_spec(leaf.path) if isinstance(leaf, StartsWith) else matches_spec(leaf)
-        reached, known = self._catalog.get(values).reached, self._catalog.get(own).reached
+        reached, known = self._catalog.get(values).reached, self._catalog.reached(own)
         if reached or known:
             return values if reached > known else own
         return own if isinstance(leaf, StartsWith) or self.holds_long(leaf.path) else values

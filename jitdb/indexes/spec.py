@@ -87,7 +87,7 @@ class IndexSpec(NamedTuple):
         return _file_name(self)
 
 
-@lru_cache(maxsize=256)  # it is asked some times for each log of a set
+@lru_cache(maxsize=4096)  # it is asked some times for each log of a set, and for each question about text
 def _file_name(spec: IndexSpec) -> str:
     text = json.dumps(spec.descriptor(), sort_keys=True)
     digest = blake2b(text.encode(), digest_size=6).hexdigest()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
+_MOST: Final = 1 << 16  # questions to single logs that are remembered, some hundred bytes each; beyond, none is
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
@@ -43,7 +44,7 @@ class Asking:
         self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
         self.members = find_members(where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
-        self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
+        self._known: set[Any] = set()  # identities of the operations that logs were asked since the last refresh()
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
@@ -117,6 +118,8 @@ class Asking:
                 for found in pool.map(one, parts[len(done) :]):
                     note(found)
         self.scanning = (0, 0)
+        if len(self._known) + len(asked) > _MOST:
+            self._known.clear()
         self._known |= asked
         return done
 

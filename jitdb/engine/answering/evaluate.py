@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
@@ -37,6 +37,8 @@ from jitdb.operators.sets import Members
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
+T = TypeVar("T")
+
 _ABSENT_KEY: Final = bytes([ABSENT])
 CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
 _LOOKED_AT_TO_SEE: Final = 64  # candidates that are read to see whether any match
@@ -44,6 +46,7 @@ LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at wi
 _NOTHING_READ: Final = (BitMap(), BitMap())
 REMEMBERED: Final = 4096  # leaves whose matches are kept
 REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
+_BEING_READ: Final = 256  # leaves of which something was read, for questions that are asked again, or were cancelled
 
 
 class Unconfirmed(Exception):
@@ -236,7 +239,7 @@ class Evaluator:
 
             def read_them(cancel: threading.Event | None) -> None:
                 matches = CandidateFilter(self._records, segments, cancel).matches(leaf, rest)
-                self._read[leaf.identity] = (read | rest, kept | matches)  # at once: no lock is held
+                _put(self._read, leaf.identity, (read | rest, kept | matches))  # at once: no lock is held
 
             raise Unconfirmed(read_them)
         self._read.pop(leaf.identity, None)
@@ -251,10 +254,18 @@ class Evaluator:
         if sum(map(size_of, rest)) > LOOKED_AT_ONCE:
 
             def look(cancel: threading.Event | None) -> None:
-                self._looked_at[leaf.identity] = {seg: records_matching(leaf, seg, cancel) for seg in rest} | known
+                found = {segment: records_matching(leaf, segment, cancel) for segment in rest}
+                _put(self._looked_at, leaf.identity, found | known)
 
             raise Unconfirmed(look)
         return union_of(known[seg] if seg in known else records_matching(leaf, seg) for seg in segments)
+
+
+def _put(held: dict[Any, T], key: Any, value: T) -> None:
+    """Keep it until the question is asked again; of many, the last, for one that was cancelled never is."""
+    held[key] = value
+    for oldest in list(held)[:-_BEING_READ]:
+        held.pop(oldest, None)
 
 
 def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) -> tuple[int, int]:

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
 
 class FieldOrder:
-    """The order by these fields, each with its index. Guarded by the engine's lock."""
+    """The order by these fields, each with its column. Guarded by the engine's lock."""
 
-    def __init__(self, keys: SortKeys, indexes: Sequence[Index], coded: CodedColumns) -> None:
-        columns = [_column(index, coded) for index in indexes]
+    def __init__(self, keys: SortKeys, columns: Sequence[Column]) -> None:
         self._columns = [(column, key.descending) for column, key in zip(columns, keys, strict=True)]
 
     def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
@@ -128,7 +127,7 @@ def _compared(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, falls: bool
     return numbers if lo is None else [*numbers, -lo if falls else lo]
 
 
-class _Column(ABC):
+class Column(ABC):
     """A number a record."""
 
     def __init__(self, index: Index) -> None:
@@ -147,7 +146,7 @@ class _Column(ABC):
         return members
 
 
-class _Numbers(_Column):
+class _Numbers(Column):
     def __init__(self, index: Index, group: int) -> None:
         super().__init__(index)
         self._group = group
@@ -169,7 +168,7 @@ class _Numbers(_Column):
         return self._zones.promising(members, wanted, falls) if len(members) > ZONE else members
 
 
-class _Ranks(_Column):
+class _Ranks(Column):
     def __init__(self, index: Index, coded: CodedColumns) -> None:
         super().__init__(index)
         self._coded = coded
@@ -186,7 +185,8 @@ class _Ranks(_Column):
         return [known[code] for code in codes]
 
 
-def _column(index: Index, coded: CodedColumns) -> _Column:
+def column_of(index: Index, coded: CodedColumns) -> Column:
+    """What gives the numbers of a field that is sorted by, from the index that holds them."""
     if index.spec.form == "dictionary":
         return _Ranks(index, coded)
     return _Numbers(index, OF_TIMES if index.spec.form == "time" else OF_NUMBERS)

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,14 @@ class Catalog:
             index = self._indexes[spec] = self._open(spec)
         return index
 
+    def reached(self, spec: IndexSpec) -> int:
+        """How far the index of this spec reaches. Nothing is kept of one that is not there: texts name any number."""
+        is_held = spec in self._indexes
+        index = self.get(spec)
+        if not is_held and not index.segments:
+            del self._indexes[spec]
+        return index.reached
+
     def let_go(self, specs: Iterable[IndexSpec]) -> None:
         for spec in specs:
             del self._indexes[spec]
@@ -81,6 +90,15 @@ class Catalog:
     def opened(self) -> Iterable[Index]:
         """The indexes that were asked for so far."""
         return self._indexes.values()
+
+    @property
+    def opened_so_far(self) -> int:
+        """How many these are."""
+        return len(self._indexes)
+
+    def opened_since(self, known: int) -> list[Index]:
+        """Those of them that came after so many; none was let go meanwhile."""
+        return list(islice(reversed(self._indexes.values()), len(self._indexes) - known))
 
     def everything(self) -> list[Index]:
         """All indexes of this log, those too that nobody asked for yet. The offsets of records come first."""

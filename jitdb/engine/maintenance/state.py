@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.sort_key import SortKeys
     from jitdb.operators.question import Context
+
+T = TypeVar("T")
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
@@ -87,7 +89,7 @@ class IndexState:
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, _Planned] = {}
-        self._orders: dict[tuple[Any, ...], SomeOrder] = {}
+        self._columns: dict[tuple[bool, IndexSpec], Any] = {}  # that are sorted by, whether as the declared time or not
         self._changes = 0  # of the fields of the time, that all this knows of
 
     def forget(self) -> None:
@@ -95,7 +97,7 @@ class IndexState:
         self.evaluator.forget()
         self._answers.clear()
         self._plans.clear()
-        self._orders.clear()
+        self._columns.clear()
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
@@ -116,18 +118,20 @@ class IndexState:
         """What sorts by that; None: nothing needs to."""
         if by is False:
             return None
-        needs = self.order_needs(by)
-        key = (by, *needs)
-        found = self._orders.get(key)
-        if found is None:
-            indexes = [self.catalog.get(need.spec) for need in needs]
-            found = self._orders[key] = Order(*indexes) if by is True else self._by_fields(by, indexes)
-        return found
+        indexes = [self.catalog.get(need.spec) for need in self.order_needs(by)]
+        if isinstance(by, bool):
+            return self._column(indexes[0], True, Order)
+        from jitdb.engine.answering.field_order import FieldOrder, column_of
 
-    def _by_fields(self, by: SortKeys, indexes: Sequence[Index]) -> SomeOrder:
-        from jitdb.engine.answering.field_order import FieldOrder
+        columns = [self._column(index, False, lambda index: column_of(index, self.coded)) for index in indexes]
+        return FieldOrder(by, columns)
 
-        return FieldOrder(by, indexes, self.coded)
+    def _column(self, index: Index, is_declared: bool, make: Callable[[Index], T]) -> T:
+        """What knows the extremes of an index, kept for all orders that it is a part of."""
+        key = (is_declared, index.spec)
+        if key not in self._columns:
+            self._columns[key] = make(index)
+        return self._columns[key]  # type: ignore[no-any-return]
 
     def order_needs(self, by: bool | SortKeys) -> Needs:
         """An index for each field that is sorted by."""
@@ -212,26 +216,22 @@ class IndexState:
             try:
                 bounds.check(self.log.path, len(new), len(there), sum(index.size for index in there))
             except TooManyIndexes:
-                looked_at = {index.spec for index in self.catalog.opened() if not index.segments} - core
-                self._let_go([*looked_at.union(new)])
+                gone = {index.spec for index in self.catalog.opened() if not index.segments} - core
+                self.catalog.let_go(gone.union(new))
+                self._plans.clear()  # some have these, and to plan anew costs less than to look which
                 raise
-
-    def _let_go(self, specs: Sequence[IndexSpec]) -> None:
-        """As if nobody had asked for these, of which nothing was built."""
-        self.catalog.let_go(specs)
-        gone = set(specs)
-        self._plans = {
-            key: known for key, known in self._plans.items() if gone.isdisjoint(need.spec for need in known.plan.needs)
-        }
 
     @contextmanager
     def leaving_nothing(self) -> Iterator[None]:
         """Look, and keep no index in memory that is asked for now, and of which there is nothing yet."""
-        known = {index.spec for index in self.catalog.opened()}
+        known = self.catalog.opened_so_far
         try:
             yield
         finally:
-            self._let_go([new.spec for new in self.catalog.opened() if new.spec not in known and not new.segments])
+            gone = [index.spec for index in self.catalog.opened_since(known) if not index.segments]
+            if gone:  # mostly nothing is: what a look costs does not follow what was asked before
+                self.catalog.let_go(gone)
+                self._plans.clear()
 
     # --- is it the same log? ---------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.forking import fork_safe
 from jitdb.engine.declared_time import found_time
@@ -29,6 +29,8 @@ from jitdb.operators.summaries.aggregations import TimelineAsked
 
 if TYPE_CHECKING:
     from jitdb.engine.counting.counters import View
+
+_MOST: Final = 256  # choices of files, by questions about their paths, whose bundles are remembered
 
 
 class Together(Member):
@@ -118,6 +120,8 @@ class Bundles:
         key = (folder, *names)
         with self._lock:
             if key not in self._found:
+                if len(self._found) >= _MOST:
+                    self._found.clear()
                 own = partial(_is_true_of, self._has_own, folder)
                 self._found[key] = find_bundles(folder, self._store_of(folder), names, own, self._alone[folder])
             return self._found[key]

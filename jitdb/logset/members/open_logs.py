@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from jitdb.common.forking import fork_safe
@@ -75,8 +76,9 @@ class OpenLogs:
         if len(self._entries) <= self.most:
             return
         with self._lock:
-            idle = [member for member, entry in self._entries.items() if not entry.users]
-            gone = [self._entries.pop(member) for member in idle[: max(0, len(self._entries) - self.most)]]
+            idle = (member for member, entry in self._entries.items() if not entry.users)
+            surplus = list(islice(idle, max(0, len(self._entries) - self.most)))  # the first: not all are gone through
+            gone = [self._entries.pop(member) for member in surplus]
         _close(gone)
 
     def drop(self, member: Member) -> None:
