@@ -55,12 +55,13 @@ class State:
         return [(key, found) for key in ordered if (found := self.get(key, deletes))]
 
     def folders(self, prefix: str, gt: bool = False, deletes: bool = False) -> list[tuple[Name, ...]]:
-        """Of each segment below a prefix, the newest."""
+        """Of each segment below a prefix, the newest; of each key at the prefix itself, too."""
         depth = len(segments_in(prefix)) + 1
         folders: dict[tuple[str, ...], list[Name]] = {}
         for key, found in self.list(prefix, gt=gt, deletes=deletes):
             some = [name for name in found if deletes or not self.entries[name].deleted]
-            folders.setdefault(tuple(segments_in(key)[:depth]), []).extend(some)
+            segments = tuple(segments_in(key)[:depth])
+            folders.setdefault(segments if len(segments) == depth else (*segments, "", key), []).extend(some)
         return [tuple(self.newest(names)) for names in folders.values()]
 
     def key_history(self, key: str) -> list[list[Name]]:
@@ -77,10 +78,10 @@ class State:
 
 
 def is_under(key: str, prefix: str, gt: bool = False) -> bool:
-    """Whole segments; a slash at the end of a prefix is one of the key, too; at the root no key is the prefix."""
+    """Whole segments, and the text; at the root no key is the prefix."""
     count, segments = len(segments_in(prefix)), segments_in(key)
     below = len(segments) > count if gt or not count else True
-    return below and segments[:count] == segments_in(prefix) and (not prefix.endswith("/") or key.startswith(prefix))
+    return below and segments[:count] == segments_in(prefix) and key.startswith(prefix)
 
 
 class Replica:

@@ -82,11 +82,7 @@ def test_order(tmp_path: Path, names: str, several: bool) -> None:
 
 
 def test_without_recursion(db: HyperDB) -> None:
-    """Each segment once, whatever is below it: the newest of all nodes there.
-
-    The reference hides a folder whose newest entry is a deletion, and tells one twice in which two writers' newest
-    entries have other keys; here neither.
-    """
+    """Each segment once, whatever is below it: the newest of all nodes there."""
     put(db, ["a", "a/b/c/d", "a/c", "b", "b/b/c", "c/a", "c"])
     assert sorted(keys(db, recursive=False)) == ["a/c", "b/b/c", "c"]
     assert sorted(keys(db, "a", recursive=False)) == ["a", "a/b/c/d", "a/c"]
@@ -100,6 +96,7 @@ def test_without_recursion(db: HyperDB) -> None:
 
 
 def test_folders_of_two_writers(tmp_path: Path) -> None:
+    """The reference tells one twice in which two writers' newest entries have other keys."""
     with writers(tmp_path, 2) as (one, other):
         put(one, ["a/x", "b"])
         put(other, ["a/y", "c"])

@@ -102,13 +102,13 @@ class World:
                 found = seen.get("/" + key, deletes=deletes, lookup=lookup)  # type: ignore[arg-type]
                 assert self.found(db, found) == state.get(key, deletes), key
             assert [self.found(db, nodes) for nodes in seen.key_history("/" + key)] == state.key_history(key)
-        for prefix, number in product(("", "a", "mpomeiehc", "idgcmnmna/a", "b/", "a//", "nowhere"), range(4)):
+        for prefix, number in product(("", "a", "mpomeiehc", "idgcmnmna/a", "b/", "/a", "a//", "nowhere"), range(4)):
             gt, deletes, reverse = number > 1, number % 2 > 0, number in (1, 2)
             expected = state.list(prefix, gt, reverse, deletes)
             for lookup in lookups:
-                groups = seen.list(prefix, gt=gt, reverse=reverse, deletes=deletes, lookup=lookup)
+                groups = seen.list("/" + prefix, gt=gt, reverse=reverse, deletes=deletes, lookup=lookup)
                 assert self.groups(db, groups) == expected
-            folders = seen.list(prefix, gt=gt, reverse=reverse, deletes=deletes, recursive=False)
+            folders = seen.list("/" + prefix, gt=gt, reverse=reverse, deletes=deletes, recursive=False)
             assert {tuple(self.found(db, nodes)) for nodes in folders} == set(state.folders(prefix, gt, deletes))
             assert len(folders) == len(state.folders(prefix, gt, deletes))
 
@@ -120,8 +120,8 @@ class World:
                 assert state.entries[name].knows & state.entries.keys() <= set(order[:place])
 
     def check_diff(self, db: HyperDB, checkout: Checkout, state: State, past: State) -> None:
-        for prefix in ("", "a", "mpomeiehc"):
-            found = db.diff(checkout, prefix)
+        for prefix in ("", "a", "/a", "mpomeiehc"):
+            found = db.diff(checkout, "/" + prefix)
             sides = {(each.key, tuple(self.found(db, each.left)), tuple(self.found(db, each.right))) for each in found}
             assert len(sides) == len(found)
             assert sides == state.diff(past, prefix)

@@ -107,7 +107,7 @@ class View:
 
         recursive: whether each key is told. If not, each segment that follows the prefix is told once, whatever is
                    below it, with the newest of all nodes there: those that no other one of them knows, of any keys.
-                   What was deleted hides nothing else, unless `deletes`. The prefix itself is told as ever.
+                   What was deleted hides nothing else, unless `deletes`. Keys at the prefix itself are told as ever.
         gt:        leave out the key that is the prefix itself; an empty one is never told
         reverse:   the other way round
         deletes:   deleted keys, too
@@ -232,26 +232,32 @@ def _peeled(feeds: Sequence[Iterator[Node]]) -> Iterator[list[Node]]:
 
 
 def _folders(groups: Iterable[list[Node]], depth: int, deletes: bool) -> Iterator[list[Node]]:
-    """The newest nodes at and below each segment at this depth; keys whose paths collide may lie among each other."""
+    """The newest nodes at and below each segment at this depth, and those of each key above it.
+
+    Keys whose paths collide may lie among each other.
+    """
     level = (depth + 1) * DIGITS
     for _, run in groupby(groups, lambda nodes: nodes[0].path[:-1][:level]):
-        folders: dict[tuple[str, ...], list[Node]] = {}
+        folders: dict[str | tuple[str, ...], list[Node]] = {}
         for node in chain.from_iterable(run):
             if deletes or not node.deleted:
-                folders.setdefault(tuple(segments_of(node.key)[: depth + 1]), []).append(node)
+                segments = tuple(segments_of(node.key)[: depth + 1])
+                folders.setdefault(segments if len(segments) > depth else node.key, []).append(node)
         yield from map(maximal, folders.values())
 
 
 def _under(name: str, gt: bool = False) -> Callable[[str], bool]:
-    """Whether a key is at or below a normalized one; where that is the root, or with `gt`, below it."""
+    """Whether a key is at or below a normalized one; where that is the root, or with `gt`, below it.
+
+    Its text begins with the other one's, too: "a/" and "/a" are other keys than "a", at the same path.
+    """
     segments = segments_of(name)
     count = len(segments)
     least = count + 1 if gt or not count else count
-    prefix = name if name.endswith("/") else ""  # "a/" is another key than "a", at the same path
 
     def is_under(key: str) -> bool:
         found = segments_of(key)
-        return len(found) >= least and found[:count] == segments and key.startswith(prefix)
+        return len(found) >= least and found[:count] == segments and key.startswith(name)
 
     return is_under
 
