@@ -5,8 +5,7 @@ python3 build_kernels.py    where numba is installed; a wheel's build and `pytho
 Each kernel is wrapped to take addresses and numbers. Of that numba makes LLVM's code, and is kept from optimizing it
 part by part, and from making machine code of parts, which nobody here would run. Then everything but the wrapper is
 made internal, and LLVM optimizes the whole: all that would need numba's run time falls away, as kernels neither
-allocate nor raise. One that does is refused. The kernels that multiply without carries are made for each width of
-registers.
+allocate nor raise. One that does is refused.
 """
 
 from __future__ import annotations
@@ -38,24 +37,8 @@ KEPT = 7 * 86_400  # seconds that what is not needed now stays: another branch m
 KNOWN = {"memcpy", "memmove", "memset", "floor"}
 
 
-class Target(NamedTuple):
-    """A kind of processor: LLVM's name of it, what it can do beyond that, and how its kernels' names end."""
-
-    cpu: str
-    features: str
-    ending: str
-
-
-def targets() -> list[Target]:
-    """The kinds of processors of this architecture; the first is the one that all others can be taken for."""
-    if machine() in ("x86_64", "AMD64"):
-        return [
-            Target("x86-64-v2", "+pclmul", "_base"),
-            # What a name stands for is not in what kernels.widest_lanes() is told: so that is said too.
-            Target("x86-64-v3", "+pclmul,+vpclmulqdq,+avx2", "_avx2"),
-            Target("x86-64-v4", "+pclmul,+vpclmulqdq,+avx2,+avx512f", "_avx512"),
-        ]
-    return [Target("generic", "+aes", "_base")]
+# LLVM's name of what every processor of this architecture can do.
+PROCESSOR = "x86-64-v2" if machine() in ("x86_64", "AMD64") else "generic"
 
 
 def build() -> Path:
@@ -73,10 +56,7 @@ def build() -> Path:
     OBJECTS.mkdir(exist_ok=True)
     stale = [part for part in objects if not part.path.exists()]
     processors = os.cpu_count() or 1
-    shares = [
-        share for target in range(len(targets())) for first in range(processors)
-        if (share := [part for part in stale if part.target == target][first::processors])
-    ]  # fmt: skip
+    shares = [share for first in range(processors) if (share := stale[first::processors])]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processors) as pool:
         list(pool.map(_compile_apart, shares, [Path(folder, str(number)) for number in range(len(shares))]))
         if _objects() != objects:  # what was compiled is of neither state, whatever it is called
@@ -97,9 +77,8 @@ def build() -> Path:
 
 
 class Object(NamedTuple):
-    """The machine code of a module for a target: made where the file is not there."""
+    """The machine code of a module: made where the file is not there."""
 
-    target: int
     module: str
     path: Path
 
@@ -123,17 +102,12 @@ def _sum_of(objects: list[Object]) -> int:
 
 def _objects() -> list[Object]:
     """Those that the library is made of, as the sources are now."""
-    return [_object(number, module) for number, module in _wanted()]
-
-
-def _wanted() -> Iterator[tuple[int, str]]:
     from jitdb.common import kernel_library
 
-    for module in kernel_library.MODULES:
-        yield from ((number, module) for number in range(len(targets()) if module in kernel_library.CARRYLESS else 1))
+    return [_object(module) for module in kernel_library.MODULES]
 
 
-def _object(target: int, module: str) -> Object:
+def _object(module: str) -> Object:
     """Named by all that it is made of, which numba's own cache does not see: a part that a part calls."""
     from jitdb.common.kernel_library import ARRAYS, MODULES, PARTS
 
@@ -143,10 +117,10 @@ def _object(target: int, module: str) -> Object:
         imports = re.findall(r"^ *from ([\w.]+) import (\w*)", _source(name).read_text(), re.M)
         named = {package for package, _ in imports} | {".".join(parts) for parts in imports}
         todo |= (named & {*MODULES, *PARTS}) - made_of
-    digest = blake2b(repr((sys.version, version("numba"), targets()[target], ARRAYS)).encode(), digest_size=8)
+    digest = blake2b(repr((sys.version, version("numba"), PROCESSOR, ARRAYS)).encode(), digest_size=8)
     for name in sorted(made_of):
         digest.update(_source(name).read_bytes())
-    return Object(target, module, OBJECTS / f"{module}{targets()[target].ending}.{digest.hexdigest()}.o")
+    return Object(module, OBJECTS / f"{module}.{digest.hexdigest()}.o")
 
 
 def _source(module: str) -> Path:
@@ -164,11 +138,10 @@ def _run(command: list[str], **environment: str) -> None:
 
 
 def _compile_apart(parts: list[Object], cache: Path) -> None:
-    """Compile modules for one target in a process of its own: numba knows one in each."""
-    target = targets()[parts[0].target]
+    """Compile modules in a process of its own, which numba knows the processor of."""
     _run(
         [sys.executable, __file__, *(str(word) for part in parts for word in part)],
-        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR=str(cache),
+        NUMBA_CPU_NAME=PROCESSOR, NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(cache),
         JITDB_KERNELS="numba",
     )  # fmt: skip
 
@@ -180,23 +153,20 @@ def compile_part(part: Object) -> None:
     from jitdb.common import kernel_library
 
     _spare_numba_work()
-    target, machine = targets()[part.target], _machine(targets()[part.target])
+    machine = _machine()
     whole = llvm.parse_assembly("")
     for function in _kernels(part.module):
-        ending = target.ending if part.module in kernel_library.CARRYLESS else ""
-        whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
+        whole.link_in(_alone(function, kernel_library.symbol(function), machine))
     _write(part.path, machine.emit_object(whole))
 
 
-def _machine(target: Target) -> Any:
+def _machine() -> Any:
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
-    )
+    return llvm.Target.from_default_triple().create_target_machine(cpu=PROCESSOR, opt=3, reloc="pic", codemodel="small")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -310,82 +280,19 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
 
 
 def _told(sources: int, objects: int) -> bytes:
-    """The object of what the library says of itself: what it was made of, and what this processor can do."""
+    """The object of what the library says of itself: what it was made of."""
     import llvmlite.binding as llvm
 
     text = f"@jitdb_sources = constant i32 {sources}\n@jitdb_objects = constant i32 {objects}\n"
-    if machine() in ("x86_64", "AMD64"):
-        text += CPUID
-    else:  # every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of
-        text += "define i32 @jitdb_carryless_lanes() {\n  ret i32 1\n}\n"
-    return bytes(_machine(targets()[0]).emit_object(llvm.parse_assembly(text)))
+    return bytes(_machine().emit_object(llvm.parse_assembly(text)))
 
-
-CPUID = """
-define internal i32 @feature(i32 %leaf, i32 %place, i32 %bit) {
-  %all = call {i32, i32, i32, i32} asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx},~{dirflag},~{fpsr},~{flags}"(
-    i32 %leaf, i32 0)
-  %b = extractvalue {i32, i32, i32, i32} %all, 1
-  %c = extractvalue {i32, i32, i32, i32} %all, 2
-  %in_b = icmp eq i32 %place, 1
-  %word = select i1 %in_b, i32 %b, i32 %c
-  %shifted = lshr i32 %word, %bit
-  %one = and i32 %shifted, 1
-  ret i32 %one
-}
-
-; How many lanes of 16 bytes are multiplied at once without carries.
-define i32 @jitdb_carryless_lanes() {
-  %pclmul = call i32 @feature(i32 1, i32 2, i32 1)
-  %saves = call i32 @feature(i32 1, i32 2, i32 27) ; the system keeps wide registers
-  %avx2 = call i32 @feature(i32 7, i32 1, i32 5)
-  %bmi2 = call i32 @feature(i32 7, i32 1, i32 8)
-  %fma = call i32 @feature(i32 1, i32 2, i32 12)
-  %wide = call i32 @feature(i32 7, i32 2, i32 10) ; vpclmulqdq
-  %f = call i32 @feature(i32 7, i32 1, i32 16)
-  %dq = call i32 @feature(i32 7, i32 1, i32 17)
-  %cd = call i32 @feature(i32 7, i32 1, i32 28)
-  %bw = call i32 @feature(i32 7, i32 1, i32 30)
-  %vl = call i32 @feature(i32 7, i32 1, i32 31)
-  %kept = icmp eq i32 %saves, 1
-  br i1 %kept, label %ask, label %none
-ask:
-  %state = call {i32, i32} asm "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}"(i32 0)
-  %asked = extractvalue {i32, i32} %state, 0
-  br label %told
-none:
-  br label %told
-told:
-  %mask = phi i32 [ %asked, %ask ], [ 0, %none ]
-  %ymm = and i32 %mask, 6
-  %has_ymm = icmp eq i32 %ymm, 6
-  %zmm = and i32 %mask, 230
-  %has_zmm = icmp eq i32 %zmm, 230
-  %all1 = and i32 %avx2, %bmi2
-  %all2 = and i32 %all1, %fma
-  %all3 = and i32 %all2, %wide
-  %all4 = and i32 %all3, %pclmul
-  %v3 = icmp eq i32 %all4, 1
-  %two = and i1 %v3, %has_ymm
-  %all5 = and i32 %all4, %f
-  %all6 = and i32 %all5, %dq
-  %all7 = and i32 %all6, %cd
-  %all8 = and i32 %all7, %bw
-  %all9 = and i32 %all8, %vl
-  %v4 = icmp eq i32 %all9, 1
-  %four = and i1 %v4, %has_zmm
-  %narrow = select i1 %two, i32 2, i32 %pclmul
-  %lanes = select i1 %four, i32 4, i32 %narrow
-  ret i32 %lanes
-}
-"""
 
 if __name__ == "__main__":
     try:
         if len(sys.argv) == 1:
             print(build())
         sys.path.insert(0, str(ROOT))
-        for target, module, path in zip(*[iter(sys.argv[1:])] * 3, strict=True):
-            compile_part(Object(int(target), module, Path(path)))
+        for module, path in zip(*[iter(sys.argv[1:])] * 2, strict=True):
+            compile_part(Object(module, Path(path)))
     except BuildFailed as error:
         sys.exit(f"the kernels cannot be built: {error}")

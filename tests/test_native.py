@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform
 import runpy
 import shutil
 import subprocess
 import sys
 import threading
-import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,34 +44,13 @@ def test_arrays_of_another_type_are_refused() -> None:
 
 @built
 def test_arrays_that_may_not_be_written_to_or_are_empty() -> None:
-    crc = kernel_calls.kernel(_uncompiled("crc32"))
+    find = kernel_calls.kernel(_uncompiled("find_newline"))
     data = np.frombuffer(bytes(range(100)), np.uint8)
     assert not data.flags.writeable
-    assert crc(data, 0, 100) == zlib.crc32(bytes(range(100)))
-    assert crc(np.empty(0, np.uint8), 0, 0) == 0
-    with pytest.raises(TypeError, match="crc32 takes U8, not uint8"):
-        crc(data[::2], 0, 50)
-
-
-def test_each_width_is_that_of_its_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a build tells numba of a processor is what numba tells those who emit instructions for it."""
-    monkeypatch.syspath_prepend(ROOT)
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    targets = runpy.run_path(str(ROOT / "build_kernels.py"), run_name="build_kernels")["targets"]()
-    widths = {kernels.widest_lanes("x86_64-unknown-linux-gnu", target.features): target.ending for target in targets}
-    assert widths == kernel_library.VARIANTS
-
-
-@built
-@pytest.mark.parametrize("lanes", kernel_library.VARIANTS)
-def test_every_width_of_registers(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lanes > kernel_library.carryless_lanes():
-        pytest.skip("not with this processor")
-    monkeypatch.setattr(kernel_calls, "carryless_lanes", lambda: lanes)
-    data = np.random.default_rng(5).integers(0, 256, 100_000, dtype=np.uint8)
-    crc = kernel_calls.kernel(_uncompiled("crc32"))
-    for begin, stop in ((0, 0), (1, 2), (0, 511), (3, 515), (0, 4096), (7, 99_991)):
-        assert crc(data, begin, stop) == zlib.crc32(data[begin:stop])
+    assert find(data, 0, 100) == 10
+    assert find(np.empty(0, np.uint8), 0, 0) == -1
+    with pytest.raises(TypeError, match="find_newline takes U8, not uint8"):
+        find(data[::2], 0, 50)
 
 
 @pytest.fixture
@@ -87,18 +64,18 @@ def _switching_often() -> Iterator[None]:
 @built
 @pytest.mark.usefixtures("_switching_often")
 def test_threads_that_call_it_first_at_once() -> None:
-    data, function = np.arange(64, dtype=np.uint8), _uncompiled("crc32")
+    data, function = np.arange(64, dtype=np.uint8), _uncompiled("find_newline")
     with ThreadPoolExecutor(4) as pool:
         for _ in range(200):
-            crc, together = kernel_calls.kernel(function), threading.Barrier(4)
-            calls = [pool.submit(lambda crc=crc, all_=together: (all_.wait(), crc(data, 0, 64))) for _ in range(4)]
-            assert {call.result()[1] for call in calls} == {zlib.crc32(data)}
+            find, together = kernel_calls.kernel(function), threading.Barrier(4)
+            calls = [pool.submit(lambda find=find, all_=together: (all_.wait(), find(data, 0, 64))) for _ in range(4)]
+            assert {call.result()[1] for call in calls} == {10}
 
 
 def _uncompiled(name: str):  # type: ignore[no-untyped-def]
-    from jitdb.log.blocks import crc_kernels
+    from jitdb.log.lines import line_kernels
 
-    return getattr(crc_kernels, name).__wrapped__
+    return getattr(line_kernels, name).__wrapped__
 
 
 def in_a_copy(tmp_path: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -148,8 +125,7 @@ def test_no_part_needs_numba() -> None:
     pytest.importorskip("pyspark")
     program = (  # all but the program, the library, and what is compiled alone
         "import importlib, pkgutil, sys, jitdb\n"
-        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.blocks.crc_folding', "
-        "'jitdb.log.codecs.fields.vectors')\n"
+        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.codecs.fields.vectors')\n"
         "for module in pkgutil.walk_packages(jitdb.__path__, 'jitdb.'):\n"
         "    if module.name not in left: importlib.import_module(module.name)\n"
         "print('numba' in sys.modules)\n"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure
+from jitdb.common.zlib import crc32
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -103,4 +103,4 @@ def written(cursor: str) -> str:
 
 
 def _sum(cursor: str) -> str:
-    return f"{zlib.crc32(cursor.encode()):08x}"
+    return f"{crc32(cursor.encode()):08x}"

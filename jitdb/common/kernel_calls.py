@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Final
 
-from jitdb.common.kernel_library import ARRAYS, CARRYLESS, VARIANTS, Signature, carryless_lanes, library, symbol
+from jitdb.common.kernel_library import ARRAYS, Signature, library, symbol
 
 _Place: Final = ctypes.c_char * 0  # the address of an array, for as long as a call takes
 _UNUSED: Final = (ctypes.c_void_p * 1)()  # where all kernels write that they return nothing
@@ -73,14 +73,10 @@ class kernel:  # noqa: N801
                 types.append(ctypes.c_int64)
             else:
                 types += [ctypes.c_void_p, *[ctypes.c_int64] * ARRAYS[name][1]]
-        native = library()[self._symbol()]  # type: ignore[index] # not its attribute, which all threads would share
+        native = library()[symbol(self._function)]  # type: ignore[index] # not its attribute, which all threads would share
         native.argtypes = [*types, ctypes.c_void_p, ctypes.c_void_p]
         native.restype = ctypes.c_int32
         return native
-
-    def _symbol(self) -> str:
-        carryless = self._function.__module__ in CARRYLESS
-        return symbol(self._function) + (VARIANTS[carryless_lanes()] if carryless else "")
 
     def _given(self, room: Any) -> tuple[Any, ...]:
         return tuple(

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from zlib import crc32
 
+from jitdb.common.zlib import crc32
 from jitdb.errors import JitdbWarning
 
 PATH: Final = Path(__file__).parent.parent / "kernels.so"
@@ -46,16 +46,11 @@ MODULES: Final = (
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",
-    "jitdb.log.blocks.crc_kernels",
-    "jitdb.log.lines.summed_kernels",
 )
 
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.indexes.kinds.seen",
-    "jitdb.log.blocks.checksum",
-    "jitdb.log.blocks.crc_folding",
-    "jitdb.log.blocks.crc_arithmetic",
     "jitdb.log.codecs.fields.shape_kernels",
     "jitdb.log.codecs.fields.part_kernels",
     "jitdb.log.codecs.fields.constants",
@@ -96,12 +91,6 @@ class Signature(NamedTuple):
         return cls(tuple(annotations.values()), gives)
 
 
-# What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it
-# (build_kernels.targets).
-CARRYLESS: Final = ("jitdb.log.blocks.crc_kernels", "jitdb.log.lines.summed_kernels")  # their modules
-VARIANTS: Final = {4: "_avx512", 2: "_avx2", 1: "_base"}
-
-
 def symbol(function: Callable[..., Any]) -> str:
     """Its name in the library."""
     return f"{function.__module__}_{function.__name__}".replace(".", "_")
@@ -130,10 +119,3 @@ def sources() -> int:
     for module in (*MODULES, *PARTS, "jitdb.common.kernel_library"):
         found = crc32(root.joinpath(*module.split(".")).with_suffix(".py").read_bytes(), found)
     return found
-
-
-@cache
-def carryless_lanes() -> int:
-    """The widest variant of CARRYLESS that is in the library and that the processor runs; 0 where there is none."""
-    widest = library().jitdb_carryless_lanes()  # type: ignore[union-attr]
-    return next((lanes for lanes in VARIANTS if lanes <= widest), 0)

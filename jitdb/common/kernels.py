@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -99,42 +98,6 @@ def part(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """A part that takes less time than calling it would: it is put where it is called."""
     return _jit(function, inline="always") if WAY == "numba" else function
-
-
-@cache
-def carryless_lanes() -> int:
-    """How many times 16 bytes the processor multiplies at once without carries, in a kernel; 0: it cannot do that."""
-    if WAY == "native":
-        from jitdb.common import kernel_library
-
-        return kernel_library.carryless_lanes()
-    if WAY == "numba":
-        return numba_lanes()
-    return 0
-
-
-def numba_lanes() -> int:
-    """The same for the processor that numba compiles for."""
-    from numba.core.registry import cpu_target
-
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return widest_lanes(triple, features)
-
-
-def widest_lanes(triple: str, features: str) -> int:
-    """The same for a processor as LLVM describes it.
-
-    >>> widest_lanes("x86_64-unknown-linux-gnu", "+sse4.2,+pclmul,-vpclmulqdq")
-    1
-    >>> widest_lanes("aarch64-unknown-linux-gnu", "+neon")
-    0
-    """
-    has = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
-    if triple.startswith("x86_64"):
-        if {"vpclmulqdq", "avx512f"} <= has:
-            return 4
-        return 2 if {"vpclmulqdq", "avx2"} <= has else int("pclmul" in has)
-    return int(triple.startswith(("aarch64", "arm64")) and bool(has & {"aes", "crypto"}))
 
 
 def _jit(function: Function, inline: Literal["never", "always"] = "never") -> Function:

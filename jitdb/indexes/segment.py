@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
-from zlib import crc32
 
 from pyroaring import BitMap
 
 from jitdb.common.forking import fork_safe
 from jitdb.common.immutable import Immutable
+from jitdb.common.zlib import crc32
 from jitdb.errors import IndexDamaged
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
+from jitdb.common.zlib import crc32
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import LocatedBatch, Piece
@@ -88,7 +88,6 @@ class ChunkScanner:
         self._walker = self._framing.walker(log, chunk_bytes, stop)
         self._chunk_bytes = chunk_bytes
         self._fingerprinted = any(target.index.spec.form == "deleted" for target in targets)
-        self._walker.wants_crcs = self._fingerprinted
         self._is_slow = is_slow
         self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
         self._sums, self._sums_begin = _NO_SUMS, 0
@@ -132,8 +131,7 @@ class ChunkScanner:
             others = [number for number in misfits.tolist() if first + number not in corrupt]
             numbers = np.union1d(numbers, others).astype(np.int64)
         lengths = np.minimum(size - numbers * self._block_size, self._block_size)
-        crcs = self._walker.crcs
-        crcs = crcs_of(self._walker.buffer, size, self._block_size, numbers) if crcs is None else crcs[numbers]
+        crcs = crcs_of(self._walker.buffer, size, self._block_size, numbers)
         return unproven_rows(numbers + first, lengths, crcs)
 
     def _checksums(self, block: int) -> NDArray[np.int64]:

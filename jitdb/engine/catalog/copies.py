@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
+from jitdb.common.zlib import crc32
 from jitdb.errors import IndexForeign, LogSuperseded
 from jitdb.indexes.segment import NO_JOURNAL, SPAN, Journal
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from threading import RLock
 from typing import Any, Final, NamedTuple
-from zlib import crc32
 
 from jitdb.common.forking import fork_safe
+from jitdb.common.zlib import crc32
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes import segment as layout
 from jitdb.indexes.kinds.content import content_type

@@ -10,16 +10,17 @@
     chains of lengths          of the headers of a block      `commit`: first_, tail_chain    sidecar/journal.py
     the list of deletions      of its entries without theirs  `commit`: start                 sidecar/deletions.py
 
-What reckons it faster than zlib, crc.py with crc_arithmetic.py, crc_folding.py and crc_kernels.py (which also reads the
-entries of sealed blocks), and onebit.py of the sidecar, which reckons backwards, derive from here. Indexes
-(indexes/segment.py, indexes/files/file.py) and files beside JSON Lines (log/lines/) have formats of their own, with
-zlib's CRC-32, too.
+crc.py, which has it of many blocks, checksums.py of the sidecar, of many entries, and onebit.py there, which reckons
+backwards, derive from here. Indexes (indexes/segment.py, indexes/files/file.py) and files beside JSON Lines
+(log/lines/) have formats of their own, with the same CRC-32.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
-from zlib import crc32 as crc32
+
+from jitdb.common.zlib import crc32 as crc32
 
 # On disk: never change.
 POLYNOMIAL: Final = 0xEDB88320  # zlib's, reflected: the first bit of a byte, its lowest, has the highest power
@@ -42,7 +43,8 @@ def is_sealed(data: bytes) -> bool:
     return crc32(data[:-SIZE]).to_bytes(SIZE, "little") == data[-SIZE:]
 
 
-def byte_remainders() -> list[int]:
+@cache
+def byte_remainders() -> tuple[int, ...]:
     """What each byte gives to the remainder, if nothing is behind it.
 
     >>> [hex(byte_remainders()[byte]) for byte in (0, 1, 128)]
@@ -54,4 +56,4 @@ def byte_remainders() -> list[int]:
         for _ in range(8):
             remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
         remainders.append(remainder)
-    return remainders
+    return tuple(remainders)

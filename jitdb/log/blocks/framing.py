@@ -50,8 +50,6 @@ class ChunkWalker(ABC):
     buffer: Bytes
     room: Room
     behind: int  # bytes of a record's frame behind its own
-    wants_crcs: bool = False  # whether those of all blocks are wanted
-    crcs: Ints | None = None  # by block of the chunk, where the last walk took them along
     is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk goes on behind them
 
     @abstractmethod

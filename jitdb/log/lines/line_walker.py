@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogError, LogSuperseded
-from jitdb.log.blocks.crc import WORTH_LOADING, Counts, Ints, Room, is_compiled
+from jitdb.log.blocks.crc import Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.lines.line_kernels import find_newline, walk_lines
 from jitdb.log.lines.prefix_kernels import walk_prefixed
@@ -97,15 +97,6 @@ class LineWalker(ChunkWalker):
         if self.is_cut:
             self._first = int(self.ends(self._count - 1, self._count)[0])
         lines = self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states
-        if self.wants_crcs and self._walk is walk_lines and size >= WORTH_LOADING and is_compiled():
-            from jitdb.log.lines.summed_kernels import walk_summed
-
-            block_size = self._log.block_size
-            self.crcs = np.empty(-(-size // block_size), np.int64)
-            return self._walked(walk_summed(*lines, size, block_size, self.crcs))
-        self.crcs = None
-        return self._walked(self._walk(*lines))
-
-    def _walked(self, count: int) -> Counts:
-        self._count, self.is_cut = count, count == len(self.room.starts)
+        self._count = count = self._walk(*lines)
+        self.is_cut = count == len(room.starts)
         return Counts(count, 0, 0)

@@ -88,7 +88,7 @@ class BlockReader:
         Of these the records are told as they are found: seqs count them. `data` gets what a second look brings.
         """
         first, count = begin // self.block_size, -(-size // self.block_size)
-        walked = walker.walk(data, size, self._verifier.sums(first, count, compiled=walker.compiled))
+        walked = walker.walk(data, size, self._verifier.sums(first, count))
         damaged: list[int] = []
         if walked.wrong:
             damaged = self._look_again(begin, data.data[:size], walked.wrong)

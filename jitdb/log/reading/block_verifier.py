@@ -66,15 +66,15 @@ class Verifier:
         except OSError as error:
             raise self._opened.unreadable(error) from error
 
-    def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
-        """See ScanSource.checksums; `compiled` as in checksums.decode_entries."""
+    def sums(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """See ScanSource.checksums."""
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sealed = min(count, self._sealed() - first)
         try:
             entries = checksums.read(first, sealed) if sealed > 0 else b""
         except OSError as error:
             raise self._opened.unreadable(error) from error
-        sums = decode_entries(entries, first, checksums.generation, count, compiled=compiled)
+        sums = decode_entries(entries, first, checksums.generation, count)
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED
         return sums

@@ -98,29 +98,30 @@ def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
     return None
 
 
-def decode_entries(
-    data: bytes, first: int, generation: int, count: int, *, compiled: bool = True
-) -> npt.NDArray[np.int64]:
+def decode_entries(data: bytes, first: int, generation: int, count: int) -> npt.NDArray[np.int64]:
     """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none, or a damaged one.
 
-    `data` may end early, as the file may. Who reads little does without the compiled way: loading it takes longer.
+    `data` may end early, as the file may.
     """
     import numpy as np
 
-    from jitdb.log.blocks.crc import is_compiled
+    from jitdb.log.blocks.crc import crcs_of_rows
 
-    sums = np.full(count, UNKNOWN, np.int64)
     there = min(count, len(data) // ENTRY_SIZE)
-    doubtful = np.arange(there)
-    if there and compiled and is_compiled():
-        from jitdb.log.blocks.crc_kernels import decode_entries as decode
-
-        left = decode(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
-        doubtful = doubtful[:left]
-    for number in doubtful.tolist():
+    entries = np.frombuffer(data, [("crc", "<u4"), ("check", "<u4")], there)
+    checked = np.empty(there, [("block", "<u8"), ("generation", "<u4"), ("crc", "<u4"), ("flags", "u1")])
+    checked["block"], checked["generation"], checked["crc"] = np.arange(there) + first, generation, entries["crc"]
+    rows, is_good = checked.view(np.uint8).reshape(there, checked.itemsize), np.zeros(there, np.bool_)
+    for flags in FLAGS:
+        checked["flags"] = flags
+        is_good |= crcs_of_rows(rows if flags else rows[:, :-1]) == entries["check"]
+        if is_good.all():
+            break
+    sums = np.full(count, UNKNOWN, np.int64)
+    sums[:there][is_good] = entries["crc"][is_good]
+    for number in np.flatnonzero(entries["crc"] == 0).tolist():  # which may be none
         entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
-        if entry is not None and not entry.is_doubt:
-            sums[number] = entry.crc
+        sums[number] = UNKNOWN if entry is None or entry.is_doubt else 0
     return sums
 
 

@@ -171,13 +171,13 @@ class Committer:
         with self._step():
             self._begin()
             runs = pending.runs()
-            blocks = PackedBlocks(self.tail, self._block_size, pending.crc32)
+            blocks = PackedBlocks(self.tail, self._block_size)
             for number in range(pending.done, len(runs)):
                 if number:
                     if blocks.size >= GROUP:
                         self._write_blocks(blocks)
                         self.tail, pending.done = blocks.tail, number
-                        blocks = PackedBlocks(self.tail, self._block_size, pending.crc32)
+                        blocks = PackedBlocks(self.tail, self._block_size)
                     blocks.seal()
                 first, last = runs[number]
                 if last > first:
@@ -188,7 +188,7 @@ class Committer:
     def _write_blocks(self, blocks: PackedBlocks) -> None:
         blocks.finish()
         data = b"".join(blocks.parts)
-        self._announce(blocks, blocks.crc32(data))
+        self._announce(blocks, crc32(data))
         self._fs.write(self._opened.fd, data, blocks.start)
         self._note_sealed(blocks)
         self._look()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,9 +25,7 @@ PIECE: Final = 4 << 20  # bytes copied at a time
 class PackedBlocks:
     """Bytes for the file, from the end of the log on, with all that the sidecar says of them."""
 
-    def __init__(self, tail: Tail, block_size: int, crc32: Callable[..., int] = crc32) -> None:
-        """`crc32` is zlib's, or one that gives the same sooner."""
-        self.crc32 = crc32
+    def __init__(self, tail: Tail, block_size: int) -> None:
         self.tail = tail  # as it will be, once finish() was called
         self.start = tail.end
         self.size = 0
@@ -55,7 +53,7 @@ class PackedBlocks:
     def add_framed(self, data: Buffer, lengths: Iterable[int], newest: Buffer) -> None:
         """Records of one block, with their headers; the lengths of all, and the last one."""
         self._fresh = self._position % self._block_size == 0
-        self._block_crc = self.crc32(data, 0 if self._fresh else self._block_crc)
+        self._block_crc = crc32(data, 0 if self._fresh else self._block_crc)
         self._put(data)
         self._last = self._position, lengths, newest
 
@@ -81,8 +79,6 @@ class Pending:
     `breaks` are the numbers of the records that begin a new block. The writer appends to it and searches it under its
     lock; once it is handed over to be written, it stays as it is.
     """
-
-    crc32: Callable[..., int] = staticmethod(crc32)  # with what its bytes are summed
 
     __slots__ = ("_at", "_block_size", "_broken", "_found", "_header", "breaks", "done", "records", "start")
 
@@ -129,10 +125,8 @@ class EncodedGroup:
         """`end` is where the next record goes, if it fits the block; `seals`: it begins a block by itself."""
         import numpy as np
 
-        from jitdb.log.blocks.crc import crc32
         from jitdb.log.blocks.walk_kernels import frame
 
-        self.crc32: Callable[..., int] = crc32
         self.done = 0
         self.offsets, breaks, self.end = place_array(lengths, end, block_size)
         self._breaks = [0, *breaks] if seals else breaks

@@ -12,7 +12,6 @@ import datetime
 import decimal
 import os
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from jitdb.common import zlib
 from jitdb.errors import JitdbError, QueryError
 from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import Codec, get_codec

@@ -22,12 +22,12 @@ import os
 import shutil
 import time
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from jitdb.common import zlib
 from jitdb.errors import LogLocked, LogWarning
 from jitdb.log import Log
 from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,11 +21,9 @@ from jitdb.log.lines.line_walker import LineWalker
 SIZE = 8  # bytes of a block
 
 
-@pytest.fixture(autouse=True, params=["apart", "with CRCs", "in little room"])
-def _with_crcs(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of any size are worth it, where the kernels can be had; a walk finds few lines."""
-    if request.param != "apart":
-        monkeypatch.setattr(line_walker, "WORTH_LOADING", 0)
+@pytest.fixture(autouse=True, params=["at once", "in little room"])
+def _room(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A walk finds all lines, or few."""
     if request.param == "in little room":
         monkeypatch.setattr(line_walker, "MOST", 3)
 
@@ -63,14 +60,9 @@ def split(data: bytes) -> list[tuple[int, bytes, bool]]:
 def walked(log: Bytes, most: int, start: int = 0) -> Iterator[tuple[int, bytes, bool]]:
     """What a scan of chunks of `most` bytes gives from the line that begins at `start` on."""
     walker = LineWalker(log, most, log.durable_end, LINES)
-    walker.wants_crcs = True
     first = start - start % SIZE
     for begin in range(first, log.durable_end, most):
-        size = min(most, log.durable_end - begin)
         for count, *_ in walker.walks(begin, start):
-            if walker.crcs is not None:
-                blocks = [log.data[begin + at : begin + min(at + SIZE, size)] for at in range(0, size, SIZE)]
-                assert walker.crcs.tolist() == [zlib.crc32(block) for block in blocks]
             room = walker.room
             low = int(room.starts[:count].searchsorted(start - begin)) if begin < start else 0
             for at, length, state in zip(*(array[low:count].tolist() for array in room[:3]), strict=True):

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
-from zlib import crc32
 
+from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, temporary_name
 from jitdb.log.lines.files.stamp import Stamp

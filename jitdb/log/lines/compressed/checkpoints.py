@@ -24,13 +24,13 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
-import zlib
 from bisect import bisect_right
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common import zlib
 from jitdb.errors import LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import CHECKPOINTS, temporary_name

@@ -5,14 +5,14 @@ Each member's CRC-32 and length are verified by zlib when its end is reached. Ze
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.common import zlib
 from jitdb.log.lines.compressed.stored import Stored
 
 if TYPE_CHECKING:
-    from zlib import _Decompress
+    from zlib_ng.zlib_ng import _Decompress
 
 _MAGIC: Final = b"\x1f\x8b\x08"  # and the method deflate, the only one there is
 _FEED: Final = 1 << 16  # bytes given to zlib at a time

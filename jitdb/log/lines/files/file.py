@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import zlib
 from pathlib import Path
 from typing import Final
 
+from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Stamp
 
@@ -119,10 +118,6 @@ class LineFile:
         """CRC-32 of the first and the last 64 KiB before this byte of what is stored."""
         size = min(stop, ENDS)
         head, tail = (osfile.fs.read(self._file.number, size, begin) for begin in (0, stop - size))
-        if "jitdb.log.blocks.crc" not in sys.modules:  # it is faster, but takes its time to be loaded
-            return zlib.crc32(head), zlib.crc32(tail)
-        from jitdb.log.blocks.crc import crc32
-
         return crc32(head), crc32(tail)
 
     def close(self) -> None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import os
 import struct
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common import zlib
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import TAIL, temporary_name
 

@@ -21,8 +21,8 @@ import os
 import struct
 from enum import IntEnum
 from typing import Final, NamedTuple
-from zlib import crc32
 
+from jitdb.common.zlib import crc32
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 

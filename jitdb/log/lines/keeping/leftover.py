@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
+from jitdb.common.zlib import crc32
 from jitdb.errors import LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, LINES, LINES_LOCK, SIDECAR_SUFFIX, TAIL, log_beside
