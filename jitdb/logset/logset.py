@@ -416,7 +416,7 @@ class LogSet(Contexts, Summaries, Shown):
     def _display(self) -> Display:
         from jitdb.logset.overview import overview
 
-        return overview(self._where, self._asking.members, self._logs, self.fields)
+        return overview(self._where, self._asking.members, self._logs, self.sample, lambda: self.times)
 
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""

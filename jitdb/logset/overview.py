@@ -3,75 +3,112 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.words import counted, size_in_words
 from jitdb.display.parts import Display, Facts, Note, Part
 from jitdb.display.sheet import Sheet
-from jitdb.engine.showing.overview import field_sheet, moment, rounded
+from jitdb.engine.showing.overview import field_sheet, rounded, span_of, time_range
 from jitdb.errors import JitdbError
 from jitdb.log.reading.sampling import sample_raw
+from jitdb.operators.summaries.fields import fields_of
 
 if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.declared_time import Times
     from jitdb.engine.showing.overview import Known
     from jitdb.logset.members.finding import Member, Where
     from jitdb.logset.members.open_logs import OpenLogs
-    from jitdb.operators.summaries.names import FieldNames
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records
 _LOOKED_AT: Final = 5  # records of a log, whose sizes tell how many there are
 
 
-def overview(where: Sequence[Where], members: Sequence[Member], opened: OpenLogs, fields: FieldNames) -> Display:
+class _Seen(NamedTuple):
+    """What is seen of a log: how many records, exactly or about, and what its indexes know, if anything."""
+
+    size: int  # of the file
+    records: float
+    is_exact: bool
+    known: Known | None
+
+    def __str__(self) -> str:
+        return f"{self.records:,.0f}" if self.is_exact else f"about {rounded(self.records)}"
+
+
+def overview(
+    where: Sequence[Where],
+    members: Sequence[Member],
+    opened: OpenLogs,
+    sample: Callable[[int], list[Any]],
+    times: Callable[[], Times],
+) -> Display:
     """What there is to see. Never raises what may be wrong with a log: that is said."""
-    sizes = [_size(member) for member in members]
+    size = sum(map(_size, members))
     chosen = members[:: max(-(-len(members) // _LOGS), 1)]
     rows: list[list[Any]] = []
-    known: list[tuple[int, Known]] = []
-    lengths: list[int] = []
+    seen: list[_Seen] = []
     notes: list[Part] = []
     for member in chosen:
         told = None
         try:
             with opened.using(member) as db:
-                told = db.known()
-                lengths += map(len, islice(sample_raw(db.log, _LOOKED_AT), _LOOKED_AT))
+                told = _seen(db, _size(member))
         except (JitdbError, OSError) as error:
             notes.append(Note(f"{member.path} cannot be read: {error}"))
-        if told is not None and told.reached:
-            known.append((_size(member), told))
-        rows.append([member.path, size_in_words(_size(member)), None if told is None else told.records or None])
-    facts = [("logs", f"{len(members):,}"), ("size", size_in_words(sum(sizes)))]
-    facts += _of_records(known, members, sum(sizes), lengths)
+        if told is not None:
+            seen.append(told)
+        count = None if told is None else int(told.records) if told.is_exact else str(told)
+        rows.append([member.path, size_in_words(_size(member)), count])
+    facts = [("logs", f"{len(members):,}"), ("size", size_in_words(size))]
+    if seen:
+        facts.append(("records", _records(seen, size, len(seen) == len(members))))
     left = len(members) - len(chosen)
     footer = f"and {counted(left, 'log', 'logs')} more" if left else ""
-    parts: list[Part] = [Facts(facts), Sheet(["log", "size", "records"], rows, None, {}, footer)]
+    shown: list[Part] = [Sheet(["log", "size", "records"], rows, None, {}, footer)]
     try:
-        sampled = fields(_SAMPLE)
-        parts.extend([field_sheet(sampled)] if sampled.rows else [])
+        records = sample(_SAMPLE)
+        facts += _time(seen, len(members), records, times() if members else None)
+        fields = fields_of(records)
+        shown += [field_sheet(fields)] if fields.rows else []
     except (JitdbError, OSError) as error:
         notes.append(Note(f"a sample of records cannot be read: {error}"))
-    return Display("LogSet", ", ".join(map(str, where)), [*parts, *notes])
+    return Display("LogSet", ", ".join(map(str, where)), [Facts(facts), *shown, *notes])
 
 
-def _of_records(
-    known: Sequence[tuple[int, Known]], members: Sequence[Member], size: int, lengths: Sequence[int]
-) -> list[tuple[str, str]]:
-    """How many records, and of which time, as far as the indexes of some logs tell; else by the lengths of some."""
-    if not known:
-        mean = sum(lengths) / len(lengths) + 1 if lengths else 0
-        return [("records", f"about {rounded(size / mean)}, by the size of some")] if mean else []
-    records, reached = sum(told.records for _, told in known), sum(told.reached for _, told in known)
-    is_all = len(known) == len(members) and reached >= sum(held for held, _ in known)
-    facts = [("records", f"{records:,}" if is_all else f"about {rounded(records * size / max(reached, 1))}")]
-    spans = [told for _, told in known if told.low <= told.high and told.is_time]
+def _seen(db: JITDB, size: int) -> _Seen:
+    """By the indexes, as far as they go; else by the lengths of some records. Raises LogError."""
+    known, end = db.known(), db.log.durable_end
+    if known is not None and (known.reached or not end):
+        return _Seen(size, known.records * max(end, 1) / max(known.reached, 1), known.reached >= end, known)
+    lengths = [len(record) for record in islice(sample_raw(db.log, _LOOKED_AT), _LOOKED_AT)]
+    return _Seen(size, end * len(lengths) / (sum(lengths) + len(lengths)) if lengths else 0, not end, None)
+
+
+def _records(seen: Sequence[_Seen], size: int, is_all: bool) -> str:
+    """How many there are in all logs, of which these were seen."""
+    records, of = sum(each.records for each in seen), sum(each.size for each in seen)
+    if is_all and all(each.is_exact for each in seen):
+        return f"{records:,.0f}"
+    by_size = "" if all(each.known for each in seen) else ", by the size of some"
+    return f"about {rounded(records * size / max(of, 1))}{by_size}"
+
+
+def _time(seen: Sequence[_Seen], logs: int, records: Sequence[Any], times: Times | None) -> list[tuple[str, str]]:
+    """From when to when: as the indexes of some logs know, else as a sample has it."""
+    spans = [each.known for each in seen if each.known and each.known.low <= each.known.high and each.known.is_time]
     if spans:
-        span = f"{moment(min(told.low for told in spans))} to {moment(max(told.high for told in spans))}"
-        facts.append(("time", span if len(spans) == len(members) else f"{span}, of {len(spans):,} of them"))
-    return facts
+        low, high = min(told.low for told in spans), max(told.high for told in spans)
+        holding = [each for each in seen if each.records or not each.is_exact]
+        source = "" if (len(spans), len(seen)) == (len(holding), logs) else f", of {len(spans):,} of them"
+    elif times is not None and (found := time_range(records, times.paths, times.unit)) is not None:
+        (low, high), source = found, ", in a sample"
+    else:
+        return []
+    return [("time", span_of(low, high) + source)]
 
 
 def _size(member: Member) -> int:

@@ -7,12 +7,12 @@ log, and what only a scan could tell is estimated, and said to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import format_path
-from jitdb.common.times import NUMBER, as_text, time_of
+from jitdb.common.times import AUTO, NUMBER, as_text, time_of
 from jitdb.common.values import value_at
 from jitdb.common.words import counted, size_in_words
 from jitdb.display.parts import Display, Facts, Note, Part
@@ -27,6 +27,7 @@ from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.summaries.fields import Fields, fields_of
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.engine.manager import IndexManager
     from jitdb.log.source import LogSource
 
@@ -159,20 +160,31 @@ def _span(known: Known | None, end: int, manager: IndexManager, records: Sequenc
     if known is not None and known.low <= known.high:
         low, high, source = known.low, known.high, "" if known.reached >= end else ", as far as it is indexed"
     else:
-        times = [
-            time
-            for record in records
-            for path in core.timestamp
-            if core.unit != NUMBER and (time := time_of(value_at(record, path), core.unit)) is not None
-        ]
-        if not times:
+        found = time_range(records, core.timestamp, core.unit)
+        if found is None:
             return ""
-        low, high, source = min(times), max(times), ", in a sample"
-    text = number_text if core.unit == NUMBER else moment
-    return f"{text(low)} to {text(high)}, by {fields}{source}"
+        (low, high), source = found, ", in a sample"
+    return f"{span_of(low, high, core.unit)}, by {fields}{source}"
 
 
-def moment(time: float) -> str:
+def time_range(records: Iterable[Any], paths: Sequence[Path], unit: str) -> tuple[float, float] | None:
+    """The first and the last time that these fields of the records say."""
+    times = [
+        time
+        for record in records
+        for path in paths
+        if unit != NUMBER and (time := time_of(value_at(record, path), unit)) is not None
+    ]
+    return (min(times), max(times)) if times else None
+
+
+def span_of(low: float, high: float, unit: str = AUTO) -> str:
+    """From one time to another one, or from number to number."""
+    text = number_text if unit == NUMBER else _moment
+    return f"{text(low)} to {text(high)}"
+
+
+def _moment(time: float) -> str:
     """A time to the second."""
     return as_text(time if math.isinf(time) else round(time / 10**9) * 10**9).replace("T", " ")
 

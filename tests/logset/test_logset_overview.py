@@ -1,0 +1,57 @@
+"""A set of logs shows itself: how many records, and of which time, before anything was asked, too."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import jitdb
+from jitdb import LogSet
+from jitdb.display.parts import Facts
+from jitdb.display.sheet import Sheet
+from jitdb.operators import field
+
+
+def seen(logs: LogSet) -> tuple[dict[str, str], list[Any]]:
+    """The facts, and what is said of the records of each log."""
+    parts = logs._display().parts
+    facts = next(part for part in parts if isinstance(part, Facts))
+    sheet = next(part for part in parts if isinstance(part, Sheet))
+    return dict(facts.pairs), [row[2] for row in sheet.rows]
+
+
+def write(path: Path, first: int, count: int) -> None:
+    text = "".join(json.dumps({"time": 1_700_000_000 + n, "n": 1000 + n}) + "\n" for n in range(first, first + count))
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def test_a_set_that_was_not_asked_yet(tmp_path: Path) -> None:
+    write(tmp_path / "a.ndjson", 0, 100)
+    write(tmp_path / "b.ndjson.gz", 100, 300)
+    (tmp_path / "c.ndjson").write_bytes(b"")
+    with jitdb.open_many(tmp_path) as logs:
+        facts, records = seen(logs)
+        assert records[:2] == ["about 100", "about 300"]
+        assert facts["records"] == "about 400, by the size of some"
+        assert facts["time"].startswith("2023-11-14 22:13:20Z to 2023-11-14 22:1")
+        assert facts["time"].endswith(", in a sample")
+        assert "about 300" in logs._repr_html_()
+        logs.query(field("n") >= 0).timeline()
+        facts, records = seen(logs)
+        assert records[:2] == [100, 300]
+        assert facts["records"] == "400"
+        assert facts["time"] == "2023-11-14 22:13:20Z to 2023-11-14 22:19:59Z"
+
+
+def test_a_log_that_was_asked_among_others(tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / f"{name}.ndjson", 0, 120)
+    with jitdb.open_many(tmp_path) as logs:
+        with logs.using(logs.members[0].path) as db:
+            assert db.count() == 120
+        facts, records = seen(logs)
+        assert records == [120, "about 120"]
+        assert facts["records"] == "about 240, by the size of some"
