@@ -5,17 +5,21 @@ Errors of the library bring the words for a shell along (see Remedy). A tracebac
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from jitdb.display.terminal import one_line
 from jitdb.errors import JitdbError, JitdbWarning, QueryError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+_SHARED: Final = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
+_STDCXX: Final = "install libstdc++: apt-get install libstdc++6 (Debian, Ubuntu), dnf install libstdc++ (Fedora)"
 
 
 class Failure(Exception):
@@ -56,8 +60,22 @@ class Diagnostic(NamedTuple):
             return cls(error, f"{where}{error.strerror or error}", hints, usage)
         if isinstance(error, MemoryError):
             return cls(error, "there is not enough memory for this", hints, usage)
+        if isinstance(error, ImportError) and (found := _needed(error)):
+            return cls(error, found[0], (*hints, found[1]), usage)
         report = "this is a mistake in jitdb: please report it, with what --debug shows"
         return cls(error, f"{type(error).__name__}: {error}", (*hints, report), usage)
+
+
+def _needed(error: ImportError) -> tuple[str, str] | None:
+    """What the machine lacks, and how it gets it; None where the mistake is in jitdb."""
+    shared = _SHARED.search(str(error))  # numpy says it in the middle of much else
+    if shared is not None:
+        hint = _STDCXX if shared[1].startswith("libstdc++") else "install the package of your system that has it"
+        return f"the library {shared[1]}, which {error.name or 'a package of Python'} needs, is not there", hint
+    package = (error.name or "jitdb").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package != "jitdb":
+        return f"{package}, which this takes, is not installed", f"pip install {package}"
+    return None
 
 
 def located(error: JitdbError | JitdbWarning) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stderr
 from jitdb.cli.failures import Diagnostic, Failure, warnings_on_one_line
 from jitdb.errors import JitdbError
 
-_TOLD = (JitdbError, Failure, OSError, MemoryError)
+_TOLD = (JitdbError, Failure, OSError, MemoryError, ImportError)
 
 
 class MagicFailed(Exception):

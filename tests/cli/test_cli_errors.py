@@ -196,6 +196,29 @@ def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pyt
     assert "report it" in said
 
 
+LOST = "cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "hint"),
+    [
+        (ImportError(f"libstdc++.so.6: {LOST}", name="pyroaring"), "libstdc++.so.6, which pyroaring", "libstdc++6"),
+        (ImportError(f"IMPORTANT:\n\nOriginal error was: libgcc_s.so.1: {LOST}\n"), "libgcc_s.so.1", "your system"),
+        (ModuleNotFoundError("No module named 'msgpack'", name="msgpack"), "msgpack, which", "pip install msgpack"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_mistake_of_the_program(
+    fails, events: Path, monkeypatch: pytest.MonkeyPatch, error: ImportError, said: str, hint: str
+) -> None:
+    def lacking(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(jitdb.cli.commands.asking.count, "run", lacking)
+    first, second = fails(1, "count", str(events)).splitlines()
+    assert said in first
+    assert hint in second
+
+
 def test_debug_shows_the_traceback(run) -> None:
     done = run("count", "nope.log", "--debug")
     assert done.returncode == 1
