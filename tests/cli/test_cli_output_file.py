@@ -96,6 +96,14 @@ def test_a_compressed_file_knows_its_name() -> None:
     assert b"old.ndjson\0" in Path("old.ndjson.gz").read_bytes()[:40]
 
 
+@pytest.mark.parametrize("now", [-1e9, 1e10])
+def test_gzip_whatever_the_clock_says(log: Path, monkeypatch: pytest.MonkeyPatch, now: float) -> None:
+    """Before 1970 and behind 2106 there is no time in its header."""
+    monkeypatch.setattr("time.time", lambda: now)
+    assert main(["export", "x.log", "-o", "x.ndjson.gz"]) == 0
+    assert len(gzip.decompress(Path("x.ndjson.gz").read_bytes()).splitlines()) == len(RECORDS)
+
+
 def test_the_old_file_is_there_until_the_end() -> None:
     Path("old").write_text("as it was")
 

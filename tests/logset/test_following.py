@@ -250,10 +250,12 @@ def test_files_that_go_at_any_moment_of_a_look(tmp_path: Path, monkeypatch: pyte
     assert at > 20
 
 
-def test_a_file_that_is_no_log_is_passed_over_and_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", [1, 5 * 10**9])
+def test_a_file_that_is_no_log_is_passed_over_and_named(tmp_path: Path, when: int) -> None:
+    """Also one that is of times to come, as a clock that was put back leaves them."""
     write(tmp_path / "app.log", 1)
     (tmp_path / "notes.txt").write_text("nothing for machines\n")
-    os.utime(tmp_path / "notes.txt", (1, 1))
+    os.utime(tmp_path / "notes.txt", (when, when))
     with jitdb.open_many(tmp_path, progress=False) as logs:
         with pytest.warns(LogWarning, match="passed over"):
             feed = logs.feed(logs.query().live(old=True).question)

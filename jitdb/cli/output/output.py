@@ -192,5 +192,5 @@ def _compressing(path: str, file: BinaryIO) -> Iterator[BinaryIO]:
         from typing import cast
 
         name = os.path.basename(path)
-        with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file) as compressed:
+        with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:  # whatever the clock says
             yield cast(BinaryIO, compressed)

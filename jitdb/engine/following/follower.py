@@ -266,7 +266,7 @@ class Follower:
             return
         if self._begins and path in self._files.named:
             raise error
-        if time.time() - stamp.mtime / 1e9 < _NEW:  # it may be written just now
+        if abs(time.time() - stamp.mtime / 1e9) < _NEW:  # it may be written just now
             self._waits = True
             return
         self._odd[stamp[:2]] = stamp

@@ -325,3 +325,17 @@ class TestWhereItIsKept:
             assert one.identity_is_stored
             assert other.identity_is_stored
             assert one.identity == other.identity
+
+
+@pytest.mark.parametrize("year", [-400, 300, 470, 7000])
+def test_a_file_of_any_time(path: Path, year: int) -> None:
+    """Where nanoseconds since 1970 are more than 64 bits."""
+    when = year * 31_556_952 * 10**9
+    os.utime(path, ns=(when, when))
+    for _ in range(2):
+        with jitdb.open(path, progress=False) as db:
+            assert db.query(field("even") == 1).count() == 50
+    grow(path)
+    os.utime(path, ns=(when, when))
+    with jitdb.open(path, progress=False) as db:
+        assert db.query(field("even") == 1).count() == 54

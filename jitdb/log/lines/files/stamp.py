@@ -12,6 +12,8 @@ from jitdb.log.io import osfile
 
 _TICK: Final = 20_000_000  # nanoseconds: the clock of files moves on at least so often
 
+_HALF: Final = 1 << 63
+
 
 class Stamp(NamedTuple):
     """What stat tells of a file."""
@@ -19,12 +21,12 @@ class Stamp(NamedTuple):
     device: int
     inode: int
     size: int  # bytes
-    mtime: int  # nanoseconds
+    mtime: int  # nanoseconds, in 64 bits: times beyond 1677 and 2262, which a file may be given, wrap around
     ctime: int
 
     @classmethod
     def of(cls, found: os.stat_result) -> Stamp:
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return cls(found.st_dev, found.st_ino, found.st_size, _wrapped(found.st_mtime_ns), _wrapped(found.st_ctime_ns))
 
     def is_settled(self) -> bool:
         """Whether a change from now on shows: the times in it are older than the system's clock ticks."""
@@ -33,6 +35,10 @@ class Stamp(NamedTuple):
     def is_of(self, other: Stamp) -> bool:
         """Whether both are of the same file, as it was at two moments."""
         return self[:2] == other[:2]
+
+
+def _wrapped(time: int) -> int:
+    return (time + _HALF) % (2 * _HALF) - _HALF
 
 
 def stamp_at(path: Path) -> Stamp | None:
