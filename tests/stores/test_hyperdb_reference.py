@@ -90,3 +90,12 @@ def test_diff_tells_each_key_once_and_only_those_that_differ(db: HyperDB) -> Non
     sides = {each.key: ([node.seq for node in each.left], [node.seq for node in each.right]) for each in db.diff(past)}
     assert len(db.diff(past)) == len(sides)
     assert sides == {"a/b": ([9], [5]), "x": ([], [1]), f"x/{OTHER}": ([8], [3])}
+
+
+def test_if_not_exists_beside_a_key_with_the_same_path(db: HyperDB) -> None:
+    """The reference looks at one of them, and writes the other one again."""
+    write(db, "a a/ -a/b")
+    length = len(db.local)
+    for key in ("a", "a/", "a/b"):
+        assert db.put(key, b"again", if_not_exists=True) == db.get(key, deletes=True)[0]
+    assert len(db.local) == length
