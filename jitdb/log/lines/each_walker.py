@@ -134,8 +134,7 @@ class EachWalker(LineWalker):
         self, data: Bytes, position: int, last: int, stop: int, count: int, outputs: tuple[Ints, Ints, Bytes, Ints]
     ) -> tuple[int, int]:
         prefixed = int(self._framing.form.allow_prefix)
-        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
-            return walk_elements(data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch)
+        return walk_elements(data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch)
 
     def _count_if_certain(self, line: bytes) -> int:
         """How many places a line takes of which the kernel is certain; 0 of another one."""

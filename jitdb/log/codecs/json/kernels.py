@@ -266,9 +266,8 @@ class Transcoder:
         """
         buffer = np.frombuffer(data, np.uint8)
         out = self._scratch.room(GROWTH * (end - begin) + SLACK)  # of which little is ever touched
-        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
-            why, count, done, position, used = transcode(
-                buffer, begin, end, out, *self._format, self._powers,
-                *self._tree.nodes, self._tree.keys, self._lengths, self._lines,
-            )  # fmt: skip
+        why, count, done, position, used = transcode(
+            buffer, begin, end, out, *self._format, self._powers,
+            *self._tree.nodes, self._tree.keys, self._lengths, self._lines,
+        )  # fmt: skip
         return Transcoded(out[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)

@@ -104,11 +104,10 @@ class JsonLocator(DecodingLocator):
             short = SLACK - (len(buffer) - int((records.starts + records.lengths).max()))
             if short > 0:
                 buffer = np.concatenate([buffer, np.zeros(short, np.uint8)])
-        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
-            wrong, _ = locate_texts(
-                buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch, self._text,
-                powers(), verdicts,
-            )  # fmt: skip
+        wrong, _ = locate_texts(
+            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch, self._text,
+            powers(), verdicts,
+        )  # fmt: skip
         return buffer, verdicts, wrong
 
     def _put(self, value: Any, rows: Rows, number: int, held: dict[tuple[int, int], Any]) -> None:
@@ -141,10 +140,9 @@ class JsonLocator(DecodingLocator):
         out = np.empty(room, np.uint8)
         at, end = 0, 0
         while True:
-            with np.errstate(over="ignore"):
-                at, end = write_payloads(
-                    buffer, kind, start, length, at, out, end, powers(), *self._tree.nodes, self._tree.keys
-                )
+            at, end = write_payloads(
+                buffer, kind, start, length, at, out, end, powers(), *self._tree.nodes, self._tree.keys
+            )
             if at == len(kind):
                 return FieldValues(MSGPACK, out, kind, start, length, number)
             payload = payloads.get(at)

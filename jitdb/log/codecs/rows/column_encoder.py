@@ -72,12 +72,11 @@ class ColumnEncoder:
         cursors, counts = starts.copy(), np.zeros(count, np.int64)
         size = int(rooms.sum()) + HEAD_BYTES * count + SLACK
         rows, data = self._rows.room(size), self._records.room(size)
-        with np.errstate(over="ignore", invalid="ignore"):  # uncompiled, it computes with numpy's words
-            for each, key in zip(cells, self._keys, strict=True):
-                if each.put(key, rows, cursors, counts, self._is_bipf) is False:
-                    return None
-            lengths = np.empty(count, np.int64)
-            size = finish_rows(starts, cursors, counts, rows, data, lengths, self._is_bipf, largest)
+        for each, key in zip(cells, self._keys, strict=True):
+            if each.put(key, rows, cursors, counts, self._is_bipf) is False:
+                return None
+        lengths = np.empty(count, np.int64)
+        size = finish_rows(starts, cursors, counts, rows, data, lengths, self._is_bipf, largest)
         return None if size < 0 else (data[:size], lengths)
 
     def _cells(self, column: Values) -> _Cells:

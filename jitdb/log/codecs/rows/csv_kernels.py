@@ -288,9 +288,8 @@ class RowTranscoder:
         """
         out = self._scratch.room(_GROWTH * (end - begin) + SLACK)  # of which little is ever touched
         bipf, delimiter, keeps_empty, largest = self._format
-        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
-            why, count, done, position, used = transcode_rows(
-                np.frombuffer(data, np.uint8), begin, end, line, out, bipf, delimiter, keeps_empty, largest,
-                self._powers, *self._columns, self.misfits, self.first_misfits, self._noted, self._lengths, self._lines,
-            )  # fmt: skip
+        why, count, done, position, used = transcode_rows(
+            np.frombuffer(data, np.uint8), begin, end, line, out, bipf, delimiter, keeps_empty, largest,
+            self._powers, *self._columns, self.misfits, self.first_misfits, self._noted, self._lengths, self._lines,
+        )  # fmt: skip
         return Transcoded(out[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)
