@@ -104,6 +104,12 @@ class EachWalker(LineWalker):
             self._head_end = 0
         if self._first <= size:
             count = self._walk_from(self.buffer, self._first, size, self._end, count)
+        if self._long is not None and not self.is_cut:
+            if count == len(self.room.starts):
+                self._enlarge()
+            room, (begin, self._ends[count]) = self.room, self._long
+            room.starts[count], room.lengths[count], room.states[count] = begin, 0, LIVE
+            count, self._long = count + 1, None
         gone = int(self.room.starts[:count].searchsorted(self._framing.skipped - self._begin))
         self.room.states[:gone] = DELETED
         return Counts(count, 0, 0)

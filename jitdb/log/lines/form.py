@@ -11,6 +11,9 @@ from typing import Final, NamedTuple, Protocol
 from jitdb.common.digests import blake2b
 from jitdb.log.lines.each import Steps
 
+LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits. A longer one is a record that is none
+TOO_LONG: Final = b"\xff"  # is read in the place of such a line, and is no JSON
+
 
 class LineForm(NamedTuple):
     """

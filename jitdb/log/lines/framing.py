@@ -1,8 +1,8 @@
 """Lines as records: each ends with a newline, begins behind the one before, and may be of any length.
 
 Every line has a number among the records, whatever it holds: the seq of a record is the number of lines before it. One
-that is empty but for blanks counts as deleted, as does one that the codec cannot read. A byte order mark at the very
-beginning is passed over. What has no newline yet is no record yet.
+that is empty but for blanks counts as deleted, as does one that the codec cannot read, or of more than LONGEST bytes. A
+byte order mark at the very beginning is passed over. What has no newline yet is no record yet.
 
 Where text may stand before a record (prefix.py), a record begins behind it; a line of text alone counts as deleted.
 Where lines hold batches (each.py), each element is a record, which seqs count; a line without any counts as deleted.
@@ -17,7 +17,7 @@ from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
 from jitdb.log.lines.blanks import MARK, is_blank
 from jitdb.log.lines.each import elements
-from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.form import LONGEST, PLAIN, LineForm
 from jitdb.log.lines.prefix import object_in
 
 _NEWLINE: Final = ord("\n")
@@ -94,15 +94,15 @@ class LineFraming(Framing):
         data = log.second_look(block)[0]
         if len(data) <= inside or (data[inside] != _NEWLINE and not self.form.each):
             return LastRecord(None)
-        before, parts = data.rfind(b"\n", 0, inside), [data[:inside]]
-        first = block
+        first, before = block, data.rfind(b"\n", 0, inside)
         while before < 0 and first:
             first -= 1
-            parts.append(log.second_look(first)[0])
-            before = parts[-1].rfind(b"\n")
+            before = log.second_look(first)[0].rfind(b"\n")
         start = first * log.block_size + before + 1
-        parts[-1] = parts[-1][before + 1 :]
-        line = b"".join(reversed(parts)) + self._rest_of_line(log, block, data[inside:])
+        if end - 1 - start > LONGEST:
+            return LastRecord(None, start)
+        parts = [*(log.second_look(each)[0] for each in range(first, block)), data[:inside]]
+        line = b"".join(parts)[before + 1 :] + self._rest_of_line(log, block, data[inside:])
         if start == 0:
             start = self.first_line(line)
             line = line[start:]

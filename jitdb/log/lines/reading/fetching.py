@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.log.lines.blanks import MARK, is_blank
+from jitdb.log.lines.form import LONGEST, TOO_LONG
 from jitdb.log.lines.prefix import object_in
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _TOGETHER: Final = 1 << 12  # records that are read at once, at most: they stay 
 FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _AHEAD: Final = 1 << 12  # bytes read for a record at first
 _BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
-
+_LOOK: Final = 1 << 20  # bytes that are looked through at a time for an end of a line that has more
 
 _MOST_TEXT: Final = 1 << 16  # bytes of text that are given behind a record
 
@@ -53,6 +54,11 @@ class Window:
         """Where the line begins that has this byte."""
         while (newline := self._data.rfind(b"\n", 0, offset - self._begin)) < 0 and self._begin:
             size = min(max(_BEHIND, len(self._data)), self._begin)
+            if size >= _LOOK:
+                newline = self._newline_before(self._begin)
+                size = self._begin - max(0, newline)
+                if offset - newline > LONGEST:
+                    return newline + 1
             before = self._read(size, self._begin - size)
             if len(before) < size:
                 raise EOFError
@@ -65,15 +71,41 @@ class Window:
         return (self._begin == 0 and offset == self._framing.first_line(self._data)) or self._data[at - 1 : at] == b"\n"
 
     def line(self, offset: int) -> bytes:
-        """The rest of a line from this byte on, without its newline."""
+        """The rest of a line from this byte on, without its newline; TOO_LONG of one that is."""
         at = offset - self._begin
+        if at < 0:
+            return TOO_LONG  # line_start() did not keep it
         while (stop := self._data.find(b"\n", at)) < 0:
             there = self._begin + len(self._data)
-            more = self._read(min(max(_AHEAD, len(self._data)), self._end - there), there)
+            size = max(_AHEAD, len(self._data))
+            if size >= _LOOK:
+                size = self._newline_behind(there) + 1 - there
+                if there + size - 1 - offset > LONGEST:
+                    return TOO_LONG
+            more = self._read(min(size, self._end - there), there)
             if not more:
                 raise EOFError
             self._data += more
         return self._data[at:stop]
+
+    def _newline_behind(self, at: int) -> int:
+        """Where the first newline is from this byte on."""
+        while data := self._read(min(_LOOK, self._end - at), at):
+            newline = data.find(b"\n")
+            if newline >= 0:
+                return at + newline
+            at += len(data)
+        raise EOFError
+
+    def _newline_before(self, at: int) -> int:
+        """Where the last newline is before this byte; -1 where there is none."""
+        while at:
+            begin = max(0, at - _LOOK)
+            newline = self._read(at - begin, begin).rfind(b"\n")
+            if newline >= 0:
+                return begin + newline
+            at = begin
+        return -1
 
 
 def records_of(
@@ -131,6 +163,8 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
             start = window.line_start(offset)
             line = window.line(start)
             places = dict(framing.records_in(line)) or dict.fromkeys([framing.place_without(line)], 0)
+            if line is TOO_LONG:
+                places = {0: len(line)}
         if offset - start not in places:
             raise LookupError(offset)
         yield line[offset - start : places[offset - start]]
@@ -152,7 +186,7 @@ def text_around(read: Read, end: int, offset: int, framing: LineFraming) -> Arou
     before = line[: max(0, object_in(line))] if framing.form.allow_prefix else b""
     lines = list[bytes]()
     size, is_cut = 0, False
-    while at < end and framing.is_text(line := window.line(at)):
+    while at < end and (line := window.line(at)) is not TOO_LONG and framing.is_text(line):
         at += len(line) + 1
         size += len(line) + 1
         if size > _MOST_TEXT:

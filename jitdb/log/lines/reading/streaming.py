@@ -11,6 +11,7 @@ from jitdb.errors import DecodeError
 from jitdb.log.blocks.framing import Blocks
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.lines.form import LONGEST
 from jitdb.log.lines.line_walker import LineWalker
 from jitdb.log.lines.prefix import object_in, parts_in
 from jitdb.log.record import Record, Stats
@@ -93,8 +94,8 @@ def lines_of(log: LineSource, stop: int) -> Iterator[Lines]:
                 batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
                 malformed = locator.invalid(batch)
                 live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
-                last = int(walker.ends(high - 1, high)[0]) - 1
-                ends_line = bool(walker.buffer[last] == _NEWLINE)
+                last = min(int(walker.ends(high - 1, high)[0]) - 1, walker.end)
+                ends_line = last == walker.end or bool(walker.buffer[last] == _NEWLINE)
                 yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)
                 seq, first = seq + high - low, last + 1
 
@@ -145,6 +146,8 @@ def counted(log: LineSource) -> Counted:
 
 def _reason(log: LineSource, line: bytes) -> str:
     """Why the codec cannot read it."""
+    if not line:
+        return f"it has more than {LONGEST:,} bytes"
     try:
         log.codec.decode(line)
     except DecodeError as error:
