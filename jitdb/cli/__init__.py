@@ -88,6 +88,8 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
         _drop_output()
         return OK
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 makes another error of it as a class is made
+            raise error.__cause__ from None
         told = Diagnostic.of(error)
         complain(told, debug)
         _drop_unwritable(error)

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.failures import Diagnostic, UsageError
 from jitdb.cli.options import OPTIONS
-from jitdb.cli.output.output import columns
+from jitdb.cli.output.output import columns, flush, show_lines
 from jitdb.errors import JitdbError
 
 _EXAMPLES: Final = "examples:"
@@ -99,6 +99,11 @@ class Parser(argparse.ArgumentParser):
 
             pass_over_sidecars(options)
         return options, rest
+
+    def print_help(self, file: Any = None) -> None:
+        """argparse would keep silent where it cannot be written. Raises OSError."""
+        show_lines(self.format_help().rstrip("\n"))
+        flush()
 
     def error(self, message: str) -> NoReturn:
         """argparse found something wrong."""

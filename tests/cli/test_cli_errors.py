@@ -332,3 +332,22 @@ def test_a_full_disk_is_told_of(process, events: Path, command: str) -> None:
     assert done.stderr.startswith("jitdb: ")
     assert "No space left on device" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("command", [["help", "query"], ["query", "--help"]])
+def test_help_that_cannot_be_written_is_an_error(process, command: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = process(*command, stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert (done.returncode, done.stderr) == (1, "jitdb: standard output: No space left on device\n")
+
+
+def test_an_interrupt_that_became_another_error(run, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python 3.11 makes of one that comes while a class is made."""
+
+    def interrupted(*_: object) -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr("jitdb.cli.commands.asking.count.one_expression", interrupted)
+    done = run("count", "events.log")
+    assert (done.returncode, done.stderr) == (130, "jitdb: interrupted\n")
