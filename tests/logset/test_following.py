@@ -374,6 +374,59 @@ def test_a_copy_of_a_text_that_was_not_read_is_read(
             assert sorted(drained(feed)) == [0, 1, 2, 7]
 
 
+def test_a_log_that_begins_as_the_half_copy_of_the_one_before_it(tmp_path: Path) -> None:
+    """Each begins with the same line, and that is all that the copy had when it was seen first."""
+    path, copy = tmp_path / "app.log", tmp_path / "app.log-20261124"
+    write(path, 0, 1, 2, 3)
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0, 1, 2, 3]
+        write(copy, 0)
+        assert drained(feed) == []
+        shutil.copyfile(path, copy)
+        os.truncate(path, 0)
+        write(path, 0, 4)
+        assert drained(feed) == [0, 4]
+
+
+def test_a_short_compressed_file_is_moved_to_another_folder(tmp_path: Path) -> None:
+    """It is closed when it was read, and its inode tells it."""
+    folders = [tmp_path / "new", tmp_path / "old"]
+    for folder in folders:
+        folder.mkdir()
+    path = folders[0] / "app.log.1.gz"
+    path.write_bytes(gzip.compress(b'{"n": 0}\n'))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0]
+        path.rename(folders[1] / "app.log-20261124.gz")
+        assert drained(feed) == []
+
+
+def test_a_first_line_that_is_long_tells_its_file(tmp_path: Path) -> None:
+    """A place that is within what was given before the first look back."""
+    path, old = tmp_path / "app.log", tmp_path / "app.log.1"
+    for each, number in ((old, 0), (path, 3)):
+        each.write_text(f'{{"n": {number}, "text": "{"x" * 5000}"}}\n')
+    with following(tmp_path) as feed:
+        portion = feed.read()
+        assert [record["n"] for record in portion.data] == [0]
+        cursor = portion.cursor(1)
+    write(path, 4)
+    old.rename(tmp_path / "app.log.2")
+    with following(tmp_path, cursor) as feed:
+        assert sorted(drained(feed)) == [3, 4]
+
+
+def test_files_that_begin_with_the_same_line_are_told_by_their_inodes(tmp_path: Path) -> None:
+    """A place that is within what was given before the first look back holds no more than that line."""
+    path, old = tmp_path / "app.log", tmp_path / "app.log-20261124"
+    write(old, 0, 1, 2)
+    with following(tmp_path) as feed:
+        cursor = feed.read().cursor(2)
+    write(path, 0, 3, 4)
+    with following(tmp_path, cursor) as feed:
+        assert sorted(drained(feed)) == [0, 2, 3, 4]
+
+
 def test_a_look_that_fails_ends_the_question_with_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in the thread that waits for news: without it, who waits would wait for ever."""
 

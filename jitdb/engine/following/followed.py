@@ -38,6 +38,10 @@ class Lost(Exception):
     """The file was truncated, replaced or removed: what was read of it is in another file, or nowhere."""
 
 
+class Moved(Lost):
+    """It is not where it was: a look at the files tells where it is now, by its inode."""
+
+
 class PlacedFeed(Protocol):
     """See engine.reading.feed.Feed."""
 
@@ -203,16 +207,19 @@ class FollowedText(Followed):
         self.seen = SeenText.of(file.read, self.stop or 1) or self.seen  # of an unread one its first line
 
     def file(self) -> LineFile:
-        """Its file, opened where it is not. Raises Lost."""
+        """Its file, opened where it is not. Raises Moved, Lost."""
         assert self._files.lines is not None
         if self._file is None:
+            stamp = _stamp_of(self.place)
+            if stamp is None or stamp[:2] != self.key:
+                raise Moved
             try:
                 file = self._files.lines.open(self.place)
             except (LogError, OSError) as error:
                 raise Lost from error
             if file.stamp()[:2] != self.key:
                 file.close()
-                raise Lost
+                raise Moved
             self._file = file
         return self._file
 

@@ -28,7 +28,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.engine.files_cursor import LogPlace, cursor_of, parse_files_cursor
-from jitdb.engine.following.followed import NOWHERE, Files, Followed, FollowedLog, FollowedText, Key, Lost, name_of
+from jitdb.engine.following.followed import (
+    NOWHERE,
+    Files,
+    Followed,
+    FollowedLog,
+    FollowedText,
+    Key,
+    Lost,
+    Moved,
+    name_of,
+)
 from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, QueryCancelled, Remedy
 from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
 from jitdb.log.lines.files.seen_text import ENDS, SeenText, begin_alike
@@ -148,8 +158,13 @@ class Follower:
         for followed in list(self._logs.values()):
             self._see(followed, there)
         self._meet_empty(there)
-        new = [path for key, (path, stamp) in there.items() if stamp.size and self._is_new(key, stamp, path)]
-        for path in sorted(new, key=lambda path: (is_packed(path), path)):
+        known = {text.key for text in self._lost}  # of two files with what is known of a text, its own comes first
+        new = [
+            (key not in known, is_packed(path), path)
+            for key, (path, stamp) in there.items()
+            if stamp.size and self._is_new(key, stamp, path)
+        ]
+        for *_, path in sorted(new):
             self._meet(path)
         self._seek()
         for followed in self._logs.values():
@@ -356,7 +371,7 @@ class Follower:
         """The lost text that it is a copy of, as it has what a copy of that has: it was made of that one."""
         for copy in self._copies.values():
             text = copy.text
-            is_lost = text.stop <= end and not self._is_there(copy.of)
+            is_lost = text.stop <= end and not self._is_there(copy.of) and path != copy.of.place
             if is_lost and self._may_be(text, text.seen, file, path, key):
                 return copy.of
         return None
@@ -488,6 +503,8 @@ class Follower:
         followed.after, was_open = None, followed.is_open
         try:
             found = followed.read()
+        except Moved:
+            return None  # the next look comes now
         except Lost:
             self._lose(followed)
             return None

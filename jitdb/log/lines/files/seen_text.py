@@ -26,9 +26,9 @@ class SeenText(NamedTuple):
 
     @classmethod
     def of(cls, read: Read, at: int) -> SeenText | None:
-        """At least its first line: a byte of that tells nothing. None where the text is shorter."""
+        """At least its first line, or what is there of that: a byte tells nothing. None where the text is shorter."""
         head = read(ENDS, 0)
-        at = at and max(at, head.find(b"\n") + 1)
+        at = at and max(at, head.find(b"\n") + 1 or len(head))
         size = min(ENDS, at)
         head = head[:size]
         tail = head if at <= ENDS else read(size, at - size)
