@@ -427,6 +427,20 @@ def test_files_that_begin_with_the_same_line_are_told_by_their_inodes(tmp_path: 
         assert sorted(drained(feed)) == [0, 2, 3, 4]
 
 
+def test_a_new_log_has_the_inode_of_a_copy_that_was_removed(tmp_path: Path) -> None:
+    """Put over the copy's own file here, as no test chooses an inode."""
+    path, copy = tmp_path / "app.log", tmp_path / "app.log.1"
+    write(path, *range(4))
+    with following(tmp_path) as feed:
+        assert drained(feed) == [0, 1, 2, 3]
+        shutil.copyfile(path, copy)
+        assert drained(feed) == []
+        other = copy.rename(tmp_path / "web.log")
+        os.truncate(path, 0)
+        other.write_text("".join(f'{{"n": {number}}}\n' for number in range(50, 60)))
+        assert drained(feed) == [*range(50, 60)]
+
+
 def test_a_look_that_fails_ends_the_question_with_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in the thread that waits for news: without it, who waits would wait for ever."""
 

@@ -319,6 +319,9 @@ class Follower:
             return None
         end = size if file.compression else file.end_of_lines(stamp, 0, 0, b"")
         copy = self._copies.get(key)
+        if copy is not None and copy.text.seen.at and not copy.text.seen.fits(file.read):
+            del self._copies[key]  # another file has its inode now
+            copy = None
         original = self._original(file, path, size, copy)
         start = 0 if not self._begins or self._live.old or self._live.after is not None else end
         if original is not None:
