@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from jitdb.errors import EncodeError, LogError
+from jitdb.errors import LogError
 from jitdb.handlers.plain import shortened, told
 from jitdb.log import Log
 from jitdb.log.blocks.layout import largest_record
@@ -82,8 +83,9 @@ def _encoded(value: dict[str, Any], log: Log) -> bytes:
     largest = largest_record(log.block_size)
     try:
         record = log.codec.encode(value)
-    except EncodeError as error:
-        record = log.codec.encode(_refused(value, error, largest))
+    except Exception as error:  # whatever a codec raises: others wait behind this one
+        value = _refused(value, error, largest)
+        record = log.codec.encode(value)
     if len(record) <= largest:
         return record
     size = largest
@@ -93,7 +95,7 @@ def _encoded(value: dict[str, Any], log: Log) -> bytes:
     return record
 
 
-def _refused(value: dict[str, Any], error: EncodeError, largest: int) -> dict[str, Any]:
+def _refused(value: dict[str, Any], error: Exception, largest: int) -> dict[str, Any]:
     when = value.get("timestamp")
-    now = when if isinstance(when, int | float) else time.time() * 1000
-    return {"timestamp": now, "message": told(value)[: largest // 8], "refused": str(error)[: largest // 8]}
+    now = float(when) if isinstance(when, int | float) and isfinite(when) else time.time() * 1000
+    return {"timestamp": now, "message": repr(value)[: largest // 8], "refused": told(str(error))[: largest // 8]}

@@ -82,7 +82,14 @@ def values_of(record: logging.LogRecord) -> dict[str, Any]:
         found["stack"] = record.stack_info
     given = {name: value for name, value in vars(record).items() if name not in _KNOWN}
     clashing = {name: given.pop(name) for name in list(given) if name in found}
-    return {**found, **given, **({"extra": clashing} if clashing else {})}
+    return with_extra({**found, **given}, clashing)
+
+
+def with_extra(fields: dict[str, Any], clashing: dict[str, Any]) -> dict[str, Any]:
+    """The fields, and within `extra` what has the name of another one."""
+    if clashing and "extra" in fields:
+        clashing = {**clashing, "extra": fields["extra"]}
+    return {**fields, "extra": clashing} if clashing else fields
 
 
 def exception_of(error: BaseException) -> dict[str, Any]:
@@ -91,5 +98,5 @@ def exception_of(error: BaseException) -> dict[str, Any]:
     return {
         "type": f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
         "message": attempt(lambda: str(error), kind),
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": attempt(lambda: "".join(traceback.format_exception(error)), kind),
     }

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import index
+from reprlib import Repr
 from typing import Any, Final
 
 _SIMPLE: Final = frozenset({type(None), bool, float, bytes})
 _LEVELS: Final = 16  # of containers; what is deeper is told as text, which also ends what contains itself
+_PARTS: Final = 1 << 18  # values in all containers: what has one part in many places would be endless if written out
+_TOLD: Final = 1 << 8  # values that a container may cost which is told as text
 _LONGEST: Final = 2000  # characters of what is told as text
+_DIGITS: Final = 1 << 13  # bits of an integer that is told in digits; of larger ones Python refuses to
+_SHORT: Final = Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST, _LONGEST
 
 
-def plain(value: Any, levels: int = _LEVELS) -> Any:
+def plain(value: Any, levels: int = _LEVELS, room: list[int] | None = None) -> Any:
     """The value as None, a bool, an integer of 64 bits, a float, text, bytes, a list, or a dict with keys of text.
 
     What is none of these is told as text: by str() where its class has one, as dates, paths and UUIDs have, else by
-    repr(). Raises nothing, whatever the value's methods do.
+    repr(). Raises nothing, whatever the value's methods do. Keys that read alike are told apart by their classes.
 
     >>> from datetime import date
     >>> plain({"at": date(2026, 11, 23), 1: (2, 2**64), "why": KeyError("x")})
@@ -26,11 +32,13 @@ def plain(value: Any, levels: int = _LEVELS) -> Any:
         return value if value.isascii() else _text(value)
     if kind in _SIMPLE:
         return value
-    return attempt(lambda: _plain(value, levels), kind)
+    return attempt(lambda: _plain(value, levels, [_PARTS] if room is None else room), kind)
 
 
 def told(value: Any) -> str:
-    """What one would print of it."""
+    """What one would print of it, of containers the beginning."""
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        return _text(_SHORT.repr(value)[:_LONGEST])
     has_text = "__str__" in _methods(type(value)) and not isinstance(value, BaseException)
     return _text((str(value) if has_text else repr(value))[:_LONGEST])
 
@@ -45,9 +53,11 @@ def shortened(value: dict[str, Any], size: int) -> dict[str, Any]:
     return {key[:most]: _cut(part, most) for key, part in list(value.items())[:size]}
 
 
-def _plain(value: Any, levels: int) -> Any:
+def _plain(value: Any, levels: int, room: list[int]) -> Any:
     if hasattr(value, "__index__"):
         number = index(value)
+        if number.bit_length() > _DIGITS:
+            return f"<an integer of {number.bit_length():,} bits>"
         return number if -(2**63) <= number < 2**64 else str(number)
     if isinstance(value, float):
         return float(value)
@@ -56,10 +66,37 @@ def _plain(value: Any, levels: int) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if levels and isinstance(value, Mapping):
-        return {_key(key): plain(value[key], levels - 1) for key in list(value)}
-    if levels and isinstance(value, list | tuple | set | frozenset):
-        return [plain(part, levels - 1) for part in list(value)]
+        pairs = list(dict.items(value)) if isinstance(value, dict) else [(key, value[key]) for key in list(value)]
+        if _takes(room, len(pairs)):
+            return _map([(key, plain(part, levels - 1, room)) for key, part in pairs])
+    elif levels and isinstance(value, list | tuple | set | frozenset):
+        parts = list(value)
+        if _takes(room, len(parts)):
+            return [plain(part, levels - 1, room) for part in parts]
+    if isinstance(value, Mapping | list | tuple | set | frozenset) and not _takes(room, _TOLD):
+        return "…"
     return told(value)
+
+
+def _takes(room: list[int], parts: int) -> bool:
+    """Whether there is room for so many values more; they take it."""
+    fits = parts <= room[0]
+    room[0] -= parts if fits else 0
+    return fits
+
+
+def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """With keys of text. Of those that read alike, text goes first, and the others say what they are."""
+    found = {_key(key): part for key, part in pairs}
+    if len(found) == len(pairs):
+        return found
+    found = {}
+    for key, part in sorted(pairs, key=lambda pair: not isinstance(pair[0], str)):
+        name, number = _key(key), 1
+        while name in found:
+            name, number = f"{_key(key)} ({type(key).__name__}{f' {number}' if number > 1 else ''})", number + 1
+        found[name] = part
+    return found
 
 
 def _methods(kind: type) -> set[str]:
@@ -68,7 +105,9 @@ def _methods(kind: type) -> set[str]:
 
 
 def _key(key: Any) -> str:
-    return _text(key) if isinstance(key, str) else told(key)
+    if type(key) is str and key.isascii():
+        return key
+    return str(attempt(lambda: _text(str.__str__(key)) if isinstance(key, str) else told(key), type(key)))
 
 
 def _text(text: str) -> str:

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from pathlib import Path
@@ -83,11 +84,12 @@ class RecordSink:
         """The log that this process writes."""
         return Path(self._template.replace("{pid}", str(os.getpid())))
 
-    def put(self, value: dict[str, Any]) -> bool:
+    def put(self, value: Mapping[str, Any]) -> bool:
         """Hand a value over, to be a record; False where it is dropped, because too many wait. Never waits.
 
-        What in it no record can hold is told as text (plain.py); of a value that is larger than a record can be, the
-        beginnings of its texts are kept, with `truncated`, the bytes that it had. Raises LogClosed.
+        What in it no record can hold is told as text (plain.py), and what is no mapping is a `message`; of a value that
+        is larger than a record can be, the beginnings of its texts are kept, with `truncated`, the bytes that it had.
+        Raises LogClosed.
         """
         if self._closing:
             raise LogClosed("the sink was closed", path=self.path)
@@ -98,7 +100,8 @@ class RecordSink:
                 f"more than {self._capacity:,} records wait to be written: those that come are dropped, and counted"
             )
             return False
-        self._queue.put(plain(value))
+        made = plain(value)
+        self._queue.put(made if isinstance(made, dict) else {"timestamp": time.time() * 1000, "message": made})
         if self._thread is None:
             self._start()
         return True

@@ -63,7 +63,7 @@ class HostileMap(dict[str, int]):
         (OrderedDict(a=(1,)), {"a": [1]}),
         (frozenset({1}), [1]),
         (Hostile(), "<Hostile: it raised RuntimeError when it was logged>"),
-        (HostileMap(a=1), "<HostileMap: it raised RuntimeError when it was logged>"),
+        (HostileMap(a=1), {"a": 1}),
         ({1: {None: True}}, {"1": {"None": True}}),
         (2**64, str(2**64)),
         (2**64 - 1, 2**64 - 1),
