@@ -16,7 +16,7 @@ from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import osfile
 from jitdb.operators import absent, and_, equal, everything, gt, gte, includes, lt, not_, or_, predicate, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 DATA = Path(__file__).parent / "data"
 FIXTURE = DATA / "ssb-5k.bipf"

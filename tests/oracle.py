@@ -9,24 +9,17 @@ from typing import Any
 
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED
+from jitdb.operators.nodes.absent import Absent
+from jitdb.operators.nodes.between import Between
+from jitdb.operators.nodes.compare import Compare
+from jitdb.operators.nodes.equal import Equal
+from jitdb.operators.nodes.includes import Includes
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.operations import (
-    Absent,
-    And,
-    Compare,
-    Equal,
-    Everything,
-    Includes,
-    Not,
-    Offsets,
-    Operation,
-    Or,
-    Predicate,
-    Seqs,
-    StartsWith,
-    TextMatch,
-)  # fmt: skip
+from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
+from jitdb.operators.nodes.positions import Offsets, Seqs
+from jitdb.operators.nodes.predicate import Predicate
 from jitdb.operators.nodes.sort_key import SortKey
+from jitdb.operators.nodes.text_match import TextMatch
 
 MISSING = object()
 
@@ -112,40 +105,40 @@ class Oracle:
         if isinstance(operation, Offsets):
             return self.offsets[seq] in set(operation)
         if isinstance(operation, Compare):
-            return self._compare(operation, record)
-        assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith, TextMatch))
+            return self._compare(operation.op, operation.index, operation.value, record)
+        if isinstance(operation, Between):
+            return self._compare("gte", operation.index, operation.low, record) and self._compare(
+                "lte", operation.index, operation.high, record
+            )
+        assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch))
         (path,) = operation.paths
         found = fields(record, path)
         if isinstance(operation, Absent):
             return not found
         return any(self._value_holds(operation, value) for value in found)
 
-    def _value_holds(self, operation: Equal | Includes | Predicate | StartsWith, value: Any) -> bool:
+    def _value_holds(self, operation: Equal | Includes | Predicate | TextMatch, value: Any) -> bool:
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
         if isinstance(operation, TextMatch):
             return text_matches(operation, value)
-        if isinstance(operation, StartsWith):
-            prefix: Any = operation.prefix
-            return type(value) is type(prefix) and bool(value.startswith(prefix))
         if isinstance(operation, Equal) or not isinstance(value, (list, tuple)):
             return same(value, operation.value)
         items = [item for element in value for item in fields(element, operation.pluck or ())]
         return any(same(item, operation.value) for item in items)
 
-    def _compare(self, operation: Compare, record: Any) -> bool:
-        bound: Any = operation.value
-        declared = operation.index == "timestamp"
+    def _compare(self, op: str, index: Any, bound: Any, record: Any) -> bool:
+        declared = index == "timestamp"
         if declared and self.unit != "number":
             values = [self.time_of(record)]
             bound = bound.time if isinstance(bound, Instant) else time_of(bound, self.unit)
         elif isinstance(bound, Instant):
             unit = "auto" if self.unit == "number" else self.unit
-            values, bound = [time_of(value, unit) for value in fields(record, operation.index)], bound.time
+            values, bound = [time_of(value, unit) for value in fields(record, index)], bound.time
         else:
-            path = self.sequence if operation.index == "sequence" else operation.index
+            path = self.sequence if index == "sequence" else index
             values = [self.time_of(record)] if declared else fields(record, path)
-        return any(_compared(operation.op, value, bound) for value in values)
+        return any(_compared(op, value, bound) for value in values)
 
     def matches(self, operation: Operation) -> list[int]:
         return [seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)]

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import jitdb
 from jitdb.operators import field
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 from ..data import FOLDER
 from ..files.flat import flights

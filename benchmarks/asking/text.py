@@ -18,7 +18,7 @@ from typing import Final
 
 import jitdb
 from jitdb.operators import contains, like, matches
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 from ..data import FOLDER
 from ..measure import Figure, median_ms_each

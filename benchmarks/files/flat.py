@@ -28,7 +28,7 @@ from jitdb import JITDB, Log
 from jitdb.log.blocks.scanner import Walker
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.operators import equal
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 from ..data import FOLDER, big_log
 from ..measure import Figure, median_ms, seconds

@@ -24,8 +24,9 @@ from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.database import JITDB
-from jitdb.engine.plan import Requirement, requirements
+from jitdb.engine.plan import requirements
 from jitdb.indexes.files.file import LogName
+from jitdb.indexes.spec import Requirement
 from jitdb.log.codecs.base import Buffer
 from jitdb.log.io import filenames
 from jitdb.log.sidecar.checksums import encode_entry, encode_head

@@ -25,6 +25,8 @@ Keys: TypeAlias = tuple[str, ...]  # a path that stays outside arrays: all that 
 
 ANY: Final = None  # the step to each element of an array
 
+LOG_PATH: Final = "_path"  # the field of a set of logs that holds the path of a record's log
+
 TIMESTAMPS: Final = ("timestamp", "value.timestamp")  # fields that say when a record was made, unless others are named
 SEQUENCE: Final = "value.sequence"  # the field behind gt(…, "sequence"), likewise
 MAX_DEPTH: Final = 64  # steps of one path; kernels keep their stacks this deep

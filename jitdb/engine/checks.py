@@ -10,16 +10,15 @@ from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.times import UNITS
 from jitdb.common.words import shown
 from jitdb.engine.plan import CoreFields, requirements
-from jitdb.engine.serving import matches_spec
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation, TextMatch
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selection
 from jitdb.operators.nodes.sort_key import SortKeys
 from jitdb.operators.nodes.sorting import sort_keys
-from jitdb.operators.question import EVERYTHING, Database, Question
+from jitdb.operators.question import Database, Question
 from jitdb.operators.tasks.deferred import resolved
 
 
@@ -119,7 +118,7 @@ def dropped_names(
     for each in which:
         if isinstance(each, Operation):
             specs = {need.spec for need in requirements(each, core)}
-            specs |= {matches_spec(leaf) for leaf in each.leaves() if isinstance(leaf, TextMatch)}
+            specs |= {leaf.own_spec for leaf in each.leaves() if leaf.own_spec is not None}
             names.update({spec.file_name() for spec in specs} & there.keys())
         elif isinstance(each, str) and each in there:
             names.add(each)

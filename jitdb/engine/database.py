@@ -30,7 +30,7 @@ from jitdb.errors import InvalidArgument, QueryError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Feed as FeedOf
 from jitdb.operators.question import Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries

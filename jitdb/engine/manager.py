@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING, TypeVar
 from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.evaluate import Unconfirmed
 from jitdb.engine.maintenance.updater import IndexUpdater
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan
 from jitdb.errors import IndexDamaged, LogClosed, LogCorrupt, LogError, LogSuperseded, QueryError
 from jitdb.indexes.files.folder import known_indexes, remove_locked
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.io import osfile
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource

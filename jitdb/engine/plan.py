@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import ANY, Path, single
+from jitdb.common.paths import Path, single
 from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
 from jitdb.engine.declared_time import USUAL
 from jitdb.errors import QueryError, TooManyIndexes
-from jitdb.indexes.spec import OFFSETS, Form, IndexSpec
-from jitdb.operators.nodes import operations as ops
+from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.operators.question import Context
-
-
-class Requirement(NamedTuple):
-    """An index that must be up to date, and the user's functions that building it takes."""
-
-    spec: IndexSpec
-    seek: Callable[[bytes, int], int | None] | None = None
-    accepts: Callable[[Any], object] | None = None
 
 
 Needs: TypeAlias = tuple[Requirement, ...]
@@ -109,83 +100,35 @@ class CoreFields:
         assert not isinstance(index, str)
         return IndexSpec("column", (index,))
 
-    def compared(self, leaf: ops.Compare) -> tuple[IndexSpec, Nanoseconds]:
-        """The column that answers it, and the number to compare with: nanoseconds, where times are compared.
+    def compared(
+        self, index: str | Path, bound: int | float | Instant, largest: bool = False
+    ) -> tuple[IndexSpec, Nanoseconds]:
+        """The column that answers a comparison, and the number to compare with: nanoseconds, where times are compared.
 
         A number is compared with the declared time as a time, and with a field as a number. Raises QueryError.
         """
-        value, index = leaf.value, leaf.index
-        # Any number is above a bound if the largest is; of one number, it is the smallest too.
-        largest = not isinstance(index, str) and ANY in index and leaf.op in ("gt", "gte")
         is_time = self.unit != NUMBER
-        if isinstance(value, Instant):
+        if isinstance(bound, Instant):
             if is_time and (index == "timestamp" or self.timestamp == (index,)):
-                return self.column("timestamp"), value.time
+                return self.column("timestamp"), bound.time
             if isinstance(index, str):
-                raise QueryError(f"the declared time is a number here, and {value!r} a time", remedy="compare numbers")
-            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO, largest=largest), value.time
+                raise QueryError(f"the declared time is a number here, and {bound!r} a time", remedy="compare numbers")
+            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO, largest=largest), bound.time
         if is_time and index == "timestamp":
-            time = time_of_number(value, self.unit)
+            time = time_of_number(bound, self.unit)
             assert time is not None  # no question holds NaN
             return self.column("timestamp"), time
-        return self.column(index)._replace(largest=largest), value
-
-
-def values_spec(path: Path) -> IndexSpec:
-    """The index that is built for the values of a field: bitmaps of elements of arrays: a record has several."""
-    spec = IndexSpec("dictionary", (path,))
-    return spec._replace(form="bitmap") if spec.is_owned else spec
-
-
-def first_bytes_spec(path: Path) -> IndexSpec:
-    """The index that is built for what values begin with."""
-    spec = IndexSpec("prefix", (path,), prefix_offset=0)
-    return spec._replace(form="prefix_map") if spec.is_owned else spec
-
-
-def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
-    """The index that is built to answer a leaf, if none serves that is there (serving.py); None when it needs none."""
-    if isinstance(leaf, ops.Predicate):
-        spec = IndexSpec(
-            "predicate", leaf.field.paths, leaf.field.options.index_type, name=leaf.name, version=leaf.version
-        )
-        return Requirement(spec, leaf.field.seek, leaf.fn)
-    if isinstance(leaf, (ops.Equal, ops.Includes, ops.Absent)):
-        return Requirement(field_spec(leaf), leaf.field.seek)
-    if isinstance(leaf, ops.StartsWith):
-        return Requirement(first_bytes_spec(leaf.path))
-    if isinstance(leaf, ops.TextMatch):
-        return Requirement(values_spec(leaf.path))
-    if isinstance(leaf, ops.Compare):
-        return Requirement(core.compared(leaf)[0])
-    if isinstance(leaf, ops.Offsets):
-        return Requirement(OFFSETS)
-    return None
+        return self.column(index)._replace(largest=largest), bound
 
 
 def requirements(operation: Operation, core: CoreFields) -> Needs:
     """Each index that the question needs, once."""
     found: dict[IndexSpec, Requirement] = {}
     for leaf in operation.leaves():
-        need = requirement(leaf, core)
+        need = leaf.need(core)
         if need is not None:
             found.setdefault(need.spec, need)
     return tuple(found.values())
-
-
-def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
-    """The index that a leaf which looks for a value of a field is answered from."""
-    options = leaf.field.options
-    elements = isinstance(leaf, ops.Includes)
-    pluck = leaf.pluck or () if isinstance(leaf, ops.Includes) else ()
-    spec = IndexSpec("auto", leaf.field.paths, options.index_type, elements, pluck, version=options.version)
-    if options.prefix is None and not options.index_all:
-        return spec
-    if not options.prefix:
-        return spec._replace(form="bitmap")
-    # A prefix index has one entry a record: where a record may own more, it is a map.
-    form: Form = "prefix_map" if options.use_map or spec.is_owned else "prefix"
-    return spec._replace(form=form, prefix_offset=options.prefix_offset)
 
 
 def needs_of_context(context: Context, core: CoreFields) -> Needs:

@@ -11,13 +11,12 @@ from jitdb.common.times import AUTO
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.numbers import seen_by
 from jitdb.indexes.spec import IndexSpec
-from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.operations import Compare
+from jitdb.operators.nodes.compare import Range
 
 if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.engine.plan import CoreFields
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
 
 _UNITS: Final = {
     seen.SECONDS: "seconds", seen.MILLISECONDS: "milliseconds", seen.MICROSECONDS: "microseconds",
@@ -32,9 +31,8 @@ def remarks_of(
 
     is_full: False: only what may make the answer another one than is expected
     """
-    leaves = [leaf for leaf in operation.leaves() if isinstance(leaf, Compare)]
-    specs = dict.fromkeys((core.compared(leaf)[0] for leaf in leaves), False)
-    specs |= {core.compared(leaf)[0]: True for leaf in leaves if isinstance(leaf.value, Instant)}
+    ranges = [(leaf.need(core).spec, leaf.is_of_times) for leaf in operation.leaves() if isinstance(leaf, Range)]
+    specs = dict.fromkeys((spec for spec, _ in ranges), False) | {spec: True for spec, of_times in ranges if of_times}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)
     lines = (_of_column(spec, _bits(catalog, spec), as_time, is_full) for spec, as_time in specs.items())

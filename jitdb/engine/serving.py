@@ -12,25 +12,20 @@ that match are an index of their own.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from jitdb.common.values import value_at
-from jitdb.engine.plan import CoreFields, Requirement, first_bytes_spec, requirement, values_spec
-from jitdb.errors import LogError, QueryError
+from jitdb.errors import LogError
 from jitdb.indexes.segment import BITMAPS
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import IndexSpec, Requirement, values_spec
 from jitdb.log.reading.sampling import sample
-from jitdb.operators.nodes.operations import Operation, StartsWith, TextMatch
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
+    from jitdb.engine.plan import CoreFields
     from jitdb.log.source import LogSource
-
-TextLeaf: TypeAlias = StartsWith | TextMatch
-
-_OPERATORS: Final = ("contains", "starts_with", "ends_with", "like", "matches")
+    from jitdb.operators.nodes.operation import Operation
 
 LARGE: Final = 16 << 20  # bytes of a log, below which a dictionary is made in no time
 _LOOKED_AT: Final = 500  # records of a large one
@@ -45,29 +40,6 @@ def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
     return bitmaps if known.kind == BITMAPS and known.reached > catalog.get(counted).reached else counted
 
 
-def matches_spec(leaf: TextMatch) -> IndexSpec:
-    """The index of the records that match, alone. Its name says of what: who reads it can build it."""
-    value = json.dumps(leaf.value) if isinstance(leaf.value, str) else f"0x{leaf.value.hex()}"
-    return IndexSpec("text", (leaf.path,), name=f"{'i' if leaf.ignore_case else ''}{leaf.op} {value}")
-
-
-def leaf_of(spec: IndexSpec) -> TextMatch:
-    """What an index of matches is of. Raises QueryError where its name says nothing that can be asked."""
-    from jitdb.operators.nodes import making
-
-    word, _, written = spec.name.partition(" ")
-    op = word if word in _OPERATORS else word.removeprefix("i")
-    try:
-        value = bytes.fromhex(written[2:]) if written.startswith("0x") else json.loads(written)
-        if op not in _OPERATORS or len(spec.paths) != 1:
-            raise ValueError(spec.name)
-    except ValueError:
-        raise QueryError(f"no question about text is written {spec.name!r}") from None
-    made = getattr(making, op)(spec.paths[0], value, ignore_case=op != word)
-    assert isinstance(made, TextMatch)
-    return made
-
-
 class Serving:
     """The choice for one log. Guarded by the engine's lock."""
 
@@ -77,16 +49,15 @@ class Serving:
 
     def needed(self, leaf: Operation, core: CoreFields) -> Requirement | None:
         """The index that a leaf is answered from, as things are now; None when it needs none."""
-        return Requirement(self.text(leaf)) if isinstance(leaf, TextLeaf) else requirement(leaf, core)
-
-    def text(self, leaf: TextLeaf) -> IndexSpec:
-        """The index that text is looked for in."""
-        values = serving_spec(self._catalog, leaf.path)
-        own = first_bytes_spec(leaf.path) if isinstance(leaf, StartsWith) else matches_spec(leaf)
+        need, own = leaf.need(core), leaf.own_spec
+        if need is None or own is None:
+            return need
+        (path,) = leaf.paths
+        values = serving_spec(self._catalog, path)
         reached, known = self._catalog.get(values).reached, self._catalog.reached(own)
         if reached or known:
-            return values if reached > known else own
-        return own if isinstance(leaf, StartsWith) or self.holds_long(leaf.path) else values
+            return Requirement(values if reached > known else own)
+        return Requirement(own if need.spec == own or self.holds_long(path) else values)
 
     def holds_long(self, path: Path) -> bool:
         """Whether the log is large, and the field one of long texts that hardly ever repeat."""

@@ -17,12 +17,12 @@ import numpy as np
 from jitdb.common.values import BYTES, STRING
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds import text_kernels as kernels
-from jitdb.operators.nodes.texts import LITERAL, RUN, Step, expression, floating_size, holds_text, steps_of
+from jitdb.operators.nodes.text_match import LITERAL, RUN, Step, expression, floating_size, holds_text, steps_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.operators.nodes.operations import TextMatch
+    from jitdb.operators.nodes.text_match import TextMatch
 
 PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
 _BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside what it looks for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
@@ -24,7 +25,7 @@ class IndexSpec(NamedTuple):
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
                    "dictionary" has all values of the field, and for each record the number of its own
-                   "text" has the records whose text a question is true of: `name` says which (engine/serving.py)
+                   "text" has the records whose text a question is true of: `name` says which (text_match.py)
     paths:         the field; a column may take the smallest number, or the earliest time, of several
     index_type:    the name that stands for a function which finds the field (then `paths` is empty)
     elements:      of an array, each element counts as a value
@@ -103,6 +104,26 @@ def _word(step: Step) -> str:
 _DEFAULTS: Final = IndexSpec("auto")
 
 OFFSETS: Final = IndexSpec("offsets")
+
+
+class Requirement(NamedTuple):
+    """An index that must be up to date, and the user's functions that building it takes."""
+
+    spec: IndexSpec
+    seek: Callable[[bytes, int], int | None] | None = None
+    accepts: Callable[[Any], object] | None = None
+
+
+def values_spec(path: Path) -> IndexSpec:
+    """The index that is built for the values of a field: bitmaps of elements of arrays: a record has several."""
+    spec = IndexSpec("dictionary", (path,))
+    return spec._replace(form="bitmap") if spec.is_owned else spec
+
+
+def first_bytes_spec(path: Path) -> IndexSpec:
+    """The index that is built for what values begin with."""
+    spec = IndexSpec("prefix", (path,), prefix_offset=0)
+    return spec._replace(form="prefix_map") if spec.is_owned else spec
 
 
 def deleted_spec(change: bytes) -> IndexSpec:

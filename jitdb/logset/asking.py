@@ -15,11 +15,11 @@ from jitdb.logset.answering.merging import Part
 from jitdb.logset.counting.counted_bundles import Bundles, Together, is_of_each, is_timed
 from jitdb.logset.members.finding import Member, Where, find_members
 from jitdb.logset.members.open_logs import OpenLogs
-from jitdb.logset.narrowing import NOTHING, narrowed
+from jitdb.operators.nodes.operation import NOTHING
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Asking:
 
     def parts(self, operation: Operation) -> list[Part]:
         """What is to be asked of which log."""
-        parts = [Part(member, narrowed(operation, member.fields)) for member in self.members]
+        parts = [Part(member, operation.narrowed(member.fields)) for member in self.members]
         return [part for part in parts if part.operation != NOTHING]
 
     def together(self, question: Question) -> list[Part]:

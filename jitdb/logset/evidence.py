@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from jitdb.logset.counting.counted_bundles import Together
-from jitdb.operators.question import EVERYTHING
+from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import Lack
     from jitdb.logset.answering.merging import Part
     from jitdb.logset.members.finding import Member
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
 
 
 class SetEvidence:

@@ -27,8 +27,7 @@ from jitdb.logset.counting.counted_bundles import Bundles, Together
 from jitdb.logset.counting.counts import Counts
 from jitdb.logset.members.finding import Member, Where, fields_of, find_members
 from jitdb.logset.members.open_logs import OpenLogs
-from jitdb.logset.narrowing import narrowed
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Settings
 from jitdb.operators.summaries.asking import Summaries
@@ -292,7 +291,7 @@ class LogSet(Contexts, Summaries, Shown):
             lambda: [member.path for member in find_members(self._where, is_following=True)],
             frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
             self._lines, self._over, lambda path: self._logs.using(Member(path)),
-            cache(lambda path: narrowed(asked.operation, fields_of(path))),
+            cache(lambda path: asked.operation.narrowed(fields_of(path))),
             lambda record, path: finish(record, Member(path)), self._logs.most,
         )  # fmt: skip
         return Follower(asked, files)

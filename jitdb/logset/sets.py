@@ -12,7 +12,7 @@ from jitdb.engine.sets.record_set import LogRecordSet
 from jitdb.errors import QueryError, SetNotFound
 from jitdb.logset.answering.merging import Place
 from jitdb.logset.members.finding import Member
-from jitdb.operators.nodes.making import offsets
+from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
 
 if TYPE_CHECKING:

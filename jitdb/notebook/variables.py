@@ -14,7 +14,7 @@ from jitdb.common.paths import format_path
 from jitdb.engine.database import JITDB
 from jitdb.logset import LogSet
 from jitdb.operators.nodes.field import Field
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.queries import Query
 from jitdb.operators.text.format import format_expression, format_value
 

@@ -12,7 +12,7 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 
 | room or file     | what is in it                                                                  |
 | ---------------- | ------------------------------------------------------------------------------ |
-| nodes/           | the operations that a question is made of, the functions that make them        |
+| nodes/           | what a question is made of: an operator a file (table: all that can be written) |
 | question         | the value: operation, database and settings; what is asked of a database       |
 | summaries/       | what is asked of all records together, and what comes back                     |
 | tasks/           | operations that are made, or grow, when they are asked                         |
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
     from jitdb.operators.chain import (
         query,
+        slow_absent,
+        slow_equal,
+        slow_includes,
+        slow_predicate,
         to_arrow,
         to_async_iter,
         to_awaitable,
@@ -40,35 +44,16 @@ if TYPE_CHECKING:
         to_result,
         to_set,
     )
+    from jitdb.operators.nodes.absent import absent
+    from jitdb.operators.nodes.between import between
+    from jitdb.operators.nodes.compare import declared_sequence, declared_time, gt, gte, lt, lte
+    from jitdb.operators.nodes.equal import equal
     from jitdb.operators.nodes.field import field
-    from jitdb.operators.nodes.making import (
-        absent,
-        and_,
-        contains,
-        declared_sequence,
-        declared_time,
-        ends_with,
-        equal,
-        everything,
-        gt,
-        gte,
-        includes,
-        like,
-        lt,
-        lte,
-        matches,
-        not_,
-        offsets,
-        or_,
-        predicate,
-        seqs,
-        slow_absent,
-        slow_equal,
-        slow_includes,
-        slow_predicate,
-        starts_with,
-    )
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.includes import includes
+    from jitdb.operators.nodes.operation import Operation, and_, everything, not_, or_
+    from jitdb.operators.nodes.positions import offsets, seqs
+    from jitdb.operators.nodes.predicate import predicate
+    from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
     from jitdb.operators.parts import (
         as_of,
         as_offsets,
@@ -99,7 +84,7 @@ if TYPE_CHECKING:
     from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
-    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "contains", "count", "debug",
+    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "between", "contains", "count", "debug",
     "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal", "everything", "field",
     "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live",
     "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query",
@@ -109,14 +94,23 @@ __all__ = [
     "to_set", "value_counts", "where",
 ]  # fmt: skip
 
-# Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.
+# Where each name is: it is imported when it is first used.
 _HOMES = {
     "chain": (
-        "query", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
+        "query", "slow_absent", "slow_equal", "slow_includes", "slow_predicate",
+        "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
         "to_result", "to_set",
     ),
     "nodes.field": ("field",),
-    "nodes.operations": ("Operation",),
+    "nodes.absent": ("absent",),
+    "nodes.between": ("between",),
+    "nodes.compare": ("declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
+    "nodes.equal": ("equal",),
+    "nodes.includes": ("includes",),
+    "nodes.operation": ("Operation", "and_", "everything", "not_", "or_"),
+    "nodes.positions": ("offsets", "seqs"),
+    "nodes.predicate": ("predicate",),
+    "nodes.text_match": ("contains", "ends_with", "like", "matches", "starts_with"),
     "parts": (
         "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "live", "paginate",
         "group_count", "histogram", "select", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by",
@@ -135,7 +129,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        home = next((home for home, names in _HOMES.items() if name in names), "nodes.making")
+        home = next(home for home, names in _HOMES.items() if name in names)
         found = globals()[name] = getattr(import_module(f"jitdb.operators.{home}"), name)
         return found
     import sys

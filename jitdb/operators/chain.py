@@ -1,4 +1,4 @@
-"""The chain: `query(...)` puts parts together, in any order, and a consumer at its end asks the database.
+"""The words of the ancestor. `query(...)` puts parts together, in any order, and a consumer at its end asks.
 
 Conditions of several `where` are and-ed; any other part that is said twice counts as said last, so that a query can be
 piped further and changed:
@@ -10,13 +10,19 @@ piped further and changed:
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 from jitdb.common.arguments import function
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.absent import absent
 from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.operations import And, Everything, Operation, combine
+from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.field_ref import FieldLike, PathLike, as_path
+from jitdb.operators.nodes.includes import includes
+from jitdb.operators.nodes.operation import And, Everything, Operation, combine
+from jitdb.operators.nodes.predicate import predicate
 from jitdb.operators.parts import Setting
 from jitdb.operators.queries import Columns, Query
 from jitdb.operators.question import Question
@@ -24,6 +30,7 @@ from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.tasks.deferred import Deferred
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -83,6 +90,22 @@ def query(*parts: Any) -> Any:  # type: ignore[misc]  # that it takes what the f
         settings["operation"] = conditions[0] if len(conditions) == 1 else combine(And, tuple(conditions))
     question = Question(**settings).checked()
     return Query(question) if consumer is None else consumer.consume(question)
+
+
+def _of_path(make: Callable[Concatenate[FieldLike, P], Operation]) -> Callable[Concatenate[PathLike, P], Operation]:
+    """The same with a path alone, as the JavaScript module has it; compiled here, and no longer slow."""
+
+    @wraps(make)
+    def of_path(path: PathLike, /, *arguments: P.args, **options: P.kwargs) -> Operation:
+        return make(as_path(f"slow_{make.__name__}", path), *arguments, **options)
+
+    return of_path
+
+
+slow_equal = _of_path(equal)
+slow_includes = _of_path(includes)
+slow_absent = _of_path(absent)
+slow_predicate = _of_path(predicate)
 
 
 def to_result() -> Consumer[Any]:

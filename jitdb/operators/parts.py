@@ -11,8 +11,7 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
-from jitdb.operators.nodes.making import and_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation, and_
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sorting import SortField, sort_keys
 from jitdb.operators.question import Context, Database, Live, written

@@ -16,9 +16,9 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.libraries import library
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.compare import Bound, declared_time
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.making import Bound, declared_time
-from jitdb.operators.nodes.operations import And, Everything, Operation, combine
+from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sorting import SortField
 from jitdb.operators.question import Explained, Page, Question

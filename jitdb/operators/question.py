@@ -15,7 +15,7 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
-from jitdb.operators.nodes.operations import Everything, Operation
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import SelectField, Selection
@@ -30,8 +30,6 @@ SortBy: TypeAlias = "Literal['declared', 'arrival'] | SortField | list[SortField
 
 #: An earlier state of the log: an offset, for the records up to the one there; or a cursor; None is now.
 AsOf: TypeAlias = int | str | None
-
-EVERYTHING: Final = Everything()
 
 #: Records that are read at a time where neither paginate nor batch says: enough to make the cost of a page small beside
 #: decoding it, few enough that the first record comes at once.

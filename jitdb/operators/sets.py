@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from jitdb.common.digests import blake2b
+from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.operations import Identity, Operation
+from jitdb.operators.nodes.operation import NOTHING, Identity, Operation
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from jitdb.operators.nodes.answering import Answering
 
 
 class Sizes(NamedTuple):
@@ -36,6 +42,7 @@ class Members(Operation):
     log: bytes
     generation: int
     packed: bytes
+    names_places = True
 
     def _identify(self) -> Identity:
         return ("set", self.log, self.generation, blake2b(self.packed, digest_size=16).digest())
@@ -48,6 +55,9 @@ class Members(Operation):
         from pyroaring import BitMap
 
         return f"<a set of {len(BitMap.deserialize(self.packed)):,} records>"
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.in_set(self.log, self.generation, self.packed)
 
 
 class MembersOfLogs(Operation):
@@ -67,6 +77,9 @@ class MembersOfLogs(Operation):
 
     def __repr__(self) -> str:
         return f"<a set of records of {len(self.parts):,} logs>"
+
+    def narrowed(self, fields: Mapping[str, Any]) -> Operation:
+        return self.parts.get(fields[LOG_PATH], NOTHING)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MembersOfLogs, (dict(self.parts),)

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.columns import inferred, typed
 from jitdb.spark_ext.errors import jitdb_errors, sends_errors
 from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path

@@ -17,7 +17,7 @@ from jitdb.engine.checks import paths_of
 from jitdb.engine.plan import CoreFields
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.expression import parse_expression
 from jitdb.operators.text.json import from_json, to_json
 from jitdb.spark_ext.columns import CORE, ColumnRequest, asked_columns, to_form

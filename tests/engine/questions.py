@@ -10,7 +10,7 @@ from typing import Any
 
 from jitdb import operators
 from jitdb.operators import absent, and_, equal, includes, not_, offsets, or_, predicate, seqs
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 DATA = Path(__file__).parent.parent / "data"
 

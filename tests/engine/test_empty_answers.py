@@ -16,7 +16,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import QuestionWarning
 from jitdb.operators import absent, contains, ends_with, equal, gt, includes, matches, not_, or_, predicate, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 RECORDS: list[dict[str, Any]] = [
     {"type": "post", "area": 180, "land": "Europe", "ok": True, "tags": ["Red", "x"], "at": None, "n": "7"},

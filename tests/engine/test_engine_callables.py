@@ -12,7 +12,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import QueryError
 from jitdb.log.codecs.bipf import codec as bipf
 from jitdb.operators import absent, and_, equal, includes, not_, or_, predicate
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, IndexWarning, QueryCancelled
 from jitdb.log.io import osfile
 from jitdb.operators import and_, equal, includes, not_, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

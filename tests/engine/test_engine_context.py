@@ -21,7 +21,7 @@ from jitdb.engine.building import scan
 from jitdb.errors import LogError, QueryError
 from jitdb.indexes.segment import ZONE
 from jitdb.operators import equal, everything, gt, not_, offsets
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.passages import Passages
 
 HOSTS: list[Any] = ["a", "b", 1, 1.0, True, None, ["a"], {"x": 1}, MISSING]

@@ -18,7 +18,7 @@ from jitdb.errors import IndexWarning, LogCorrupt, LogWriteFailed
 from jitdb.log.io import osfile
 from jitdb.log.sidecar.deletions import MARK
 from jitdb.operators import and_, equal, gt, includes, not_, predicate
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

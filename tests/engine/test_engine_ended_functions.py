@@ -33,7 +33,7 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.chain import Part
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 ENDS = (StopIteration, StopAsyncIteration)
 

@@ -12,21 +12,21 @@ from index_cases import opened
 from oracle import Oracle
 
 from jitdb import JITDB, Log
-from jitdb.engine.answering import candidate_filter
-from jitdb.engine.plan import CoreFields, requirement
+from jitdb.engine.plan import CoreFields
 from jitdb.indexes import numbering
 from jitdb.indexes.building import field_builder
 from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES
 from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes import field_operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 
 
 def kind_of(db: JITDB) -> int:
-    need = requirement(absent("user"), CoreFields((), ()))
+    need = absent("user").need(CoreFields((), ()))
     assert need is not None
     (index,) = [index for index in opened(db) if index.spec == need.spec]
     return index.kind
@@ -139,7 +139,7 @@ def test_no_key_is_made_of_a_container_of_another_size(tmp_path: Path, monkeypat
         log.append_many([{"field": LARGE["array"]}, {"field": ["a"]}, {"field": [1]}])
         log.flush()
         db, question = JITDB(log), equal("field", ["a"])
-        keys = counted(monkeypatch, candidate_filter, "value_key")
+        keys = counted(monkeypatch, field_operation, "value_key")
         assert db.count(question) == 1
         assert set(keys) == {1}, "a key was made of the large one"
 

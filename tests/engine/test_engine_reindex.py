@@ -14,7 +14,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, QueryError
 from jitdb.indexes import segment
 from jitdb.operators import absent, equal, includes, predicate
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

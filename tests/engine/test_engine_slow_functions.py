@@ -19,7 +19,7 @@ from jitdb import JITDB, Log
 from jitdb.engine.manager import IndexManager
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import count, equal, from_db, predicate, query, to_awaitable, where
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from jitdb.engine import database
 from jitdb.engine.declared_time import found_time
 from jitdb.errors import QueryError
 from jitdb.operators import declared_time, field, gt, gte, lt, parse_expression
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 # The same moment, and one a nanosecond later, in all the ways there are.
 SAME = ["2023-11-14T22:13:20Z", "2023-11-14 23:13:20+01:00", 1_700_000_000, 1_700_000_000_000, 1_700_000_000_000_000]

@@ -20,7 +20,6 @@ from thoroughness import tries
 from jitdb import JITDB, Log
 from jitdb.engine.checking.check_indexes import IndexVerification
 from jitdb.engine.checking.report import IndexCheck, Report
-from jitdb.engine.plan import Requirement
 from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
@@ -41,7 +40,7 @@ from jitdb.indexes.segment import (
     Segment,
     make_segment,
 )
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate
 

@@ -19,7 +19,7 @@ from jitdb import JITDB, Log
 from jitdb.engine.reading.feed import Feed
 from jitdb.engine.reading.page import Page
 from jitdb.operators import equal, everything, gte, includes, not_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 QUESTIONS: list[tuple[Operation, Callable[[dict[str, Any]], bool]]] = [
     (everything(), lambda record: True),

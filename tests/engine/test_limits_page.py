@@ -13,7 +13,7 @@ from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walker import LONGEST
 from jitdb.logset.members import open_logs
-from jitdb.operators.nodes.operations import MAX_NESTING
+from jitdb.operators.nodes.operation import MAX_NESTING
 from jitdb.operators.text.expression import MAX_LENGTH
 
 ROWS = {

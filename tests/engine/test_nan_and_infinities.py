@@ -15,7 +15,7 @@ from jitdb import JITDB
 from jitdb.common.values import value_key
 from jitdb.engine.hinting.evidence import LogEvidence
 from jitdb.operators import field
-from jitdb.operators.nodes.making import everything
+from jitdb.operators.nodes.operation import everything
 from jitdb.operators.nodes.sorting import sort_keys
 
 COLUMNS = [

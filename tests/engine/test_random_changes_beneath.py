@@ -21,7 +21,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, JitdbError
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.operators import equal, field, not_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

@@ -19,6 +19,7 @@ from jitdb.log.codecs import Codec
 from jitdb.operators import (
     absent,
     and_,
+    between,
     contains,
     ends_with,
     equal,
@@ -36,7 +37,7 @@ from jitdb.operators import (
     starts_with,
 )
 from jitdb.operators import offsets as at_offsets
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.sort_key import SortKey
 
 pytestmark = pytest.mark.slow
@@ -141,6 +142,18 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             st.sampled_from([gt, gte, lt, lte]),
             st.sampled_from(TIMES[:-1]),
             st.sampled_from([("timestamp",), ("value", "timestamp"), "a", "list[]", "list[0]"]),
+        ),
+        st.builds(
+            between,
+            st.sampled_from(["timestamp", "sequence", "a", ("timestamp",), "list[0]", "value.sequence"]),
+            number,
+            number,
+        ),
+        st.builds(
+            between,
+            st.sampled_from([("timestamp",), ("value", "timestamp"), "a", "list[0]"]),
+            st.sampled_from(TIMES[:-1]),
+            st.sampled_from(TIMES[:-1]),
         ),
         st.builds(seqs, places),
         st.builds(at_offsets, st.lists(st.integers(0, 2000), max_size=5)),

@@ -34,8 +34,8 @@ from jitdb.operators import (
     starts_with,
     to_json,
 )
-from jitdb.operators.nodes.operations import Operation, StartsWith, TextMatch
-from jitdb.operators.nodes.texts import holds_text
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.text_match import TextMatch, holds_text
 
 TEXTS = st.text('aAbB%_é\u00dfẞ\n"\\😀\x7f\u2028 ', max_size=8)
 LEAVES = st.one_of(TEXTS, st.sampled_from([None, False, 0, -1.5, [], ["ab", "é"], {}, {"b": "a"}]))
@@ -63,8 +63,6 @@ ASKED: Any = st.builds(
 
 
 def is_true(operation: Operation, record: Any) -> bool:
-    if isinstance(operation, StartsWith):
-        operation = TextMatch("starts_with", operation.path, operation.prefix, False)
     assert isinstance(operation, TextMatch)
     value = value_at(record, operation.path)
     return value is not UNDEFINED and text_matches(operation, value)

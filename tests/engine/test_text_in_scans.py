@@ -16,11 +16,11 @@ from oracle import text_matches
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine import serving
-from jitdb.engine.serving import Serving, leaf_of, matches_spec
+from jitdb.engine.serving import Serving
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators import contains, ends_with, equal, like, matches, not_, starts_with
-from jitdb.operators.nodes.operations import TextMatch
+from jitdb.operators.nodes.text_match import TextMatch, text_match_of
 
 TEXTS = st.text('aAbB %_\\é\nßẞ"😀\x00', max_size=12)
 VALUES = st.one_of(TEXTS, st.sampled_from([None, True, 7, 2.5, ["ab"], {"a": "ab"}]))
@@ -54,10 +54,9 @@ def test_what_is_found_is_what_python_finds(codec: str, tmp_path_factory: pytest
                 log.append_many(more)
                 log.flush()
                 records = first if more is first else first + second
-                if isinstance(asked, TextMatch):  # starts_with has an index of its own, but where case counts nothing
-                    expected = [each for each in records if "text" in each and text_matches(asked, each["text"])]
-                    assert db.all(asked, sort_by="arrival") == expected
-                    assert db.count(not_(asked)) == len(records) - len(expected)
+                expected = [each for each in records if "text" in each and text_matches(asked, each["text"])]
+                assert db.all(asked, sort_by="arrival") == expected
+                assert db.count(not_(asked)) == len(records) - len(expected)
 
     check()
 
@@ -85,8 +84,8 @@ def test_bytes_and_expressions(tmp_path: Path) -> None:
 @settings(max_examples=4 * EXAMPLES, deadline=None)
 def test_the_name_of_such_an_index_says_all_of_it(path: Any, value: Any, make: Any, case: bool) -> None:
     asked = make(path, value, ignore_case=case and isinstance(value, str))
-    spec = matches_spec(asked)
-    assert leaf_of(IndexSpec.from_descriptor(json.loads(json.dumps(spec.descriptor())))) == asked
+    spec = asked.own_spec
+    assert text_match_of(IndexSpec.from_descriptor(json.loads(json.dumps(spec.descriptor())))) == asked
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_a_name_that_says_nothing(name: str) -> None:
     if name.startswith("matches"):
         pytest.importorskip("re2")
     with pytest.raises(QueryError):
-        leaf_of(IndexSpec("text", (("a",),), name=name))
+        text_match_of(IndexSpec("text", (("a",),), name=name))
 
 
 @pytest.mark.usefixtures("long")
@@ -121,7 +120,7 @@ def test_it_is_kept_extended_compacted_and_verified(tmp_path: Path) -> None:
         report = db.verify()
         assert report.ok
         assert {check.form for check in report.indexes if check.checked == "content"} >= {"text"}
-        assert db.drop_index(asked) == (matches_spec(asked).file_name(),)
+        assert db.drop_index(asked) == (asked.own_spec.file_name(),)
         assert db.count(asked) == 38
         db.value_counts("text")
         db.drop_index(asked)
@@ -174,4 +173,4 @@ def test_those_that_were_written_last_stay(tmp_path: Path, monkeypatch: pytest.M
             assert db.count(contains("text", f"{number}")) == sum(f"{number}" in f"a{other}" for other in range(100))
         names = [each.name for each in (path.parent / "log.jitdb" / "indexes").glob("*.text-*")]
         assert len(names) == number + 1 if number < 6 else 3 <= len(names) <= 6
-        assert matches_spec(contains("text", f"{number}")).file_name() in names
+        assert contains("text", f"{number}").own_spec.file_name() in names

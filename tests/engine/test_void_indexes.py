@@ -14,7 +14,7 @@ from jitdb.engine.building.scan import Scan
 from jitdb.indexes.files.void_requests import ASKED, is_first
 from jitdb.log.io import osfile
 from jitdb.operators import absent, contains, equal, gt, includes, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 QUESTIONS: list[Operation] = [
     equal("tpye", "post"), equal("tpye", "post", prefix=32), equal("tpye", "x", use_map=True), includes("tpye", 1),

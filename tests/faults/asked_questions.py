@@ -25,7 +25,7 @@ from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.operators import equal, gt, not_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 KINDS: Final = 5
 FAN_IN: Final = 2  # segments of one size that are merged into one: more merging than usual

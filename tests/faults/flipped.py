@@ -19,7 +19,7 @@ from jitdb import JITDB
 from jitdb.errors import IndexWarning
 from jitdb.log import Log
 from jitdb.operators import absent, equal, gt, includes, not_, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 PATH: Final = "/disk/a.log"
 SHARES: Final = 1024  # cases that share the bits

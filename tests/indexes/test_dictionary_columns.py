@@ -19,13 +19,12 @@ from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.building import scan as scan_module
-from jitdb.engine.plan import Requirement
 from jitdb.errors import QueryError
 from jitdb.indexes.building import dictionary_builder
 from jitdb.indexes.kinds import dictionary
 from jitdb.indexes.kinds.dictionary import DictionaryColumn, key_at
 from jitdb.indexes.numbering import NumberingTable
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import IndexSpec, Requirement
 
 SPAN = 256
 PATHS = (("k",), ("deep", "k"), ("many",))

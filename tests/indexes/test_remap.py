@@ -28,7 +28,7 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log.sidecar.deletions import DeletionReader
 from jitdb.log.sidecar.removals import Removals, new_seq
 from jitdb.operators import absent, and_, equal, gt, includes, predicate, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

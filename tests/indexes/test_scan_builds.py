@@ -24,7 +24,7 @@ from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
 from jitdb.operators import absent, and_, equal, gt, includes, lte, not_, predicate, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
 

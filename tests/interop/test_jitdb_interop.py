@@ -15,7 +15,7 @@ from engine_helpers import QUESTIONS, check, message, oracle_of
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.operators import and_, equal, gt, gte, includes, lt, lte, not_, or_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "data" / "ssb-5k.bipf"

@@ -15,7 +15,7 @@ from jitdb.errors import JitdbWarning, RecordDeleted
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
 from jitdb.operators import everything, not_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 ASKED: tuple[Operation, ...] = (everything(), POSTS, not_(VOTES))
 SIDECAR = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.INDEXES)

@@ -23,7 +23,8 @@ from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
 from jitdb.logset.answering.merging import Place
 from jitdb.logset.members.finding import Member
 from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
-from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.positions import Offsets, Seqs
 
 NAMES = ["b.log", "date=2026-11-21/a.log", "date=2026-11-21/hour=7/c.log", "date=2026-11-22/a.log", "empty.log"]
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from jitdb.operators import (
     absent,
     and_,
+    between,
     contains,
     ends_with,
     equal,
@@ -67,6 +68,7 @@ leaves = st.one_of(
         numbers,
         st.sampled_from(["timestamp", "sequence", ("timestamp",)]) | paths,
     ),
+    st.builds(between, st.sampled_from(["timestamp", "sequence", ("timestamp",)]) | paths, numbers, numbers),
     st.builds(seqs, positions),
     st.builds(offsets, positions),
     st.just(everything()),

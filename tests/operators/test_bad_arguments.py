@@ -59,7 +59,8 @@ from jitdb.operators import (
     to_json,
     where,
 )
-from jitdb.operators.nodes.operations import FieldOperation, Predicate
+from jitdb.operators.nodes.field_operation import FieldOperation
+from jitdb.operators.nodes.predicate import Predicate
 
 
 def nested(make: Callable[[Any], Any]) -> Any:

@@ -20,7 +20,7 @@ from jitdb.operators import (
     offsets,
     seqs,
 )
-from jitdb.operators.nodes.operations import Compare
+from jitdb.operators.nodes.compare import Compare
 
 # Values
 

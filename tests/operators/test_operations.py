@@ -38,7 +38,7 @@ from jitdb.operators import (
     slow_predicate,
     starts_with,
 )
-from jitdb.operators.nodes.operations import MAX_NESTING, And, Not, Or
+from jitdb.operators.nodes.operation import MAX_NESTING, And, Not, Or
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 

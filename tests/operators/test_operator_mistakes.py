@@ -63,7 +63,7 @@ def test_members_of_arrays_and_lists():
 @pytest.mark.parametrize("name", ["exists", "startswith"])
 def test_a_method_that_a_field_has_not(name):
     with pytest.raises(
-        AttributeError, match=rf"isin, includes, .*starts_with.*inside this one is field\('a'\)\['{name}'\]"
+        AttributeError, match=rf"isin, between, includes, .*starts_with.*inside this one is field\('a'\)\['{name}'\]"
     ):
         getattr(field("a"), name)
 

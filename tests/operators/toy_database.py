@@ -14,25 +14,17 @@ from oracle import Oracle, text_matches
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key, values_at
 from jitdb.errors import QueryCancelled
+from jitdb.operators.nodes.absent import Absent
+from jitdb.operators.nodes.between import Between
+from jitdb.operators.nodes.compare import Compare
+from jitdb.operators.nodes.equal import Equal
+from jitdb.operators.nodes.includes import Includes
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.making import seqs
-from jitdb.operators.nodes.operations import (
-    Absent,
-    And,
-    Compare,
-    Equal,
-    Everything,
-    Includes,
-    Not,
-    Offsets,
-    Operation,
-    Or,
-    Predicate,
-    Seqs,
-    StartsWith,
-    TextMatch,
-)
+from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
+from jitdb.operators.nodes.positions import Offsets, Seqs, seqs
+from jitdb.operators.nodes.predicate import Predicate
 from jitdb.operators.nodes.selection import selected
+from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts
 from jitdb.operators.tasks.deferred import resolved
@@ -256,12 +248,13 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return not list(values_at(record, field.path))
         case Predicate(field, fn):
             return any(fn(held) for held in values_at(record, field.path))
-        case StartsWith(path, prefix):
-            return any(type(held) is type(prefix) and held.startswith(prefix) for held in values_at(record, path))
         case TextMatch(_, path):
             return any(text_matches(operation, held) for held in values_at(record, path))
-        case Compare(op, index, value):
+        case Compare(index, op, value):
             return any(above(op, held, value) for held in values_at(record, DERIVED.get(index, index)))
+        case Between(index, low, high):
+            (held,) = [*values_at(record, DERIVED.get(index, index)), None][:1]
+            return above("gte", held, low) and above("lte", held, high)
     raise AssertionError(operation)
 
 

@@ -13,7 +13,7 @@ from engine_helpers import stored_indexes
 from jitdb import JITDB, Log
 from jitdb.common.paths import TIMESTAMPS, parse_path
 from jitdb.engine.plan import CoreFields, requirements
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.building.driver import Again, Driver
 from jitdb.spark_ext.building.joining import joined, keys_of, span_of
 from jitdb.spark_ext.building.scanning import Partial, Range, cut_ranges, scan_shared

@@ -21,7 +21,7 @@ from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, LogWarning
 from jitdb.log.codecs import get_codec
 from jitdb.operators import absent, and_, equal, everything, gte, includes, lt, not_, offsets, or_, seqs, starts_with
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 
 pytest.importorskip("pyspark")
 

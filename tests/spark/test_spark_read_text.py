@@ -12,7 +12,8 @@ from oracle import text_matches
 
 from jitdb import Log
 from jitdb.operators import contains, ends_with, equal, like, matches, not_, or_, starts_with
-from jitdb.operators.nodes.operations import Operation, StartsWith, TextMatch
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.text_match import TextMatch
 
 pytest.importorskip("pyspark")
 
@@ -46,8 +47,6 @@ def holds(operation: Operation, record: dict[str, Any]) -> bool:
         return not holds(operation.children()[0], record)
     if operation.op == "or":
         return any(holds(child, record) for child in operation.children())
-    if isinstance(operation, StartsWith):
-        operation = TextMatch("starts_with", operation.path, operation.prefix, False)
     assert isinstance(operation, TextMatch)
     held = record.get("tags", []) if operation.path[0] == "tags" else [record["text"]]
     return any(text_matches(operation, value) for value in held)

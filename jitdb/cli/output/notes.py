@@ -66,10 +66,10 @@ def note_times(
     if options.quiet:
         return
     from jitdb.common.paths import TIMESTAMPS
-    from jitdb.operators.nodes.operations import Compare
+    from jitdb.operators.nodes.compare import Range
 
     asked = () if operation is None else operation.leaves()
-    by_time = ordered or any(isinstance(leaf, Compare) and leaf.index == "timestamp" for leaf in asked)
+    by_time = ordered or any(isinstance(leaf, Range) and leaf.index == "timestamp" for leaf in asked)
     names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
     if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1):
         say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")

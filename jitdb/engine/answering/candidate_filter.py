@@ -12,14 +12,13 @@ from pyroaring import BitMap
 
 from jitdb.common.arguments import failing
 from jitdb.common.paths import Path, before_any
-from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_key, values_at
+from jitdb.common.values import ARRAY, MAP, UNDEFINED
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.log.codecs.path_locator import locator_of, values_in
 from jitdb.operators.nodes.describe import seek_name
-from jitdb.operators.nodes.operations import Equal, Includes, StartsWith
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from jitdb.engine.records import Records
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
+    from jitdb.operators.nodes.operation import Operation
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
 BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
@@ -47,15 +47,10 @@ class CandidateFilter:
         self._segments = segments
         self._cancel = cancel
 
-    def matches(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
+    def matches(self, leaf: Operation, found: BitMap) -> BitMap:
         """Those of the candidates that the leaf is true of."""
-        return self._starting_with(leaf, found) if isinstance(leaf, StartsWith) else self._equal(leaf, found)
-
-    def _equal(self, leaf: Equal | Includes, found: BitMap) -> BitMap:
-        """The candidates whose field (or one of its elements) has the value."""
-        key = leaf.key
-        if leaf.field.seek is not None:
-            seek, codec = failing(leaf.field.seek, seek_name(leaf.field.seek)), self._records.log.codec
+        if leaf.seek is not None:
+            seek, codec = failing(leaf.seek, seek_name(leaf.seek)), self._records.log.codec
 
             def sought(record: bytes) -> Any:
                 self._look_up()
@@ -64,27 +59,15 @@ class CandidateFilter:
                     return UNDEFINED
                 return codec.decode_at(record, position)
 
-            return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
-        assert leaf.field.path is not None
+            return self._one_by_one(found, lambda record: leaf.of_value(sought(record)))
+        (path,), payload = leaf.paths, leaf.payload
+        if len(found) >= FEW and payload is not None:
+            kind = payload[0][0]
+            if kind in (ARRAY, MAP):
+                return self._located(found, path, partial(_equal_containers, leaf, kind))
+            return self._located(found, path, partial(_equal_payloads, *payload))
         values = partial(values_in, self._records.log.codec)
-        if len(found) >= FEW and isinstance(leaf, Equal):
-            if key[0] in (ARRAY, MAP):
-                return self._located(found, leaf.field.path, partial(self._equal_containers, leaf))
-            return self._located(found, leaf.field.path, partial(_equal_payloads, key, True))
-        path = leaf.field.path
-        return self._one_by_one(found, lambda record: any(holds(value, leaf, key) for value in values(record, path)))
-
-    def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
-        key = value_key(leaf.prefix)
-        if len(found) >= FEW:
-            return self._located(found, leaf.path, partial(_equal_payloads, key, False))
-        values = partial(values_in, self._records.log.codec)
-        return self._one_by_one(
-            found,
-            lambda record: any(
-                kind_of(value) == key[0] and value_key(value).startswith(key) for value in values(record, leaf.path)
-            ),
-        )
+        return self._one_by_one(found, lambda record: any(map(leaf.of_value, values(record, path))))
 
     def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
         seqs, block_size = members_of(found), self._records.log.block_size
@@ -145,20 +128,20 @@ class CandidateFilter:
                     kept.append(seqs[np.unique(owners[accepts(values)])])
         return bitmap_of(np.concatenate(kept))
 
-    def _equal_containers(self, leaf: Equal, values: FieldValues) -> NDArray[np.bool_]:
-        """Which arrays or maps are the leaf's. Those of the same bytes are decoded once."""
-        from jitdb.log.codecs.containers import decode_container
 
-        kind = leaf.key[0]
-        mask: NDArray[np.bool_] = values.kind == kind
-        known: dict[bytes, bool] = {}
-        for place in np.flatnonzero(mask).tolist():
-            payload = values.payload(place)
-            found = known.get(payload)
-            if found is None:
-                found = known[payload] = holds(decode_container(values.encoding, kind, payload), leaf, leaf.key)
-            mask[place] = found
-        return mask
+def _equal_containers(leaf: Operation, kind: int, values: FieldValues) -> NDArray[np.bool_]:
+    """Which arrays, or maps, the leaf holds of. Those of the same bytes are decoded once."""
+    from jitdb.log.codecs.containers import decode_container
+
+    mask: NDArray[np.bool_] = values.kind == kind
+    known: dict[bytes, bool] = {}
+    for place in np.flatnonzero(mask).tolist():
+        payload = values.payload(place)
+        found = known.get(payload)
+        if found is None:
+            found = known[payload] = leaf.holds(decode_container(values.encoding, kind, payload))
+        mask[place] = found
+    return mask
 
 
 def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.bool_]:
@@ -169,18 +152,3 @@ def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
     equal_payloads(*values.arrays, len(mask), key[0], payload, len(key) - 1, whole, mask)
     return mask
-
-
-def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
-    """Whether a field's value answers the question, by the rule of its operator."""
-    if value is UNDEFINED:
-        return False
-    if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
-        return _may_equal(value, leaf.value) and value_key(value) == key
-    return any(value_key(item) == key for element in value for item in values_at(element, leaf.pluck or ()))
-
-
-def _may_equal(value: Any, wanted: Any) -> bool:
-    """False for arrays and maps of another number of parts: a large one needs no key to be told apart."""
-    both = (list, tuple, dict)
-    return not (isinstance(value, both) and isinstance(wanted, both)) or len(value) == len(wanted)

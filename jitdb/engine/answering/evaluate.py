@@ -9,7 +9,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import islice
+from operator import and_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,18 +26,17 @@ from jitdb.engine.serving import Serving
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare
-from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
+from jitdb.indexes.kinds.prefixes import candidates, records_present
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.kinds.set import records_in_sets
-from jitdb.indexes.segment import BITMAPS, DICTIONARY, PREFIX_MAP, PREFIXES, Segment
+from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.operators.nodes import operations as ops
-from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.sets import Members
+from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 
 if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
+    from jitdb.indexes.files.index import Index
+    from jitdb.operators.nodes.text_match import TextMatch
 
 T = TypeVar("T")
 
@@ -84,10 +85,10 @@ class Evaluator:
     """Answers operations with sets. Guarded by the engine's lock."""
 
     def __init__(self, catalog: Catalog, records: Records, core: CoreFields, serving: Serving) -> None:
-        self._catalog = catalog
-        self._serving = serving
-        self._records = records
-        self._core = core
+        self.catalog = catalog
+        self.serving = serving
+        self.records = records
+        self.core = core
         self._known: OrderedDict[Any, _LeafMatches] = OrderedDict()  # the one that was asked for last stands last
         self._bytes = 0  # of their sets
         self._filter = CandidateFilter(records)
@@ -95,43 +96,41 @@ class Evaluator:
         self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
-        """The live records below `end_seq` that the operation is true of. ops.Not to be changed by the caller.
+        """The live records below `end_seq` that the operation is true of. Not to be changed by the caller.
 
         The indexes it needs must cover them. Raises IndexDamaged.
         """
-        if isinstance(operation, ops.And):
+        if isinstance(operation, And):
             first, *rest = sorted((self.matches(arg, end_seq) for arg in operation.args), key=len)
             for other in rest:
                 first = first & other
             return first
-        if isinstance(operation, ops.Or):
+        if isinstance(operation, Or):
             return union_of(self.matches(arg, end_seq) for arg in operation.args)
-        if isinstance(operation, ops.Not):
-            return self._records.live(end_seq) - self.matches(operation.arg, end_seq)
-        if isinstance(operation, ops.Everything):
-            return self._records.live(end_seq)
+        if isinstance(operation, Not):
+            return self.records.live(end_seq) - self.matches(operation.arg, end_seq)
+        if isinstance(operation, Everything):
+            return self.records.live(end_seq)
         return self._leaf(operation, end_seq)
 
     def count(self, operation: Operation, end_seq: int) -> int:
         """How many matches() would give, without making the last set."""
-        if isinstance(operation, ops.And) and len(operation.args) == 2:
+        if isinstance(operation, And) and len(operation.args) == 2:
             left, right = operation.args
             return int(self.matches(left, end_seq).intersection_cardinality(self.matches(right, end_seq)))
-        if isinstance(operation, ops.Or) and len(operation.args) == 2:
+        if isinstance(operation, Or) and len(operation.args) == 2:
             left, right = operation.args
             return int(self.matches(left, end_seq).union_cardinality(self.matches(right, end_seq)))
-        if isinstance(operation, ops.Not):
-            return len(self._records.live(end_seq)) - self.count(operation.arg, end_seq)
+        if isinstance(operation, Not):
+            return len(self.records.live(end_seq)) - self.count(operation.arg, end_seq)
         return len(self.matches(operation, end_seq))
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
         """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
-        need = self._serving.needed(leaf, self._core)
-        if isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
-            assert need is not None
-            if self._catalog.get(need.spec).kind in (PREFIXES, PREFIX_MAP):
-                named = self._named(leaf, need.spec, 0, end_seq) - self._records.deleted
-                return bool(self._filter.matches(leaf, BitMap(islice(named, _LOOKED_AT_TO_SEE))))
+        asked = _Asked(self, leaf, 0, end_seq)
+        if asked.names_candidates:
+            named = asked.named() - self.records.deleted
+            return bool(self._filter.matches(leaf, BitMap(islice(named, _LOOKED_AT_TO_SEE))))
         return bool(self.matches(leaf, end_seq))
 
     def forget(self) -> None:
@@ -141,7 +140,7 @@ class Evaluator:
         self._bytes = 0
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
-        key, records = leaf.identity, self._records
+        key, records = leaf.identity, self.records
         known = self._known.get(key)
         if known is None:
             known = _LeafMatches(BitMap(), 0, records.deletions)
@@ -166,86 +165,47 @@ class Evaluator:
 
     def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:
         """The records of [start, stop) that the leaf matches, deleted ones perhaps among them."""
-        found = self._candidates(leaf, start, stop)
+        found = leaf.answer(_Asked(self, leaf, start, stop))
         window = bitmap_of_range(start, stop)
         return found if found.issubset(window) else found & window
 
-    def _candidates(self, leaf: Operation, start: int, stop: int) -> BitMap:
-        if isinstance(leaf, ops.Seqs):
-            numbers = np.frombuffer(leaf.packed, "<u8")
-            return bitmap_of(np.unique(numbers[numbers < stop]).astype(np.uint32))
-        if isinstance(leaf, ops.Offsets):
-            return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
-        if isinstance(leaf, Members):
-            return _members_now(leaf, self._records.log)
-        need = self._serving.needed(leaf, self._core)
-        assert need is not None
-        index = self._catalog.get(need.spec)
-        segments = index.since(start)
-        if need.spec.form in ("predicate", "text"):
-            return records_in_sets(segments)
-        if isinstance(leaf, ops.StartsWith) and need.spec.form not in ("prefix", "prefix_map"):
-            leaf = ops.TextMatch("starts_with", leaf.path, leaf.prefix, False)
-        if isinstance(leaf, ops.TextMatch):
-            return self._with_texts(leaf, segments)
-        if isinstance(leaf, ops.Compare):
-            bound = self._core.compared(leaf)[1]
-            return union_of(_compared(segment, leaf.op, bound) for segment in segments)
-        if isinstance(leaf, ops.Absent):
-            if index.kind == BITMAPS:
-                return records_with(segments, _ABSENT_KEY)
-            return bitmap_of_range(start, stop) - union_of(records_present(segment) for segment in segments)
-        assert isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith))
-        if index.kind == BITMAPS:
-            assert not isinstance(leaf, ops.StartsWith)
-            return records_with(segments, leaf.key)
-        return self._confirmed(leaf, self._named(leaf, need.spec, start, stop))
-
-    def _named(self, leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
-        """The records of [start, stop) that have a prefix which what the leaf asks for has."""
-        low, high = _prefixes(leaf, spec)
-        found = union_of(candidates(segment, low, high) for segment in self._catalog.get(spec).since(start))
-        return found & bitmap_of_range(start, stop)
-
     def unread(self, operation: Operation) -> Reading:
         """What of the log must be read to check candidates, all in all. Reads indexes only. Raises IndexDamaged."""
-        offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
+        offsets, end = self.catalog.get(OFFSETS), self.records.log.durable_end
         records = size = 0
         for leaf in operation.leaves():
-            need = self._serving.needed(leaf, self._core)
-            if need is None or not isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
-                continue
-            index = self._catalog.get(need.spec)
-            if index.kind in (BITMAPS, DICTIONARY) or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
-                continue  # it names no candidates, or what it is like is not known before it is built
             known = self._known.get(leaf.identity)
-            start, stop = known.end_seq if known is not None else 0, min(index.end_seq, offsets.end_seq)
-            rest = self._rest(leaf, self._named(leaf, need.spec, start, max(start, stop)))
+            start = known.end_seq if known is not None else 0
+            asked = _Asked(self, leaf, start, max(start, offsets.end_seq))
+            if not asked.names_candidates:
+                continue
+            index = asked.index
+            rest = self._rest(leaf, asked.named())
             records += len(rest)
-            size += self._records.block_bytes(rest) + max(0, end - min(index.reached, offsets.reached))
+            size += self.records.block_bytes(rest) + max(0, end - min(index.reached, offsets.reached))
         return Reading(records, size)
 
     def _rest(self, leaf: Operation, found: BitMap) -> BitMap:
         """Those of the candidates that must be read."""
-        return found - self._records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
+        return found - self.records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
 
-    def _confirmed(self, leaf: ops.Equal | ops.Includes | ops.StartsWith, found: BitMap) -> BitMap:
+    def confirmed(self, leaf: Operation, found: BitMap) -> BitMap:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
         rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
-        at_once = CONFIRMED_AT_ONCE if isinstance(leaf, ops.StartsWith) or leaf.field.seek is None else 0
+        at_once = CONFIRMED_AT_ONCE if leaf.seek is None else 0
         if len(rest) > at_once:
-            segments = self._records.offset_segments()  # where they lie now, which needs no lock
+            segments = self.records.offset_segments()  # where they lie now, which needs no lock
 
             def read_them(cancel: threading.Event | None) -> None:
-                matches = CandidateFilter(self._records, segments, cancel).matches(leaf, rest)
+                matches = CandidateFilter(self.records, segments, cancel).matches(leaf, rest)
                 _put(self._read, leaf.identity, (read | rest, kept | matches))  # at once: no lock is held
 
             raise Unconfirmed(read_them)
         self._read.pop(leaf.identity, None)
         return self._filter.matches(leaf, rest) | (kept & found)
 
-    def _with_texts(self, leaf: ops.TextMatch, segments: Sequence[Segment]) -> BitMap:
+    def with_text(self, leaf: TextMatch, segments: Sequence[Segment]) -> BitMap:
         """The records of these segments whose text matches. Raises Unconfirmed where there is much to look at."""
         from jitdb.engine.answering.text_matches import records_matching, size_of
 
@@ -268,32 +228,90 @@ def _put(held: dict[Any, T], key: Any, value: T) -> None:
         held.pop(oldest, None)
 
 
-def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) -> tuple[int, int]:
-    """The least and the largest prefix that a value which the leaf asks for can have."""
-    if isinstance(leaf, ops.StartsWith):
-        text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
-        low, high = (int.from_bytes(text[:4].ljust(4, filler), "big") for filler in (b"\0", b"\xff"))
-        return low, high
-    prefix = key_prefix(leaf.key, spec.prefix_offset)
-    return prefix, prefix
+class _Asked:
+    """A leaf, with the index that answers it, about the records of [start, stop): Answering of operators."""
+
+    def __init__(self, evaluator: Evaluator, leaf: Operation, start: int, stop: int) -> None:
+        self.core = evaluator.core
+        self._evaluator, self._leaf, self._start, self._stop = evaluator, leaf, start, stop
+        self._need = evaluator.serving.needed(leaf, self.core)
+
+    @property
+    def _spec(self) -> IndexSpec:
+        assert self._need is not None
+        return self._need.spec
+
+    @property
+    def form(self) -> str:
+        return self._spec.form
+
+    @property
+    def index(self) -> Index:
+        return self._evaluator.catalog.get(self._spec)
+
+    @property
+    def _segments(self) -> Sequence[Segment]:
+        return self.index.since(self._start)
+
+    @property
+    def names_candidates(self) -> bool:
+        """Whether the index has prefixes; False too where that is not known before it is built."""
+        if self._need is None or self._leaf.prefixes(self._spec.prefix_offset) is None:
+            return False
+        kind = self.index.kind
+        return kind in (PREFIXES, PREFIX_MAP) or (kind == 0 and self.form in ("prefix", "prefix_map"))
+
+    def named(self) -> BitMap:
+        """The records that have a prefix which what the leaf asks for has."""
+        prefixes = self._leaf.prefixes(self._spec.prefix_offset)
+        assert prefixes is not None
+        found = union_of(candidates(segment, *prefixes) for segment in self._segments)
+        return found & bitmap_of_range(self._start, self._stop)
+
+    def candidates(self) -> BitMap:
+        return self._evaluator.confirmed(self._leaf, self.named())
+
+    def with_value(self, key: bytes) -> BitMap:
+        return records_with(self._segments, key) if self.index.kind == BITMAPS else self.candidates()
+
+    def without_value(self) -> BitMap:
+        if self.index.kind == BITMAPS:
+            return records_with(self._segments, _ABSENT_KEY)
+        there = union_of(records_present(segment) for segment in self._segments)
+        return bitmap_of_range(self._start, self._stop) - there
+
+    def marked(self) -> BitMap:
+        return records_in_sets(self._segments)
+
+    def with_text(self, match: TextMatch) -> BitMap:
+        return self._evaluator.with_text(match, self._segments)
+
+    def in_column(self, *bounds: tuple[Comparison, int | float]) -> BitMap:
+        return union_of(_compared(segment, bounds) for segment in self._segments)
+
+    def at_seqs(self, packed: bytes) -> BitMap:
+        numbers = np.frombuffer(packed, "<u8")
+        return bitmap_of(np.unique(numbers[numbers < self._stop]).astype(np.uint32))
+
+    def at_offsets(self, packed: bytes) -> BitMap:
+        return self._evaluator.records.seqs_at(np.frombuffer(packed, "<u8"))
+
+    def in_set(self, log: bytes, generation: int, packed: bytes) -> BitMap:
+        seqs, now = BitMap.deserialize(packed), self._evaluator.records.log
+        if not seqs or (now.identity, now.generation) == (log, generation):
+            return seqs
+        removals = now.removals(generation) if now.identity == log else None
+        if removals is None:
+            raise QueryError(
+                "the set is of another log, or of this one before it was truncated, replaced, or compacted so often "
+                "that it is not known any more which records went",
+                path=now.path,
+                remedy="ask again for what the set was made of",
+            )
+        return Renumbering(removals).of_set(seqs)
 
 
-def _members_now(leaf: Members, log: LogSource) -> BitMap:
-    """The seqs that the records of a set have now; deleted ones may be among them. Raises QueryError."""
-    seqs = BitMap.deserialize(leaf.packed)
-    if not seqs or (log.identity, log.generation) == (leaf.log, leaf.generation):
-        return seqs
-    removals = log.removals(leaf.generation) if log.identity == leaf.log else None
-    if removals is None:
-        raise QueryError(
-            "the set is of another log, or of this one before it was truncated, replaced, or compacted so often that "
-            "it is not known any more which records went",
-            path=log.path,
-            remedy="ask again for what the set was made of",
-        )
-    return Renumbering(removals).of_set(seqs)
-
-
-def _compared(segment: Segment, op: Comparison, bound: int | float) -> BitMap:
-    mask = compare(segment, op, bound)
-    return BitMap() if mask is None else bitmap_of_mask(mask, segment.first_seq)
+def _compared(segment: Segment, bounds: Sequence[tuple[Comparison, int | float]]) -> BitMap:
+    masks = [compare(segment, op, bound) for op, bound in bounds]
+    there = [mask for mask in masks if mask is not None]
+    return bitmap_of_mask(reduce(and_, there), segment.first_seq) if len(there) == len(masks) else BitMap()

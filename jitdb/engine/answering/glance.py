@@ -15,7 +15,6 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT
 from jitdb.engine.catalog.copies import LastRecords
-from jitdb.engine.plan import field_spec
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
@@ -26,22 +25,23 @@ from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.operators.nodes.operations import Absent, And, Equal, Everything, Not, Or
+from jitdb.operators.nodes.operation import EVERYTHING, And, Not, Or
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
 
 
 def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | None) -> int | None:
     """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
     leaves = [] if operation is None else list(operation.leaves())
-    if not all(isinstance(leaf, (Equal, Absent, Everything)) for leaf in leaves):
+    wanted = {leaf: leaf.bitmap for leaf in leaves if leaf != EVERYTHING}
+    bitmaps = {leaf: bitmap for leaf, bitmap in wanted.items() if bitmap is not None}
+    if len(bitmaps) < len(wanted):
         return None
-    specs = {leaf: field_spec(leaf) for leaf in leaves if isinstance(leaf, (Equal, Absent))}
     try:
-        found = _fresh(log, folder, tuple({*specs.values()}))
+        found = _fresh(log, folder, tuple({spec for spec, _ in bitmaps.values()}))
         if found is None:
             return None
         if operation is None:
@@ -49,8 +49,8 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
         by_spec = {index.spec: index for index in found.fields}
         if any(index.kind != BITMAPS or not _has_values(index) for index in found.fields):
             return None  # of a field that nobody has there is something to say
-        indexes: dict[Operation, Index] = {leaf: by_spec[spec] for leaf, spec in specs.items()}
-        return len(_matches(operation, found.records, indexes))
+        by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
+        return len(_matches(operation, found.records, by_leaf))
     except (IndexDamaged, LogError, OSError):
         return None  # the engine meets it too, and knows what to do
 
@@ -75,17 +75,14 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
         return None
 
 
-def _matches(operation: Operation, records: BitMap, indexes: dict[Operation, Index]) -> BitMap:
-    """The records that the operation is true of, by the index of each leaf."""
+def _matches(operation: Operation, records: BitMap, by_leaf: dict[Operation, BitMap]) -> BitMap:
+    """The records that the operation is true of, by those of each leaf."""
     if isinstance(operation, And | Or):
-        sets = [_matches(arg, records, indexes) for arg in operation.args]
+        sets = [_matches(arg, records, by_leaf) for arg in operation.args]
         return BitMap.intersection(*sets) if isinstance(operation, And) else union_of(sets)
     if isinstance(operation, Not):
-        return records - _matches(operation.arg, records, indexes)
-    if isinstance(operation, Everything):
-        return records
-    key = operation.key if isinstance(operation, Equal) else bytes([ABSENT])
-    return records_with(indexes[operation].segments, key)
+        return records - _matches(operation.arg, records, by_leaf)
+    return by_leaf.get(operation, records)  # or everything
 
 
 def _has_values(index: Index) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.segment import Segment
-    from jitdb.operators.nodes.operations import TextMatch
+    from jitdb.operators.nodes.text_match import TextMatch
 
 
 def size_of(segment: Segment) -> int:

@@ -11,8 +11,6 @@ from jitdb.common.arguments import ENDS, failure
 from jitdb.common.paths import Path, before_any
 from jitdb.common.values import value_of_key
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.plan import Requirement
-from jitdb.engine.serving import leaf_of
 from jitdb.engine.text_tests import Texts, joined, matcher_of
 from jitdb.errors import IndexDamaged, QueryCancelled, QueryError
 from jitdb.indexes.building import builders
@@ -23,7 +21,9 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.kinds.dictionary import TooLarge
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
+from jitdb.indexes.spec import Requirement
 from jitdb.operators.nodes.describe import seek_name
+from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,7 +218,7 @@ class IndexBuilderFactory:
 
 def _text_test(spec: IndexSpec) -> builders.TextTest:
     """What tells which keys an index of matches wants."""
-    test = matcher_of(leaf_of(spec))
+    test = matcher_of(text_match_of(spec))
 
     def tested(buffer: NDArray[np.uint8], ends: NDArray[np.uint32]) -> NDArray[np.bool_]:
         return joined([test(part) for part in Texts(buffer, ends).parts()])

@@ -26,8 +26,6 @@ from jitdb.engine.catalog.log_content import changed_behind
 from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck, Report, Sample
 from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import Requirement
-from jitdb.engine.serving import leaf_of, matches_spec
 from jitdb.errors import IndexDamaged, IndexForeign, LogError, QueryError
 from jitdb.indexes.files.file import FileReader, Head, LogName, read_head, read_segment
 from jitdb.indexes.files.folder import headless, index_files
@@ -39,10 +37,11 @@ from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
-from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 from jitdb.log.io import osfile
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -273,7 +272,8 @@ def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement |
     """What building such an index takes; None where only the next question brings it."""
     if spec.form == "text":
         with suppress(QueryError):  # of a regular expression, where RE2 is not installed
-            return Requirement(matches_spec(leaf_of(spec)))
+            text_match_of(spec)
+            return Requirement(spec)
         return None
     return given.get(spec) if spec.form == "predicate" or spec.index_type is not None else Requirement(spec)
 

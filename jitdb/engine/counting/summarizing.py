@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitdb.engine.counting.counters import Counter, View, counter_of, is_known
-from jitdb.engine.plan import Requirement
 from jitdb.engine.serving import serving_spec
+from jitdb.indexes.spec import Requirement
 
 if TYPE_CHECKING:
     import threading

@@ -12,9 +12,10 @@ from jitdb.common.paths import Path
 from jitdb.engine.checks import operations_of
 from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import CoreFields, Requirement
+from jitdb.engine.plan import CoreFields
+from jitdb.indexes.spec import Requirement
 from jitdb.log.source import LogSource
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 

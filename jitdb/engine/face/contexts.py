@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from jitdb.engine.checks import question_of, with_context
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Question, Settings
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from jitdb.engine.progress import Bar
 from jitdb.errors import InvalidOffset, QueryError, RecordDeleted
 from jitdb.log.maintained import MaintainedSource
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.making import and_
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation, and_
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:

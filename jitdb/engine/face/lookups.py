@@ -10,10 +10,11 @@ from jitdb.common.paths import Path, single
 from jitdb.engine.checks import paths_of
 from jitdb.engine.face.base import Base
 from jitdb.engine.plan import requirements
+from jitdb.operators.nodes.compare import gt
+from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.making import and_, equal, gt, includes
-from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.question import EVERYTHING
+from jitdb.operators.nodes.includes import includes
+from jitdb.operators.nodes.operation import EVERYTHING, Operation, and_
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from jitdb.errors import LogError, LogSuperseded, QueryError
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.seen_text import NOTHING_SEEN, SeenText
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Live, Question
 
 if TYPE_CHECKING:

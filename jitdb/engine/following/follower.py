@@ -43,8 +43,8 @@ from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, QueryCancell
 from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
 from jitdb.log.lines.files.seen_text import ENDS, SeenText, begin_alike
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.operators.nodes.making import not_
-from jitdb.operators.question import EVERYTHING, Live, Question
+from jitdb.operators.nodes.operation import EVERYTHING, not_
+from jitdb.operators.question import Live, Question
 
 if TYPE_CHECKING:
     from jitdb.engine.cursor import Cursor

@@ -12,9 +12,7 @@ from jitdb.engine.following.followed import Askable, Files
 from jitdb.engine.following.follower import Follower
 from jitdb.errors import LogError
 from jitdb.log.lines.windows import LineOpener
-from jitdb.operators.nodes.operations import Offsets, Seqs
 from jitdb.operators.question import Question
-from jitdb.operators.sets import Members
 from jitdb.operators.tasks.live_seqs import sources_of
 
 _MOST: Final = 64  # files that had the name, and are open
@@ -23,7 +21,7 @@ _MOST: Final = 64  # files that had the name, and are open
 def is_of_places(question: Question) -> bool:
     """Whether it names places in one file, so that it says nothing of the files that have the name later."""
     leaves = question.operation.leaves()
-    return bool(sources_of(question.operation)) or any(isinstance(leaf, Seqs | Offsets | Members) for leaf in leaves)
+    return bool(sources_of(question.operation)) or any(leaf.names_places for leaf in leaves)
 
 
 def follow_name(db: Askable, question: Question) -> Follower:

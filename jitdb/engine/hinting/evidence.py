@@ -11,7 +11,7 @@ from jitdb.indexes.segment import NUMBERS, SET
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.manager import IndexManager
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
 
 #: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
 #: "" where some record has it, None where no index knows.

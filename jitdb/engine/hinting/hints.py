@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, Path, format_path
-from jitdb.engine.hinting.spelling import fields_in, is_known, nearest_field, other_values
-from jitdb.operators.nodes.operations import (
-    Compare,
-    Equal,
-    FieldOperation,
-    Includes,
-    Operation,
-    StartsWith,
-    TextMatch,
-)
+from jitdb.engine.hinting.spelling import fields_in, is_known, nearest_field
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.format import format_expression
 
 if TYPE_CHECKING:
@@ -30,9 +22,9 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
 
     paths: further fields that were asked about
     """
-    leaves = [leaf for leaf in operation.leaves() if leaf.paths and not is_sought(leaf)]
+    leaves = [leaf for leaf in operation.leaves() if leaf.paths]
     lacks = _lacks(evidence, (*(path for leaf in leaves for path in leaf.paths), *paths))
-    wrong = [leaf for leaf in leaves if not lacks.keys() & set(leaf.paths) and _has_values(leaf)]
+    wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     if not lacks and not wrong:
         return []
@@ -41,11 +33,11 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
         return []
     found = list(_told(lacks, known).values())
     for leaf in wrong:
-        other = next((other for other in _others(leaf) if evidence.has(other)), None)
+        other = next((other for other in leaf.others() if evidence.has(other)), None)
         if other is not None:
             found.append(f"no record has {typed(leaf)}; did you mean `{typed(other)}`?")
-        elif (*leaf.paths[0], ANY) in known:
-            found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(_of_elements(leaf))}`?")
+        elif (*leaf.paths[0], ANY) in known and (of_elements := leaf.of_elements()) is not None:
+            found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(of_elements)}`?")
     return found
 
 
@@ -65,7 +57,7 @@ def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]
 
 def fields_of(operation: Operation) -> list[Path]:
     """The fields that a person typed."""
-    return [path for leaf in operation.leaves() if not is_sought(leaf) for path in leaf.paths]
+    return [path for leaf in operation.leaves() for path in leaf.paths]
 
 
 def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
@@ -91,29 +83,3 @@ def typed(operation: Operation) -> str:
     """As it can stand between the single quotes of a shell, where that is possible."""
     text = format_expression(operation)
     return text if '"' in text else text.replace("'", '"')
-
-
-def is_sought(leaf: Operation) -> bool:
-    """Whether a function of the user finds the field: nobody can type that wrong, and it is not called in vain."""
-    return isinstance(leaf, FieldOperation) and leaf.field.seek is not None
-
-
-def _has_values(leaf: Operation) -> bool:
-    return isinstance(leaf, (Equal, StartsWith, TextMatch, Compare))
-
-
-def _others(leaf: Operation) -> Iterator[Operation]:
-    """The same for other values, which the index of the question knows, too."""
-    if isinstance(leaf, Equal):
-        yield from (leaf.changed(value=value) for value in other_values(leaf.value))
-    elif isinstance(leaf, TextMatch) and not leaf.ignore_case and isinstance(leaf.value, str):
-        yield leaf.changed(ignore_case=True)
-
-
-def _of_elements(leaf: Operation) -> Operation:
-    """The same, asked of the elements of arrays."""
-    if isinstance(leaf, Equal):
-        return Includes(leaf.field, leaf.value, None)
-    (path,) = leaf.paths
-    changed: Operation = leaf.changed(**{"index" if isinstance(leaf, Compare) else "path": (*path, ANY)})
-    return changed

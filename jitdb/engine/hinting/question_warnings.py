@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jitdb.common.paths import Path
     from jitdb.engine.hinting.evidence import Evidence
-    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.nodes.operation import Operation
 
 _VALUES: Final = 32  # questions that differ in their values alone: who asks for more is no person
 _SHAPES: Final = 1000  # other questions

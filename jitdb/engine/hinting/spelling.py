@@ -1,14 +1,8 @@
-"""What was probably meant by a field that nobody has, or by a value that a field never has. Knows no log.
-
-A field is guessed from those that some records have; a value from how people write the number for its text, or the
-text in another case.
-"""
+"""What was probably meant by a field that nobody has, guessed from those that some records have. Knows no log."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Iterator
-from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -17,7 +11,6 @@ from jitdb.common.paths import ANY, Path, Step
 _DEPTH: Final = 8  # keys in a path
 _ELEMENTS: Final = 8  # of an array
 _FIELDS: Final = 20_000  # fields looked at; records with ids for keys have no end of them
-_WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
 
 
 def fields_in(records: Iterable[Any]) -> dict[Path, Any]:
@@ -85,36 +78,3 @@ def _with_positions(meant: Path, path: Path) -> Path:
     if len(positions) != meant.count(ANY):
         return meant
     return tuple(positions.pop(0) if step is ANY else step for step in meant)
-
-
-def other_values(value: Any) -> Iterator[Any]:
-    """What else a person may have meant, the likeliest first.
-
-    >>> list(other_values("180")), list(other_values(180)), list(other_values("True"))
-    ([180], ['180'], [True, 'true', 'TRUE'])
-    >>> list(other_values("eu west"))
-    ['EU WEST', 'Eu west', 'Eu West']
-    """
-    if value is None or isinstance(value, bool):
-        yield from (str(value).lower(), str(value), *(["null", ""] if value is None else []))
-    elif isinstance(value, (int, float)):
-        with suppress(ValueError):  # of thousands of digits Python makes no text
-            yield str(value)
-    elif isinstance(value, str):
-        if value.lower() in _WORDS:
-            yield _WORDS[value.lower()]
-        number = _number(value)
-        if number is not None:
-            yield number
-        spellings = (value.lower(), value.upper(), value.capitalize(), value.title(), value.strip())
-        yield from (other for other in dict.fromkeys(spellings) if other != value)
-
-
-def _number(text: str) -> int | float | None:
-    for read in (int, float):
-        try:
-            number = read(text)
-        except ValueError:
-            continue
-        return number if math.isfinite(number) else None
-    return None

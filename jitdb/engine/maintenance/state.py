@@ -15,13 +15,13 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, needs_of_context
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, needs_of_context
 from jitdb.engine.records import Records
-from jitdb.engine.serving import Serving, TextLeaf
+from jitdb.engine.serving import Serving
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
-from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.operators.nodes.operations import Operation
+from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement
+from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
@@ -38,7 +38,7 @@ _A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
 
 class _Planned(NamedTuple):
     plan: Plan
-    texts: tuple[tuple[TextLeaf, IndexSpec], ...]  # which index was chosen for what asks for text
+    chosen: tuple[tuple[Operation, Requirement | None], ...]  # of leaves that several indexes would answer
 
 
 class IndexState:
@@ -170,11 +170,12 @@ class IndexState:
             order, also = False, also + self.order_needs(order)
         key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
         known = self._plans.get(key)
-        if known is None or any(self.serving.text(leaf) != spec for leaf, spec in known.texts):
+        if known is None or any(self.serving.needed(leaf, self.core) != need for leaf, need in known.chosen):
             if len(self._plans) > _PLANS:
                 self._plans.clear()
-            texts = tuple((leaf, self.serving.text(leaf)) for leaf in operation.leaves() if isinstance(leaf, TextLeaf))
-            known = self._plans[key] = _Planned(self._planned(self.needs_of(operation, order, also)), texts)
+            several = [leaf for leaf in operation.leaves() if leaf.own_spec is not None]
+            chosen = tuple((leaf, self.serving.needed(leaf, self.core)) for leaf in several)
+            known = self._plans[key] = _Planned(self._planned(self.needs_of(operation, order, also)), chosen)
         return known.plan
 
     def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:

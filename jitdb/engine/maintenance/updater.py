@@ -14,7 +14,7 @@ from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, Buil
 from jitdb.engine.catalog.log_content import LogContent, content_of
 from jitdb.engine.damage import damage_in
 from jitdb.engine.maintenance.state import IndexState
-from jitdb.engine.plan import Bounds, CoreFields, Plan, Requirement
+from jitdb.engine.plan import Bounds, CoreFields, Plan
 from jitdb.engine.progress import Bar
 from jitdb.engine.records import MAX_RECORDS, Records
 from jitdb.errors import (
@@ -30,7 +30,7 @@ from jitdb.errors import (
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import Segment
-from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource

@@ -22,8 +22,9 @@ from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogSuperseded, QueryCancelled, QueryError
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
-from jitdb.operators.nodes.operations import Operation, Seqs
-from jitdb.operators.question import EVERYTHING, Live, Question
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
+from jitdb.operators.nodes.positions import Seqs
+from jitdb.operators.question import Live, Question
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.operators.question import EVERYTHING, Question
+from jitdb.operators.nodes.operation import EVERYTHING
+from jitdb.operators.question import Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

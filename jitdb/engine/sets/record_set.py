@@ -9,7 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.indexes.kinds.roaring import bitmap_of, dump, members_of
-from jitdb.operators.question import EVERYTHING
+from jitdb.operators.nodes.operation import EVERYTHING
 from jitdb.operators.sets import Members, RecordSet, Sizes
 
 if TYPE_CHECKING:

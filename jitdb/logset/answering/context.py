@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jitdb.engine.reading.paging import changed_meanwhile
 from jitdb.logset.answering.merging import MergedPages, Place
 from jitdb.logset.members.finding import Member
-from jitdb.logset.narrowing import narrowed
-from jitdb.operators.nodes.making import offsets
+from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.passages import Passages, Seen
 from jitdb.operators.question import Question
@@ -90,7 +89,7 @@ def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int])
     context = question.context
     assert context is not None
     if context.among is not None:
-        context = context._replace(among=narrowed(context.among, member.fields))
+        context = context._replace(among=context.among.narrowed(member.fields))
     generation = db.log.generation
     asked = question.changed(
         db=db, operation=offsets(list(ranks)), context=context, as_offsets=True, start_from=0, limit=None

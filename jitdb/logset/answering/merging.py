@@ -21,7 +21,7 @@ from jitdb.engine.reading.page import Page
 from jitdb.errors import LogError, QueryError
 from jitdb.logset.members.finding import Member
 from jitdb.logset.members.open_logs import OpenLogs
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Question
 
 if TYPE_CHECKING:

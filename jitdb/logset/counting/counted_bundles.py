@@ -17,13 +17,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.forking import fork_safe
+from jitdb.common.paths import LOG_PATH
 from jitdb.engine.declared_time import found_time
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
 from jitdb.logset.answering.merging import Part
-from jitdb.logset.members.finding import PATH, Member
-from jitdb.operators.nodes.operations import Compare
+from jitdb.logset.members.finding import Member
+from jitdb.operators.nodes.compare import Range
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.aggregations import TimelineAsked
 
@@ -62,7 +63,7 @@ class Together(Member):
     @property
     def fields(self) -> Mapping[str, Any]:
         """What is the same in all records of all these logs."""
-        return MappingProxyType({name: value for name, value in self.members[0].fields.items() if name != PATH})
+        return MappingProxyType({name: value for name, value in self.members[0].fields.items() if name != LOG_PATH})
 
     @property
     def size(self) -> int:
@@ -155,12 +156,12 @@ class Bundles:
 
 def is_of_each(question: Question) -> bool:
     """Whether it counts by the path, which each log has for itself."""
-    return question.summary is not None and any(path[0] == PATH for path in question.summary.paths)
+    return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)
 
 
 def is_timed(question: Question) -> bool:
     """Whether it is about the declared time."""
-    is_compared = (isinstance(leaf, Compare) and leaf.index == "timestamp" for leaf in question.operation.leaves())
+    is_compared = (isinstance(leaf, Range) and leaf.index == "timestamp" for leaf in question.operation.leaves())
     return isinstance(question.summary, TimelineAsked) or any(is_compared)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from jitdb.common.arguments import file_path
+from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
@@ -20,7 +21,6 @@ from jitdb.log.lines.files.stamp import stamp_at
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
-PATH: Final = "_path"  # the field that holds a log's path
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
@@ -92,7 +92,7 @@ def fields_of(path: str) -> Mapping[str, Any]:
     >>> dict(fields_of("logs/date=2026-11-21/hour=7/a.log"))
     {'_path': 'logs/date=2026-11-21/hour=7/a.log', 'date': '2026-11-21', 'hour': 7}
     """
-    found: dict[str, Any] = {PATH: path}
+    found: dict[str, Any] = {LOG_PATH: path}
     for part in os.path.dirname(path).split(os.sep):
         name, equals, value = part.partition("=")
         if name and equals:

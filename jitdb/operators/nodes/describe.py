@@ -1,4 +1,4 @@
-"""Paths, values and functions as one would write them in Python, and what to say of what is none of ours."""
+"""Paths, values and functions as one would write them in Python, or expressions; what to say of what is not ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from jitdb.common.paths import Path, format_path
+from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
+from jitdb.errors import QueryError
 
 
 def describe_path(path: Path) -> str:
@@ -37,6 +39,23 @@ def describe_value(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{describe_value(key)}: {describe_value(item)}' for key, item in value.items())}}}"
     return f"[{', '.join(map(describe_value, value))}]"
+
+
+def written_value(value: Any) -> str:
+    """A value as an expression writes it. Raises QueryError for what has no text.
+
+    >>> print(written_value([1.5, float("nan"), {"a": None}]))
+    [1.5, float("nan"), {'a': None}]
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value!r}")'
+    if isinstance(value, list):
+        return f"[{', '.join(map(written_value, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{written_value(key)}: {written_value(item)}" for key, item in value.items()) + "}"
+    if kind_of(value) == EXTENSION:
+        raise QueryError(f"an extension value cannot be written as text: {shown(value)}")
+    return describe_value(value)
 
 
 def function_name(fn: object) -> str:

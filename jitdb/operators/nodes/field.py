@@ -9,11 +9,17 @@ from jitdb.common.arguments import is_list
 from jitdb.common.paths import ANY, Path, Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes import making
+from jitdb.operators.nodes.absent import absent
+from jitdb.operators.nodes.between import between
+from jitdb.operators.nodes.compare import Bound, gt, gte, lt, lte
 from jitdb.operators.nodes.describe import describe_path
+from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.includes import includes
+from jitdb.operators.nodes.operation import Operation, everything, not_, or_
+from jitdb.operators.nodes.predicate import predicate
 from jitdb.operators.nodes.sort_key import SortKey
+from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
 
 
 def field(path: PathLike, *steps: Step) -> Field:
@@ -61,25 +67,33 @@ class Field:
         return Field(as_path("field", (*self.path, step)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
-        return making.equal(self.path, _value(value))
+        return equal(self.path, _value(value))
 
     def __ne__(self, value: object) -> Operation:  # type: ignore[override]
         """The records where it does not hold `value`, those without the field among them; of any element of an
         array: where none holds it.
         """
-        return making.not_(making.equal(self.path, _value(value)))
+        return not_(equal(self.path, _value(value)))
 
-    def __lt__(self, value: making.Bound) -> Operation:
-        return making.lt(_value(value), self.path)
+    def __lt__(self, value: Bound) -> Operation:
+        return lt(_value(value), self.path)
 
-    def __le__(self, value: making.Bound) -> Operation:
-        return making.lte(_value(value), self.path)
+    def __le__(self, value: Bound) -> Operation:
+        return lte(_value(value), self.path)
 
-    def __gt__(self, value: making.Bound) -> Operation:
-        return making.gt(_value(value), self.path)
+    def __gt__(self, value: Bound) -> Operation:
+        return gt(_value(value), self.path)
 
-    def __ge__(self, value: making.Bound) -> Operation:
-        return making.gte(_value(value), self.path)
+    def __ge__(self, value: Bound) -> Operation:
+        return gte(_value(value), self.path)
+
+    def between(self, low: Bound, high: Bound) -> Operation:
+        """The records where it is a number, or a time, from `low` to `high`, both of them among these.
+
+        >>> field("value.sequence").between(2, 3)
+        between('value.sequence', 2, 3)
+        """
+        return between(self.path, _value(low), _value(high))
 
     def isin(self, values: Iterable[Any]) -> Operation:
         """The records where it holds one of `values`; of none, no records.
@@ -89,8 +103,8 @@ class Field:
         """
         if not is_list(values):
             raise QueryError(f"isin() takes a list of values, not {shown(values)}")
-        given = [making.equal(self.path, _value(value)) for value in values]
-        return making.or_(*given) if given else making.not_(making.everything())
+        given = [equal(self.path, _value(value)) for value in values]
+        return or_(*given) if given else not_(everything())
 
     def includes(self, value: Any, pluck: PathLike | None = None) -> Operation:
         """The records where it is an array with `value` in it, or is `value`.
@@ -98,7 +112,7 @@ class Field:
         >>> field("value.content.mentions").includes("%abc", pluck="link")
         includes('value.content.mentions', '%abc', pluck='link')
         """
-        return making.includes(self.path, _value(value), pluck)
+        return includes(self.path, _value(value), pluck)
 
     def absent(self) -> Operation:
         """The records without it.
@@ -106,7 +120,7 @@ class Field:
         >>> field("value.content.root").absent()
         absent('value.content.root')
         """
-        return making.absent(self.path)
+        return absent(self.path)
 
     def present(self) -> Operation:
         """The records that have it, be it null.
@@ -114,7 +128,7 @@ class Field:
         >>> field("value.content.root").present()
         not_(absent('value.content.root'))
         """
-        return making.not_(making.absent(self.path))
+        return not_(absent(self.path))
 
     def starts_with(self, prefix: str | bytes, *, ignore_case: bool = False) -> Operation:
         """The records where it is text (or bytes) that begins with `prefix`.
@@ -122,11 +136,11 @@ class Field:
         >>> field("value.author").starts_with("@6CAx")
         starts_with('value.author', '@6CAx')
         """
-        return making.starts_with(self.path, prefix, ignore_case=ignore_case)
+        return starts_with(self.path, prefix, ignore_case=ignore_case)
 
     def ends_with(self, suffix: str | bytes, *, ignore_case: bool = False) -> Operation:
         """The records where it is text (or bytes) that ends with `suffix`."""
-        return making.ends_with(self.path, suffix, ignore_case=ignore_case)
+        return ends_with(self.path, suffix, ignore_case=ignore_case)
 
     def contains(self, part: str | bytes, *, ignore_case: bool = False) -> Operation:
         """The records where it is text (or bytes) that has `part` somewhere in it. Of arrays, see `includes`.
@@ -134,11 +148,11 @@ class Field:
         >>> field("message").contains("timeout", ignore_case=True)
         contains('message', 'timeout', ignore_case=True)
         """
-        return making.contains(self.path, part, ignore_case=ignore_case)
+        return contains(self.path, part, ignore_case=ignore_case)
 
     def like(self, pattern: str, *, ignore_case: bool = False) -> Operation:
         """The records where it is text like an SQL pattern: `%` stands for any characters, `_` for one."""
-        return making.like(self.path, pattern, ignore_case=ignore_case)
+        return like(self.path, pattern, ignore_case=ignore_case)
 
     @overload
     def matches(self, test: str, *, ignore_case: bool = False) -> Operation: ...
@@ -154,10 +168,10 @@ class Field:
         predicate('value.content.text', isupper)
         """
         if not isinstance(test, str):
-            return making.predicate(self.path, test, name, version=version)
+            return predicate(self.path, test, name, version=version)
         if name is not None or version:
             raise QueryError("a regular expression has neither a name nor a version: functions have")
-        return making.matches(self.path, test, ignore_case=ignore_case)
+        return matches(self.path, test, ignore_case=ignore_case)
 
     def __neg__(self) -> SortKey:
         """Descending, where answers are sorted.
@@ -192,7 +206,9 @@ class Field:
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = _not_yet
 
 
-_METHODS: Final = ("isin", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches")
+_METHODS: Final = (
+    "isin", "between", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches"
+)  # fmt: skip
 
 
 def _value(value: Any) -> Any:

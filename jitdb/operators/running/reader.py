@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.operations import DEFERRED
-from jitdb.operators.question import EVERYTHING, Feed, Live, Pages, Portion, Question
+from jitdb.operators.nodes.operation import DEFERRED, EVERYTHING
+from jitdb.operators.question import Feed, Live, Pages, Portion, Question
 from jitdb.operators.running.answer import answer, log
 from jitdb.operators.tasks.deferred import resolved
 

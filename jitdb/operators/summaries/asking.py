@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.aggregations import (
     AUTO,
     BINS,

@@ -17,7 +17,7 @@ from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.operations import DEFERRED, Everything, Identity, Operation
+from jitdb.operators.nodes.operation import DEFERRED, Everything, Identity, Operation
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.live_seqs import given_so_far
 from jitdb.operators.tasks.round import Round, Task

@@ -19,7 +19,8 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.literals import pack_positions, unpack_positions
-from jitdb.operators.nodes.operations import LIVE_SEQS, Identity, Operation, Seqs
+from jitdb.operators.nodes.operation import LIVE_SEQS, Identity, Operation
+from jitdb.operators.nodes.positions import Seqs
 
 SeqItem: TypeAlias = int | Iterable[int]
 

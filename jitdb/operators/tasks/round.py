@@ -22,7 +22,7 @@ from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.describe import function_name, not_an_operation
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Question
 
 if TYPE_CHECKING:

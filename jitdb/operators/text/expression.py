@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 from jitdb.common.paths import format_path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes import making
+from jitdb.operators.nodes.absent import absent
+from jitdb.operators.nodes.compare import gt, gte, lt, lte
+from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.field import Field
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation, and_, not_, or_
+from jitdb.operators.nodes.table import OPERATORS, OPTIONAL, Row
 from jitdb.operators.text.expression_errors import FUNCTIONS, Source, odd_key
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, is_bracketed, read_field, read_literal
 from jitdb.operators.text.keywords import TEXT_OPERATORS
@@ -63,6 +65,7 @@ EXPRESSION_HELP: Final = """\
   type == "post"                       equal; also 5, -1.5, true, null, b"bytes", [1, 2], {"k": 1}, float("nan")
   type != "post"                       not equal, or without the field
   age > 18    18 < age <= 65           numbers; also <, <=, >=
+  between(age, 18, 65)                 both ends among them; numbers or times
   "a" in tags    "a" not in tags       an array has this element
   type in ["post", "vote"]             one of these
   root is absent    present(root)      without the field; with it, be it null
@@ -106,15 +109,15 @@ class _Reader:
     def _operation(self, node: ast.expr, depth: int) -> Operation:
         match node:
             case ast.BoolOp(op=ast.And()):
-                return making.and_(*(self.operation(value, depth + 1) for value in node.values))
+                return and_(*(self.operation(value, depth + 1) for value in node.values))
             case ast.BoolOp():
-                return making.or_(*(self.operation(value, depth + 1) for value in node.values))
+                return or_(*(self.operation(value, depth + 1) for value in node.values))
             case ast.UnaryOp(op=ast.Not() | ast.Invert()):
-                return making.not_(self.operation(node.operand, depth + 1))
+                return not_(self.operation(node.operand, depth + 1))
             case ast.BinOp(op=ast.BitAnd()):
-                return making.and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
+                return and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
             case ast.BinOp(op=ast.BitOr()):
-                return making.or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
+                return or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
             case ast.BinOp(op=ast.MatMult()):
                 return self._text_match(node)
             case ast.Compare():
@@ -131,15 +134,15 @@ class _Reader:
     def _comparisons(self, node: ast.Compare) -> Operation:
         sides = [node.left, *node.comparators]
         pairs = zip(sides, node.ops, sides[1:], strict=False)
-        return making.and_(*(self._comparison(left, op, right) for left, op, right in pairs))
+        return and_(*(self._comparison(left, op, right) for left, op, right in pairs))
 
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Operation:
         if isinstance(op, (ast.In, ast.NotIn)):
             found = self._membership(left, right)
-            return found if isinstance(op, ast.In) else making.not_(found)
+            return found if isinstance(op, ast.In) else not_(found)
         if isinstance(op, (ast.Is, ast.IsNot)):
             found = self._identity(left, right)
-            return found if isinstance(op, ast.Is) else making.not_(found)
+            return found if isinstance(op, ast.Is) else not_(found)
         subject, value = read_field(self.source, left, or_index=True, maybe=True), right
         if subject is None:
             op = _MIRRORED[type(op)]()
@@ -156,11 +159,11 @@ class _Reader:
         if isinstance(op, (ast.Eq, ast.NotEq)):
             if isinstance(subject, Index):
                 raise self.source.error(f'index("{subject.name}") is compared by <, <=, > and >=', left)
-            found = making.equal(subject.path, literal)
-            return found if isinstance(op, ast.Eq) else making.not_(found)
+            found = equal(subject.path, literal)
+            return found if isinstance(op, ast.Eq) else not_(found)
         compare = _COMPARISONS[type(op)]
         try:
-            return compare(literal, subject.name if isinstance(subject, Index) else subject.path)
+            return compare(literal, _compared(subject))
         except QueryError as error:
             raise self.source.error(str(error), value) from error
 
@@ -170,12 +173,11 @@ class _Reader:
         if name not in TEXT_OPERATORS:
             raise self.source.error("this is no expression: it cannot go on like this", node.right)
         subject = read_field(self.source, node.left)
-        make, _, _ = _FUNCTIONS[name]
         try:
-            found = make(subject.path, read_literal(self.source, node.right))
+            found = TEXT_OPERATORS[name](subject.path, read_literal(self.source, node.right))
         except QueryError as error:
             raise error if "\n" in str(error) else self.source.error(str(error), node.right) from error
-        return making.not_(found) if negation else found
+        return not_(found) if negation else found
 
     def _membership(self, left: ast.expr, right: ast.expr) -> Operation:
         if isinstance(right, (ast.List, ast.Tuple, ast.Set)) and not (is_bracketed(right) and _is_value(left)):
@@ -194,7 +196,7 @@ class _Reader:
             raise self.source.error(
                 "`is` goes with None, True, False and absent; other values are compared by ==", right
             )
-        return making.equal(subject.path, value)
+        return equal(subject.path, value)
 
     def _call(self, node: ast.Call) -> Operation:
         arguments = list(node.args)
@@ -223,18 +225,28 @@ class _Reader:
             if keyword.arg is None:
                 raise self.source.error("a star has no meaning here", keyword.value)
             options[keyword.arg] = read_literal(self.source, keyword.value)
-        make, usage, count = _FUNCTIONS[name]
-        if make not in _POSITIONS and len(arguments) != count:
+        make, keys, usage, takes = _FUNCTIONS[name]
+        if keys not in _POSITIONS and len(arguments) != sum(key != OPTIONAL for key in keys):
             raise self.source.error(f"it is written {usage}", node)
-        if options and make not in _WITH_OPTIONS:
+        if options and takes != "options":
             raise self.source.error(f"it is written {usage}, without further options", node)
-        if make in _POSITIONS:
+        if keys in _POSITIONS:
             values = [read_literal(self.source, argument) for argument in arguments]
             return make(values[0] if len(values) == 1 and isinstance(values[0], list) else values)
         if not arguments:
             return make()
-        path = read_field(self.source, arguments[0], or_text=True).path
-        return make(path, *(read_literal(self.source, argument) for argument in arguments[1:]), **options)
+        subject: Field | Index
+        if keys[0] == "index":
+            subject = read_field(self.source, arguments[0], or_text=True, or_index=True)
+        else:
+            subject = read_field(self.source, arguments[0], or_text=True)
+        literals = [read_literal(self.source, argument) for argument in arguments[1:]]
+        return make(_compared(subject), *literals, **options)
+
+
+def _compared(subject: Field | Index) -> Any:
+    """What the functions of operators take for it."""
+    return subject.name if isinstance(subject, Index) else subject.path
 
 
 def _chain(node: ast.BinOp, kind: type[ast.operator]) -> list[ast.expr]:
@@ -276,35 +288,22 @@ _MIRRORED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
 }  # fmt: skip
 _COMPARISONS: Final[dict[type[ast.cmpop], Callable[..., Operation]]] = {
-    ast.Lt: making.lt, ast.LtE: making.lte, ast.Gt: making.gt, ast.GtE: making.gte,
+    ast.Lt: lt, ast.LtE: lte, ast.Gt: gt, ast.GtE: gte,
 }  # fmt: skip
 
 
 def _present(path: Any, **options: Any) -> Operation:
-    return making.not_(making.absent(path, **options))
+    return not_(absent(path, **options))
 
 
 def _isin(path: Any, values: Any) -> Operation:
     return Field(path).isin(values)
 
 
-def _text_maker(name: str) -> Callable[..., Operation]:
-    """Of an operator on text, as it is written here: `icontains`, `startswith`."""
-    make: Callable[..., Operation] = getattr(making, name.removeprefix("i").replace("swith", "s_with"))
-    return partial(make, ignore_case=True) if name.startswith("i") else make
-
-
-# What makes the operation, how it is written, and the number of arguments: a field, then literals.
-_FUNCTIONS: Final[dict[str, tuple[Callable[..., Operation], str, int]]] = {
-    "equal": (making.equal, "equal(field, value)", 2),
-    "includes": (making.includes, 'includes(field, value) or includes(field, value, pluck="key")', 2),
-    "absent": (making.absent, "absent(field)", 1),
-    "present": (_present, "present(field)", 1),
-    **{name: (_text_maker(name), f'{name}(field, "text")', 2) for name in sorted(TEXT_OPERATORS)},
-    "isin": (_isin, 'isin(field, ["a", "b"])', 2),
-    "seqs": (making.seqs, "seqs(1, 2, 3)", 0),
-    "offsets": (making.offsets, "offsets(1, 2, 3)", 0),
-    "everything": (making.everything, "everything()", 0),
+_FUNCTIONS: Final = {
+    **{name: row for name, row in OPERATORS.items() if row.usage},
+    **{name: Row(make, ("path", "value"), f'{name}(field, "text")') for name, make in TEXT_OPERATORS.items()},
+    "present": Row(_present, ("path",), "present(field)", "options"),
+    "isin": Row(_isin, ("path", "value"), 'isin(field, ["a", "b"])'),
 }
-_POSITIONS: Final = (making.seqs, making.offsets)  # of integers, or of one list of them
-_WITH_OPTIONS: Final = (making.equal, making.includes, making.absent, _present)
+_POSITIONS: Final = (("seqs",), ("offsets",))  # of integers, or of one list of them

@@ -27,7 +27,7 @@ _PATTERN: Final = (
 _WORDS: Final = 'it is written in small letters, a text behind it: field contains "x", field like "x%"'
 _MEMBER: Final = 'that an array has an element is written `"a" in tags`'
 _PRESENT: Final = "that a field is there is written present(field), or `field is not absent`"
-_RANGE: Final = "a range is written `1 <= field <= 2`"
+_RANGE: Final = "a range is written `1 <= field <= 2`, or between(field, 1, 2)"
 
 #: Signs and words where Python could not go on, the longer ones first: regular expressions, which only mistakes need.
 SIGNS: Final[tuple[tuple[str, str], ...]] = (
@@ -39,7 +39,7 @@ SIGNS: Final[tuple[tuple[str, str], ...]] = (
     (r"\s*<>", "inequality is written `!=`, not `<>`"),
     (r"\s*!(?!=)", "negation is written `not`, not `!`"),
     (r"\s*(AND|OR|NOT|IN|IS)\b", "`and`, `or`, `not`, `in` and `is` are written in small letters"),
-    (r"(?i)\s*(i?like|i?contains|i?matches|i?starts_?with|i?ends_?with)\b", _WORDS),
+    (rf"(?i)\s*({'|'.join(TEXT_OPERATORS)})\b", _WORDS),
     (r"(?i)\s*(match|regexp?|rlike|glob)\b", _PATTERN),
     (r"(?i)\s*(includes|has|have)\b", _MEMBER),
     (r"(?i)\s*(exists|present)\b", _PRESENT),
@@ -50,7 +50,7 @@ SIGNS: Final[tuple[tuple[str, str], ...]] = (
 
 #: Functions of other languages.
 FUNCTIONS: Final = {
-    "has": _MEMBER, "exists": _PRESENT, "between": _RANGE,
+    "has": _MEMBER, "exists": _PRESENT,
     "missing": "records without a field are found by absent(field), or `field is absent`",
     **dict.fromkeys(("match", "regex", "regexp", "rlike", "glob", "predicate"), _PATTERN),
 }  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeGuard, overload
 from jitdb.common.paths import ANY, MAX_DEPTH, Path, Step
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.compare import DERIVED_INDEXES
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
-from jitdb.operators.nodes.making import DERIVED_INDEXES
 from jitdb.operators.text.expression_errors import FORMATTED, Source, odd_key
 from jitdb.operators.text.keywords import ANY_ELEMENT
 
@@ -30,6 +30,8 @@ class Index(NamedTuple):
 
 @overload
 def read_field(source: Source, node: ast.expr, *, or_text: bool = False) -> Field: ...
+@overload
+def read_field(source: Source, node: ast.expr, *, or_text: bool = False, or_index: Literal[True]) -> Field | Index: ...
 @overload
 def read_field(
     source: Source, node: ast.expr, *, or_index: Literal[True], maybe: Literal[True]
@@ -163,7 +165,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 def _read_index(source: Source, node: ast.Call, allowed: bool) -> Index:
     if not allowed:
-        raise source.error("index(...) is compared by <, <=, > and >= only", node)
+        raise source.error("index(...) is compared by <, <=, > and >=, or between(), only", node)
     match node:
         case ast.Call(args=[ast.Constant(value=str() as name)], keywords=[]) if name in DERIVED_INDEXES:
             return Index(name)

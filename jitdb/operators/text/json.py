@@ -7,6 +7,7 @@
                                                           "ignore_case": true
     {"op": "gt", "index": "timestamp", "value": 5}        or "index": ["value", "sequence"],
                                                           "value": "2026-11-01T12:00:00Z"
+    {"op": "between", "index": ["n"], "low": 1, "high": 5}
     {"op": "seqs", "seqs": [1, 2]}                        or "offsets"
     {"op": "and", "args": [...]}                          or "or"
     {"op": "not", "arg": {...}}
@@ -25,48 +26,20 @@ import base64
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from jitdb.common.times import as_text
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes import making
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
-from jitdb.operators.nodes.operations import (
-    MAX_NESTING,
-    FieldOperation,
-    Offsets,
-    Operation,
-    Seqs,
-    TextMatch,
-    TextOperator,
-)
+from jitdb.operators.nodes.operation import MAX_NESTING, Operation
+from jitdb.operators.nodes.table import OPERATORS, OPTIONAL
 from jitdb.operators.text.format import refuse_functions
 
+_VALUES: Final = ("value", "low", "high")  # keys of what a record may hold
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
-
-_TEXTS: Final = get_args(TextOperator)
-
-# What makes an operation, and the keys of its arguments.
-_FORMS: Final[dict[str, tuple[Callable[..., Operation], tuple[str, ...]]]] = {
-    "equal": (making.equal, ("path", "value")),
-    "includes": (making.includes, ("path", "value", "pluck")),
-    "absent": (making.absent, ("path",)),
-    **{op: (getattr(making, op), ("path", "value")) for op in _TEXTS},
-    "gt": (making.gt, ("value", "index")),
-    "gte": (making.gte, ("value", "index")),
-    "lt": (making.lt, ("value", "index")),
-    "lte": (making.lte, ("value", "index")),
-    "seqs": (making.seqs, ("seqs",)),
-    "offsets": (making.offsets, ("offsets",)),
-    "everything": (making.everything, ()),
-    "and": (making.and_, ("args",)),
-    "or": (making.or_, ("args",)),
-    "not": (making.not_, ("arg",)),
-}
-_WITH_OPTIONS: Final = ("equal", "includes", "absent")
 
 
 def to_json(operation: Operation) -> dict[str, Any]:
@@ -77,27 +50,24 @@ def to_json(operation: Operation) -> dict[str, Any]:
     {'op': 'not', 'arg': {'op': 'equal', 'path': ['type'], 'value': {'$bytes': 'eA=='}}}
     """
     refuse_functions(operation, "has no JSON form")
-    form: dict[str, Any] = {"op": operation.op}
-    if isinstance(operation, (Seqs, Offsets)):
-        return form | {operation.op: list(operation)}
-    name: str
-    for name in operation.__match_args__:
-        part = getattr(operation, name)
-        if name == "field":
-            form["path"] = list(part.path)
-        elif name in ("value", "prefix"):
-            form["value"] = _value_to_json(part)
-        elif name == "args":
-            form["args"] = [to_json(arg) for arg in part]
-        elif name == "arg":
-            form["arg"] = to_json(part)
-        elif part is not None:  # path, pluck, index
-            form[name] = list(part) if isinstance(part, tuple) else part
-    if isinstance(operation, TextMatch) and not operation.ignore_case:
-        del form["ignore_case"]
-    if isinstance(operation, FieldOperation) and (options := operation.field.options.given()):
-        form["options"] = options
-    return form
+    return _written(operation)
+
+
+def _written(operation: Operation) -> dict[str, Any]:
+    parts = {key: getattr(operation, key) for key in OPERATORS[operation.op].keys}
+    written = {key: _part_to_json(key, part) for key, part in parts.items() if part is not None or key in _VALUES}
+    return {"op": operation.op, **written, **operation.keywords()}
+
+
+def _part_to_json(key: str, part: Any) -> Any:
+    match key:
+        case "args":
+            return [_written(arg) for arg in part]
+        case "arg":
+            return _written(part)
+    if key in _VALUES:
+        return _value_to_json(part)
+    return list(part) if isinstance(part, tuple) else part
 
 
 def from_json(form: Any) -> Operation:
@@ -115,16 +85,16 @@ def _read(form: Any, depth: int) -> Operation:
     if not isinstance(form, dict):
         raise QueryError(f"an operation in JSON is an object with the key 'op', not {shown(form)}")
     op = form.get("op")
-    if not isinstance(op, str) or op not in _FORMS:
+    if not isinstance(op, str) or op not in OPERATORS:
         raise _unknown(op, form)
-    make, names = _FORMS[op]
-    arguments = [_argument(form, name, depth) for name in names]
-    options: dict[str, Any] = _part({"options": {}, **form}, "options", dict) if op in _WITH_OPTIONS else {}
-    if op in _TEXTS and "ignore_case" in form:
-        options = {"ignore_case": form["ignore_case"]}
+    make, keys, _, takes = OPERATORS[op]
+    arguments = [_argument(form, key, depth) for key in keys]
+    options: dict[str, Any] = _part({"options": {}, **form}, "options", dict) if takes == "options" else {}
+    if takes == "ignore_case" and takes in form:
+        options = {takes: form[takes]}
     if not all(isinstance(name, str) for name in options):
         raise QueryError(f"options in JSON have names, not {shown(options)}")
-    return make(*(arguments[0] if names == ("args",) else arguments), **options)
+    return make(*(arguments[0] if keys == ("args",) else arguments), **options)
 
 
 def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
@@ -133,15 +103,13 @@ def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
             return [_read(arg, depth + 1) for arg in _part(form, name, list)]
         case "arg":
             return _read(_part(form, name, dict), depth + 1)
-        case "value":
-            return _value_from_json(_part(form, name))
         case "index":
             return _part(form, name)
-        case "pluck":
-            return form.get(name)
         case "path":
             return _part(form, name, (list, str))
-    return _part(form, name, list)
+    if name == OPTIONAL:
+        return form.get(name)
+    return _value_from_json(_part(form, name)) if name in _VALUES else _part(form, name, list)
 
 
 def _unknown(op: object, form: dict[str, Any]) -> QueryError:
@@ -150,8 +118,8 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
     plain = re.sub("(?=[A-Z])", "_", op[:40]).lower().removeprefix("slow_") if isinstance(op, str) else ""
     import difflib
 
-    close = difflib.get_close_matches(plain, _FORMS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_FORMS)}"
+    close = difflib.get_close_matches(plain, OPERATORS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(OPERATORS)}"
     return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")
 
 

@@ -15,8 +15,13 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Callable
+from functools import partial
 from itertools import tee, zip_longest
 from typing import Final
+
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.table import OPERATORS
 
 _TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
       | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*
@@ -24,12 +29,13 @@ _TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
       | (?P<word>[^\W\d]\w*)
       | (?P<sign>[=<>!]+|.)"""
 _FORMATTED: Final = r"[rR]?[fF][rR]?[\"']"
-#: Operators on text that are words, an `i` in front of those without regard to case.
-TEXT_OPERATORS: Final = frozenset(
-    case + name
-    for name in ("contains", "starts_with", "startswith", "ends_with", "endswith", "like", "matches")
-    for case in ("", "i")
-)
+#: What makes each operator that is a word: an `i` in front is without regard to case, `startswith` what Python has.
+TEXT_OPERATORS: Final[dict[str, Callable[..., Operation]]] = {
+    spelling: partial(row.make, ignore_case=True) if spelling[0] == "i" else row.make
+    for name, row in OPERATORS.items()
+    if row.takes == "ignore_case"
+    for spelling in sorted({case + word for word in (name, name.replace("s_with", "swith")) for case in ("", "i")})
+}
 _OPERATORS: Final = frozenset({"and", "or", "not", "in", "is"})
 _NEGATED: Final = frozenset(("not", name) for name in TEXT_OPERATORS)
 _VALUES: Final = frozenset({"True", "False", "None"})

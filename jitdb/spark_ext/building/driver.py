@@ -15,14 +15,14 @@ import numpy as np
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.log_content import content_of
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import CoreFields, Requirement
+from jitdb.engine.plan import CoreFields
 from jitdb.engine.records import MAX_RECORDS, Records
 from jitdb.errors import IndexDamaged, LogSuperseded, LogWarning, QueryError
 from jitdb.indexes.files.file import Head as FileHead
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS
-from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement
 from jitdb.log.any_log import AnyLog
 from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io import osfile

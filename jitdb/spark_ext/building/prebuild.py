@@ -26,9 +26,9 @@ from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import counted, size_in_words
 from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import found_time
-from jitdb.engine.plan import CoreFields, Requirement, requirements
+from jitdb.engine.plan import CoreFields, requirements
 from jitdb.errors import QueryError
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.any_log import open_any
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.lines.form import LineForm
@@ -36,7 +36,7 @@ from jitdb.log.lines.line_log import LineLog
 from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.building.driver import Again, Driver, files_read
 from jitdb.spark_ext.building.hadoop import Remote, staged
 from jitdb.spark_ext.building.scanning import RangeHead

@@ -18,12 +18,12 @@ from jitdb.common.values import ARRAY, MAP
 from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.plan import Requirement
 from jitdb.indexes.building.builders import OffsetsBuilder
 from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.file import LogName, read_segment
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
 from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.indexes.spec import Requirement
 from jitdb.spark_ext.errors import sends_errors
 from jitdb.spark_ext.file_range import SHARED, FileRange, Snapshot
 

@@ -8,14 +8,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import LOG_PATH, Path
 from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.reading.sampling import first, sample
-from jitdb.logset.members.finding import PATH, Member, find_members
-from jitdb.logset.narrowing import NOTHING, narrowed
+from jitdb.logset.members.finding import Member, find_members
 from jitdb.logset.opening import folder_of
+from jitdb.operators.nodes.operation import NOTHING
 from jitdb.spark_ext.options import ReadOptions
 from jitdb.spark_ext.reading.partitions import Partition
 from jitdb.spark_ext.reading.planning import SMALLEST, Planner, ReadPlan, open_log
@@ -43,7 +43,7 @@ def logs_of(options: ReadOptions) -> list[ReadOptions]:
 
 
 def _of(member: Member, options: ReadOptions) -> ReadOptions | None:
-    where = None if options.where is None else narrowed(options.where, member.fields)
+    where = None if options.where is None else options.where.narrowed(member.fields)
     if where == NOTHING:
         return None
     folder = folder_of(member, options.index_folder or None) or ""
@@ -65,7 +65,7 @@ def samples(options: ReadOptions) -> Iterator[Any]:
                 yield _without(record, each.shared) if each.shared and isinstance(record, dict) else record
     for each in logs_of(replace(options, where=None)):  # all, so that a column's type does not depend on the question
         if each.shared:
-            yield _without(each.shared, (PATH,))
+            yield _without(each.shared, (LOG_PATH,))
 
 
 def _without(record: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:

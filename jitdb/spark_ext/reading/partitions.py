@@ -18,7 +18,8 @@ from jitdb.engine.plan import CoreFields
 from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.scanner import scan
-from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.positions import Offsets, Seqs
 from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import FileRange, Run, Snapshot
 

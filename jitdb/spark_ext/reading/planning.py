@@ -27,7 +27,7 @@ from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
-from jitdb.operators.nodes.operations import Everything, Operation
+from jitdb.operators.nodes.operation import Everything, Operation
 from jitdb.operators.text.json import to_json
 from jitdb.spark_ext.errors import LogChanged, finding_codec
 from jitdb.spark_ext.file_range import Run, Snapshot

@@ -62,11 +62,11 @@ def note_count(db: AnyDatabase, operation: Operation | None, options: Namespace,
     if operation is None:
         return
     from jitdb.cli.output.notes import note_missing, note_times
-    from jitdb.operators.nodes.operations import Compare
+    from jitdb.operators.nodes.compare import Range
 
     flush()
     note_missing(db, operation, options, is_empty=not found)
-    if any(isinstance(leaf, Compare) for leaf in operation.leaves()):
+    if any(isinstance(leaf, Range) for leaf in operation.leaves()):
         note_times(db, operation, options, ordered=False, is_full=not found)
 
 

@@ -97,7 +97,6 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted of each log. Raises LogReadOnly where one of them is only read."""
     from jitdb.engine.hinting.hints import fields_of, hints_of, missing_fields
     from jitdb.logset.members import finding
-    from jitdb.logset.narrowing import narrowed
 
     for each in each_log(options):
         if not options.dry_run:
@@ -106,7 +105,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             if not isinstance(log, MaintainedSource):
                 raise _read_only(log.refusal("deleted from"), operation, options)
             with database(each, log) as db:
-                asked = narrowed(operation, finding.fields_of(each.log)) if each is not options else operation
+                asked = operation.narrowed(finding.fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
                 missing: dict[Path | str, str] = dict(missing_fields(db.evidence(), fields_of(asked)).items())
                 missing = missing or {told: told for told in hints_of(db.evidence(), asked)}

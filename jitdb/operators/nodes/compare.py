@@ -1,0 +1,219 @@
+"""`gt`, `gte`, `lt` and `lte`: the number, or time, is above or below another one.
+
+Their second argument is the path of any field that holds numbers or times, or `declared_time` or
+`declared_sequence`: what a record declares in the fields that the database was told of. In the words of the ancestor
+these are `"timestamp"` and `"sequence"`; a field that is itself called so, at the top of the record, is written as a
+tuple: `("timestamp",)`. Records without a number there are in none of the answers.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.times import time_of
+from jitdb.common.values import NUMBER, kind_of, value_key
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.indexes.spec import Requirement
+from jitdb.operators.nodes.describe import describe_bound, describe_path, written_value
+from jitdb.operators.nodes.field_ref import PathLike, as_path
+from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.literals import plain_bound
+from jitdb.operators.nodes.operation import Identity, Operation
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from pyroaring import BitMap
+
+    from jitdb.indexes.kinds.numbers import Comparison
+    from jitdb.operators.nodes.answering import Answering, Core
+
+#: What a field can be above or below of: a number; or a time, as text (RFC 3339), a datetime or a date.
+Bound: TypeAlias = "float | str | date | Instant"
+
+PlainBound: TypeAlias = "int | float | Instant"
+
+DERIVED_INDEXES: Final = ("timestamp", "sequence")
+
+_RELATIONS: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
+    "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
+}  # fmt: skip
+_SIGNS: Final[dict[Comparison, str]] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+class Declared:
+    """A number that records declare, to be compared. Not a field: the database says which fields it is taken from.
+
+    >>> (declared_time >= 1_600_000_000_000) & (declared_sequence < 10)
+    and_(gte(1600000000000, 'timestamp'), lt(10, 'sequence'))
+    """
+
+    __slots__ = ("index", "name")
+
+    def __init__(self, name: str, index: str) -> None:
+        self.name = name
+        self.index = index
+
+    def __lt__(self, value: Bound) -> Operation:
+        return _compare("lt", value, self)
+
+    def __le__(self, value: Bound) -> Operation:
+        return _compare("lte", value, self)
+
+    def __gt__(self, value: Bound) -> Operation:
+        return _compare("gt", value, self)
+
+    def __ge__(self, value: Bound) -> Operation:
+        return _compare("gte", value, self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: When a record was made: the field(s) that the database knows as `timestamp`, the earliest time in them.
+declared_time: Final = Declared("declared_time", "timestamp")
+
+#: Which record of its author it is: the field that the database knows as `sequence`.
+declared_sequence: Final = Declared("declared_sequence", "sequence")
+
+
+def gt(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is above `value`.
+
+    >>> gt(1_600_000_000_000, "timestamp")
+    gt(1600000000000, 'timestamp')
+    """
+    return _compare("gt", value, index)
+
+
+def gte(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is `value` or above.
+
+    >>> gte(10, "sequence")
+    gte(10, 'sequence')
+    """
+    return _compare("gte", value, index)
+
+
+def lt(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is below `value`.
+
+    >>> lt(0, "value.content.vote.value")
+    lt(0, 'value.content.vote.value')
+    """
+    return _compare("lt", value, index)
+
+
+def lte(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is `value` or below.
+
+    >>> lte(1.5, ("timestamp",))
+    lte(1.5, ('timestamp',))
+    """
+    return _compare("lte", value, index)
+
+
+def _compare(op: Comparison, value: object, index: object) -> Operation:
+    if isinstance(value, str) and isinstance(index, (int, float)):
+        raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
+    bound = plain_bound(value)
+    return Compare(as_index(op, index, bound), op, bound)
+
+
+def as_index(caller: str, index: object, bound: PlainBound) -> str | Path:
+    """What the operator compares: the name of an index that the database derives, or a path. Raises QueryError."""
+    name = index.index if isinstance(index, Declared) else index
+    if not isinstance(name, str) or name not in DERIVED_INDEXES:
+        return as_path(caller, name)
+    if name == "sequence" and isinstance(bound, Instant):
+        raise QueryError(f"a sequence is a number, and {bound!r} a time")
+    return name
+
+
+class Range(Operation):
+    """The number, or where the bounds are Instants the time, is within these bounds.
+
+    `index` is the name "timestamp" or "sequence" of an index that the database derives, or the path of a
+    field: `"timestamp"` is the derived index, `("timestamp",)` the field of that name.
+    """
+
+    __slots__ = ()
+    names_value = True
+
+    index: str | Path
+
+    @property
+    def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:
+        """What it is above, what it is below. They are all numbers, or all times."""
+        raise NotImplementedError
+
+    @property
+    def is_of_times(self) -> bool:
+        """Whether it is compared with times."""
+        return isinstance(self.bounds[0][1], Instant)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return () if isinstance(self.index, str) else (self.index,)
+
+    def holds(self, value: Any) -> bool:
+        number = time_of(value) if self.is_of_times else value
+        return kind_of(number) == NUMBER and all(
+            _RELATIONS[op](number, bound.time if isinstance(bound, Instant) else bound) for op, bound in self.bounds
+        )
+
+    def need(self, core: Core) -> Requirement:
+        ((op, bound), *_) = self.bounds
+        # Any number is above a bound if the largest is; of one number, it is the smallest too.
+        largest = not isinstance(self.index, str) and ANY in self.index and op in ("gt", "gte")
+        return Requirement(core.compared(self.index, bound, largest)[0])
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.in_column(*((op, asked.core.compared(self.index, bound)[1]) for op, bound in self.bounds))
+
+    def of_elements(self) -> Operation | None:
+        return None if isinstance(self.index, str) else self.changed(index=(*self.index, ANY))
+
+    def _described_index(self) -> str:
+        if isinstance(self.index, str) or self.index in (("timestamp",), ("sequence",)):
+            return repr(self.index)
+        return describe_path(self.index)
+
+    def _written_index(self) -> str:
+        return f'index("{self.index}")' if isinstance(self.index, str) else format_path(self.index)
+
+
+def bound_identity(bound: PlainBound) -> Identity:
+    """Numbers and times are never the same."""
+    return ("time", value_key(bound.time)) if isinstance(bound, Instant) else (value_key(bound),)
+
+
+def written_bound(bound: PlainBound) -> str:
+    """As an expression writes it."""
+    return repr(bound) if isinstance(bound, Instant) else written_value(bound)
+
+
+class Compare(Range):
+    """The number, or time, is above (gt, gte) or below (lt, lte) `value`."""
+
+    __slots__ = __match_args__ = ("index", "op", "value")
+
+    op: Comparison
+    value: PlainBound
+
+    def _identify(self) -> Identity:
+        return (self.op, self.index, *bound_identity(self.value))
+
+    @property
+    def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:
+        return ((self.op, self.value),)
+
+    def __repr__(self) -> str:
+        return f"{self.op}({describe_bound(self.value)}, {self._described_index()})"
+
+    def written(self) -> str:
+        return f"{self._written_index()} {_SIGNS[self.op]} {written_bound(self.value)}"

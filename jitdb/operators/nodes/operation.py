@@ -1,0 +1,400 @@
+"""What a question is made of: operations, immutable values that are true or false of a record.
+
+Leaves look at one field or at the record's place in the log, and each has a file of its own: what it means, its
+identity, which index it needs and how that answers it, how it is written. Here is what all of them are asked, and And,
+Or and Not, which combine them. The functions that make them check what users write; nothing else checks twice. Two
+leaves are not resolved when they are made, and live in a room of their own: Deferred and LiveSeqs (operators/tasks).
+
+Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
+go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
+a cache and the name of an index derive from it. Functions are identified by name: a predicate by `name`
+and `version`, a seek function by its `index_type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from jitdb.common.immutable import Immutable
+from jitdb.common.values import UNDEFINED, value_at
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.describe import not_an_operation
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from jitdb.common.paths import Path
+    from jitdb.indexes.spec import IndexSpec, Requirement
+    from jitdb.operators.nodes.answering import Answering, Core
+
+Identity: TypeAlias = tuple[Any, ...]
+
+MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
+
+#: Bits of `Operation.unresolved`.
+DEFERRED: Final = 1  # a task makes a part of it when it is asked
+LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
+
+
+class Operation(Immutable):
+    """The base of all operations. Combine with `&`, `|`, `~` (or and_, or_, not_)."""
+
+    __slots__ = ("_identity",)
+
+    op = ""  # the name of the function that makes it, and in JSON
+    nesting = 0  # how deep combinators lie within each other below this one
+    unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
+    names_places = False  # whether it names places in one log, which mean nothing in another
+    names_value = False  # whether it finds nothing for a value that no record has in the field
+
+    _identity: ClassVar[Identity]  # of each
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Identity:
+        """A hashable value, equal for operations that ask the same."""
+        try:
+            return self._identity
+        except AttributeError:
+            identity = self._identify()
+            object.__setattr__(self, "_identity", identity)
+            return identity
+
+    def _identify(self) -> Identity:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """The operation as one would write it in Python."""
+        raise NotImplementedError
+
+    @property
+    def function(self) -> tuple[str, str] | None:
+        """What in it is a function, which cannot be written as text or shipped; and what can be written instead."""
+        return None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths that it looks at itself: one, or none."""
+        return ()
+
+    @property
+    def seek(self) -> Callable[[bytes, int], int | None] | None:
+        """The function of the user that finds its field, where no path does."""
+        return None
+
+    def written(self) -> str:
+        """The operation as `parse_expression` reads it."""
+        raise NotImplementedError
+
+    def denied(self) -> str:
+        """The same of its opposite."""
+        return f"not {_inside(self, Not)}"
+
+    def keywords(self) -> dict[str, Any]:
+        """What stands in its JSON beside the arguments that nodes/table.py names."""
+        return {}
+
+    # --- what it means ----------------------------------------------------------------------------------------------
+
+    def holds(self, value: Any) -> bool:
+        """The rule: whether it is true of this value of its field. One of several values is enough."""
+        raise NotImplementedError
+
+    def of_value(self, value: Any) -> bool:
+        """Whether it is true of a record whose field has this value alone, or none where it is UNDEFINED."""
+        return value is not UNDEFINED and self.holds(value)
+
+    def narrowed(self, fields: Mapping[str, Any]) -> Operation:
+        """What is left of it for records that all have these fields; NOTHING where it is true of none of them.
+
+        Raises QueryError for places in a log: records of several logs have none.
+        """
+        if self.names_places:
+            raise QueryError(
+                f"{self.op}() names places in one log, and this asks several", remedy="ask that log: jitdb.open()"
+            )
+        if not self.paths or self.paths[0][0] not in fields or self.seek is not None:
+            return self
+        return EVERYTHING if self.of_value(value_at(dict(fields), self.paths[0])) else NOTHING
+
+    # --- how it is answered -----------------------------------------------------------------------------------------
+
+    def need(self, core: Core) -> Requirement | None:
+        """The index that is built to answer it, if none serves that is there (engine/serving.py); None: it needs none.
+
+        Raises QueryError.
+        """
+        return None
+
+    @property
+    def own_spec(self) -> IndexSpec | None:
+        """Of one that an index of all values of its field would answer too: the index that answers it alone."""
+        return None
+
+    @property
+    def bitmap(self) -> tuple[IndexSpec, bytes] | None:
+        """The index that it needs, and the key whose records it has, should that have a bitmap for each value."""
+        return None
+
+    def answer(self, asked: Answering) -> BitMap:
+        """The records that it is true of, by its index."""
+        raise NotImplementedError
+
+    def prefixes(self, offset: int) -> tuple[int, int] | None:
+        """The least and the largest prefix that a value which it holds of can have, from this byte on (IndexSpec).
+
+        None where an index of prefixes does not answer it.
+        """
+        return None
+
+    @property
+    def payload(self) -> tuple[bytes, bool] | None:
+        """The key of all values that it holds of (True), or what their keys begin with (False); None: there is none."""
+        return None
+
+    # --- where it finds nothing -------------------------------------------------------------------------------------
+
+    def others(self) -> Iterator[Operation]:
+        """The same for values that may have been meant, which the index of the question knows, too."""
+        return iter(())
+
+    def of_elements(self) -> Operation | None:
+        """The same, asked of the elements of arrays; None where that cannot be asked."""
+        return None
+
+    # --- together with others ---------------------------------------------------------------------------------------
+
+    def children(self) -> tuple[Operation, ...]:
+        """The operations that it combines; none of a leaf."""
+        return ()
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        """The same of other children, as many."""
+        return self
+
+    def leaves(self) -> Iterator[Operation]:
+        """All operations below that look at records themselves, in the order in which they stand."""
+        children = self.children()
+        if not children:
+            yield self
+        for child in children:
+            yield from child.leaves()
+
+    def replaced(self, by: Callable[[Operation], Operation], unresolved: int | None = None) -> Operation:
+        """The operation with `by(leaf)` in the place of each leaf, or of those that are so `unresolved`."""
+        if unresolved is not None and not self.unresolved & unresolved:
+            return self
+        children = self.children()
+        if not children:
+            return by(self)
+        return self.rebuild(tuple(child.replaced(by, unresolved) for child in children))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __and__(self, other: Operation) -> Operation:
+        return combine(And, (self, other))
+
+    def __or__(self, other: Operation) -> Operation:
+        return combine(Or, (self, other))
+
+    def __invert__(self) -> Operation:
+        return self.arg if isinstance(self, Not) else Not(self)
+
+    def __bool__(self) -> bool:
+        raise QueryError(
+            "an operation is neither true nor false until a record is looked at",
+            remedy="combine operations with & | ~ or and_ or_ not_, not with `and`, `or`, `not`; write `1 < x "
+            "< 5` as (x > 1) & (x < 5), and `field in [a, b]` as field.isin([a, b])",
+        )
+
+
+class Everything(Operation):
+    """Every live record."""
+
+    __slots__ = ()
+    op = "everything"
+
+    def _identify(self) -> Identity:
+        return ("everything",)
+
+    def __repr__(self) -> str:
+        return "everything()"
+
+    def written(self) -> str:
+        return "everything()"
+
+
+class _Combination(Operation):
+    """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
+
+    __slots__ = ("args", "nesting", "unresolved")
+    __match_args__ = ("args",)
+
+    args: tuple[Operation, ...]
+
+    def __init__(self, args: tuple[Operation, ...]) -> None:
+        nesting = unresolved = 0
+        for arg in args:
+            if arg.nesting > nesting:
+                nesting = arg.nesting
+            unresolved |= arg.unresolved
+        if nesting >= MAX_NESTING:
+            raise QueryError(
+                f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number"
+            )
+        object.__setattr__(self, "args", args)
+        object.__setattr__(self, "nesting", nesting + 1)
+        object.__setattr__(self, "unresolved", unresolved)
+
+    def _identify(self) -> Identity:
+        return (self.op, frozenset(arg.identity for arg in self.args))
+
+    def __repr__(self) -> str:
+        return f"{self.op}_({', '.join(map(repr, self.args))})"
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.args
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        return combine(type(self), children)
+
+    def written(self) -> str:
+        return f" {self.op} ".join(_inside(arg, type(self)) for arg in self.args)
+
+    def narrowed(self, fields: Mapping[str, Any]) -> Operation:
+        parts = [arg.narrowed(fields) for arg in self.args]
+        absorbing, neutral = (NOTHING, EVERYTHING) if isinstance(self, And) else (EVERYTHING, NOTHING)
+        if absorbing in parts:
+            return absorbing
+        rest = tuple(part for part in parts if part != neutral)
+        return self.rebuild(rest) if rest else neutral
+
+
+class Not(_Combination):
+    """The live records of which `arg` is not true."""
+
+    __slots__ = ()
+    __match_args__ = ("arg",)
+    op = "not"
+
+    def __init__(self, arg: Operation) -> None:
+        super().__init__((arg,))
+        if self.unresolved & LIVE_SEQS:
+            raise QueryError(
+                "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
+                "and would have to be taken back later"
+            )
+
+    @property
+    def arg(self) -> Operation:
+        """What is not true."""
+        return self.args[0]
+
+    def _identify(self) -> Identity:
+        return ("not", self.arg.identity)
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        return ~children[0]
+
+    def written(self) -> str:
+        return self.arg.denied()
+
+    def narrowed(self, fields: Mapping[str, Any]) -> Operation:
+        below = self.arg.narrowed(fields)
+        return EVERYTHING if below == NOTHING else ~below
+
+
+class And(_Combination):
+    """All of `args` are true of the record."""
+
+    __slots__ = ()
+    op = "and"
+
+
+class Or(_Combination):
+    """At least one of `args` is true of the record."""
+
+    __slots__ = ()
+    op = "or"
+
+
+EVERYTHING: Final = Everything()
+NOTHING: Final = ~EVERYTHING
+
+
+def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
+    """All `args` under one And or Or: those of the same kind are taken apart first."""
+    flat: list[Operation] = []
+    for arg in args:
+        if type(arg) is kind:
+            flat.extend(arg.args)
+        elif isinstance(arg, Operation):
+            flat.append(arg)
+        else:
+            raise QueryError(f"{kind.op}_() combines operations, and {not_an_operation(arg)}")
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def _inside(operation: Operation, outer: type[Operation]) -> str:
+    """How it is written within another one."""
+    binds_looser = isinstance(operation, Or) or (isinstance(operation, And) and outer is not Or)
+    return f"({operation.written()})" if binds_looser else operation.written()
+
+
+def and_(*operations: Operation | None) -> Operation:
+    """The records of which all `operations` are true. None stands for a condition left out.
+
+    >>> from jitdb.operators import equal, gt
+    >>> and_(equal("value.content.type", "vote"), gt(10, "sequence"))
+    and_(equal('value.content.type', 'vote'), gt(10, 'sequence'))
+    >>> and_(equal("value.content.type", "vote"), None)
+    equal('value.content.type', 'vote')
+    """
+    given = tuple(operation for operation in operations if operation is not None)
+    if given:
+        return combine(And, given)
+    if operations:
+        return EVERYTHING
+    raise QueryError("and_() needs at least one operation", remedy="for all records write everything()")
+
+
+def or_(*operations: Operation | None) -> Operation:
+    """The records of which at least one of `operations` is true. None stands for a condition left out.
+
+    >>> from jitdb.operators import equal
+    >>> or_(equal("value.author", "@alice"), equal("value.author", "@bob"))
+    or_(equal('value.author', '@alice'), equal('value.author', '@bob'))
+    """
+    given = tuple(operation for operation in operations if operation is not None)
+    if given:
+        return combine(Or, given)
+    raise QueryError(
+        "or_() needs at least one operation", remedy="for no records write not_(everything()), for all everything()"
+    )
+
+
+def not_(operation: Operation) -> Operation:
+    """The live records of which `operation` is not true, those without its field among them.
+
+    >>> from jitdb.operators import equal
+    >>> not_(equal("value.content.type", "post"))
+    not_(equal('value.content.type', 'post'))
+    """
+    if not isinstance(operation, Operation):
+        raise QueryError(f"not_() takes one operation, and {not_an_operation(operation)}")
+    return ~operation
+
+
+def everything() -> Operation:
+    """Every live record.
+
+    >>> everything()
+    everything()
+    """
+    return EVERYTHING
