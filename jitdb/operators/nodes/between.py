@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jitdb.common.paths import single
+from jitdb.common.values import value_key
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.compare import Bound, Declared, PlainBound, Range, as_index, bound_identity, written_bound
+from jitdb.operators.nodes.compare import Bound, Declared, PlainBound, Range, as_index, written_bound
 from jitdb.operators.nodes.describe import describe_bound
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.instants import Instant
@@ -43,7 +44,8 @@ class Between(Range):
     high: PlainBound
 
     def _identify(self) -> Identity:
-        return ("between", self.index, *bound_identity(self.low), *bound_identity(self.high))
+        ends = [bound.time if isinstance(bound, Instant) else bound for bound in (self.low, self.high)]
+        return ("between", self.index, self.is_of_times, *map(value_key, ends))
 
     @property
     def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:

@@ -187,11 +187,6 @@ class Range(Operation):
         return f'index("{self.index}")' if isinstance(self.index, str) else format_path(self.index)
 
 
-def bound_identity(bound: PlainBound) -> Identity:
-    """Numbers and times are never the same."""
-    return ("time", value_key(bound.time)) if isinstance(bound, Instant) else (value_key(bound),)
-
-
 def written_bound(bound: PlainBound) -> str:
     """As an expression writes it."""
     return repr(bound) if isinstance(bound, Instant) else written_value(bound)
@@ -206,7 +201,9 @@ class Compare(Range):
     value: PlainBound
 
     def _identify(self) -> Identity:
-        return (self.op, self.index, *bound_identity(self.value))
+        if isinstance(self.value, Instant):  # numbers and times are never the same
+            return (self.op, self.index, "time", value_key(self.value.time))
+        return (self.op, self.index, value_key(self.value))
 
     @property
     def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:

@@ -118,8 +118,9 @@ class TextMatch(Operation):
     ignore_case: bool
 
     def _identify(self) -> Identity:
-        identity = (self.op, self.path, value_key(self.value))
-        return identity if self._is_prefix else (*identity, self.ignore_case)
+        if self._is_prefix:
+            return ("starts_with", self.path, value_key(self.value))
+        return (self.op, self.path, value_key(self.value), self.ignore_case)
 
     @property
     def paths(self) -> tuple[Path, ...]:
