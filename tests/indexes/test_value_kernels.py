@@ -118,7 +118,8 @@ def test_values_whose_slots_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.frombuffer(bytes(range(24)), np.uint64)
     buffer, kind, start, length, number = values_of([*map(str, range(60_000 if COMPILED else 6000))]).arrays
     rows = zip(kind.tolist(), start.tolist(), length.tolist(), number.tolist(), strict=True)
-    places = [int(numbering_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
+    with np.errstate(over="ignore"):  # a part of a kernel, asked by itself
+        places = [int(numbering_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
     wanted = [str(word) for word, place in enumerate(places) if place in (1023, 0)]
     assert len(wanted) > (60 if COMPILED else 5)
     table = NumberingTable()

@@ -191,7 +191,7 @@ def seconds(text: str) -> float:
 def test_ten_times_the_length_takes_about_ten_times_the_time(name: str) -> None:
     make = CASES[name]
     short = min(seconds(make(10_000)) for _ in range(2))
-    assert min(seconds(make(100_000)) for _ in range(2)) < 15 * max(short, 0.03)
+    assert min(seconds(make(100_000)) for _ in range(2)) < 50 * max(short, 0.03)  # 100 times would be the square
 
 
 @pytest.mark.parametrize("name", ["unclosed", "long word", "escaped open", "newlines contains", "umlauts", "list"])
