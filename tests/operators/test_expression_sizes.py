@@ -190,8 +190,8 @@ def seconds(text: str) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_ten_times_the_length_takes_about_ten_times_the_time(name: str) -> None:
     make = CASES[name]
-    short = min(seconds(make(10_000)) for _ in range(2))
-    assert min(seconds(make(100_000)) for _ in range(2)) < 50 * max(short, 0.03)  # 100 times would be the square
+    pairs = ((seconds(make(10_000)), seconds(make(100_000))) for _ in range(5))  # one without others at work is enough
+    assert any(long < 15 * max(short, 0.03) for short, long in pairs)
 
 
 @pytest.mark.parametrize("name", ["unclosed", "long word", "escaped open", "newlines contains", "umlauts", "list"])

@@ -79,7 +79,7 @@ def test_folders_of_two_writers(tmp_path: Path, name: str) -> None:
 
 
 def test_puts_and_batches_of_many_threads(tmp_path: Path) -> None:
-    """Each is written once, whoever comes first, and a batch stays together."""
+    """Each put is written once, in any order of the threads, and a batch stays together."""
     with HyperDB(tmp_path, create=True) as db, ThreadPoolExecutor(10) as pool:
         nodes = list(pool.map(lambda number: db.put(f"#{number}", b"%d" % number), range(10)))
         batches = list(pool.map(lambda number: db.batch([(f"foo{number}", b"1"), ("bar", b"%d" % number)]), range(10)))

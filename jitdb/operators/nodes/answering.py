@@ -1,4 +1,4 @@
-"""What an operator may ask of whoever answers it: the engine implements both of these."""
+"""What an operator asks of the database that answers it. The engine implements both protocols."""
 
 from __future__ import annotations
 
