@@ -93,7 +93,7 @@ def _option_first(words: list[str]) -> UsageError:
 
 def unknown_command(name: str) -> UsageError:
     """The error for a command that does not exist, with the one that was probably meant."""
-    from jitdb.cli.meant import nearest
+    from jitdb.common.spelling import nearest
 
     if os.path.isfile(name):
         import shlex

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.common.spelling import nearest
 
 _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
 
@@ -40,15 +40,6 @@ def nearest_option(option: str, known: Sequence[str]) -> str:
     others = [other for other in _SYNONYMS.get(typed, ()) if other in names]
     near = others[0] if others else nearest(typed, names, _LIKE)
     return f"--{near}" if near else ""
-
-
-def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """The one that is written most like it; empty if none is.
-
-    >>> nearest("tabel", ["ndjson", "table"])
-    'table'
-    """
-    return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=likeness)), "")
 
 
 def commands_with(option: str) -> list[str]:

@@ -216,7 +216,7 @@ def each_bundle(options: Namespace) -> Iterator[Namespace]:
 def _no_file(options: Namespace) -> Failure:
     from glob import glob
 
-    from jitdb.cli.meant import nearest
+    from jitdb.common.spelling import nearest
 
     folder, name = os.path.split(options.log)
     hint = "a pattern or a folder names the logs that are asked"
@@ -334,7 +334,7 @@ def check_free(path: str, done: str, options: Namespace) -> None:
 
 def nearest_file(path: str) -> str:
     """The file in the same folder whose name is most like it, as a question; empty when there is none."""
-    from jitdb.cli.meant import nearest
+    from jitdb.common.spelling import nearest
 
     folder, name = os.path.split(path)
     try:

@@ -158,7 +158,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
-        from jitdb.cli.meant import nearest
+        from jitdb.common.spelling import nearest
 
         near = nearest(str(value).lower(), action.choices)
         meant = f"; did you mean {near}?" if near else ""

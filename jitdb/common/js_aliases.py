@@ -66,7 +66,7 @@ def no_such_name(owner: str, name: str, theirs: Mapping[str, str], ours: Iterabl
     """
     if name in theirs:
         return f"{owner} has no {name!r}; here it is {theirs[name]} (docs/from-javascript.md)"
-    import difflib  # here, as in all modules: only mistakes need it
+    from jitdb.common.spelling import did_you_mean
 
-    close = [] if name.startswith("_") else difflib.get_close_matches(name, ours, n=1)
-    return f"{owner} has no {name!r}" + (f"; did you mean {close[0]}?" if close else "")
+    meant = "" if name.startswith("_") else did_you_mean(name, ours)
+    return f"{owner} has no {name!r}" + (f"; {meant}" if meant else "")

@@ -132,9 +132,9 @@ def _of_path(path: PathLike, there: Mapping[str, IndexSpec | None]) -> set[str]:
     found = {name for name, spec in there.items() if spec and keys in spec.paths}
     if not found:
         known = [*there, *(format_path(each) for spec in there.values() if spec for each in spec.paths)]
-        import difflib
+        from jitdb.common.spelling import nearest
 
-        close = difflib.get_close_matches(path if isinstance(path, str) else format_path(keys), known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        near = nearest(path if isinstance(path, str) else format_path(keys), known)
+        hint = f"; did you mean {near!r}?" if near else ""
         raise QueryError(f"there is no index of {format_path(keys)!r}, and no index file of that name{hint}")
     return found

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from jitdb.cli.expressions import is_expression
 from jitdb.cli.failures import UsageError
-from jitdb.cli.meant import nearest
 from jitdb.common.paths import format_path
+from jitdb.common.spelling import nearest
 from jitdb.engine.database import JITDB
 from jitdb.logset import LogSet
 from jitdb.operators.nodes.field import Field

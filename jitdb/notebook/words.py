@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.cli.commands import COMMANDS
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.meant import nearest
 from jitdb.cli.opening import is_pattern
 from jitdb.cli.options import FORMAT, LINES, OPTIONS, READING
 from jitdb.cli.parser import Program
 from jitdb.common.paths import format_path
+from jitdb.common.spelling import nearest
 from jitdb.notebook.answers import ANSWERS, OF_A_FIELD
 from jitdb.notebook.variables import Names, database_named, databases, in_expression, in_word
 

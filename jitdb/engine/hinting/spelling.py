@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from jitdb.common.paths import ANY, Path, Step
+from jitdb.common.spelling import nearest
 
 _DEPTH: Final = 8  # keys in a path
 _ELEMENTS: Final = 8  # of an array
@@ -52,14 +53,11 @@ def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
     >>> nearest_field(("items", "0", "sku"), [("items", None, "sku")])
     ('items', 0, 'sku')
     """
-    import difflib
-
     others = [other for other in reversed(list(known)) if other != path]
     for keys in (slice(None), slice(-1, None)):
         names = {_words(other[keys]): other for other in others}
-        close = difflib.get_close_matches(_words(path[keys]), names, n=1, cutoff=0.7)
-        if close:
-            return _with_positions(names[close[0]], path)
+        if near := nearest(_words(path[keys]), names, 0.7):
+            return _with_positions(names[near], path)
     return None
 
 

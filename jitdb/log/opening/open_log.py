@@ -79,7 +79,7 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
 
 def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> NotALog:
     """The error, with the nearest name in the folder, or how to make a log; a reader has nothing to read."""
-    from difflib import get_close_matches
+    from jitdb.common.spelling import nearest
 
     folder, name = os.path.split(os.fspath(path))
     try:
@@ -87,9 +87,8 @@ def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> Not
     except OSError:
         return NotALog(f"there is no folder {folder!r}", path=path)
     nothing = "there is no such file" + (", so nothing to read" if read_only else "")
-    close = get_close_matches(name, there, n=1)
-    if close:
-        return NotALog(nothing, path=path, remedy=f"did you mean {os.path.join(folder, close[0])!r}?")
+    if near := nearest(name, there):
+        return NotALog(nothing, path=path, remedy=f"did you mean {os.path.join(folder, near)!r}?")
     if read_only:
         return NotALog(nothing, path=path, remedy="a log is made by the process that writes it")
     remedy = Remedy("pass create=True for a new, empty log", "make a log with `jitdb import`")

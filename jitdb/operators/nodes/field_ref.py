@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias, TypedDict
 from jitdb.common.arguments import function
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path, Step, parse_path, single
+from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, function_name
@@ -169,10 +170,7 @@ def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
 def _suggest(caller: str, name: str) -> str:
     snake = "".join("_" + char.lower() if char.isupper() else char for char in name).strip("_")
     names = (*_OWN_KEYWORDS.get(caller, ()), *OPTION_NAMES)
-    import difflib
-
-    close = difflib.get_close_matches(snake, names, n=1)
-    return f"did you mean {close[0]}?" if close else f"the options are {', '.join(names)}"
+    return did_you_mean(snake, names, f"the options are {', '.join(names)}")
 
 
 PathLike: TypeAlias = str | Sequence[Step]

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.spelling import did_you_mean
 from jitdb.common.values import value_at
 from jitdb.display.shown import Shown
 from jitdb.errors import JitdbError
@@ -145,7 +146,5 @@ def _inside(names: FieldNames, path: Path, name: str, otherwise: str) -> NamedFi
     there = names.keys_in(path)
     if name in there:
         return NamedField((*path, name), names)
-    import difflib
-
-    close = difflib.get_close_matches(name, there, n=1)
-    raise AttributeError(f"{otherwise}; did you mean {close[0]}?" if close else otherwise, name=name)
+    meant = did_you_mean(name, there)
+    raise AttributeError(f"{otherwise}; {meant}" if meant else otherwise, name=name)

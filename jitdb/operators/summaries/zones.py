@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
+from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
@@ -27,10 +28,8 @@ def zone_called(name: Any) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, TypeError, ValueError, OSError):  # no such zone, and whatever else may stand for a name
-        import difflib
-
-    close = difflib.get_close_matches(str(name), available_timezones(), n=1)
-    hint = f"did you mean {close[0]}?" if close else "zones are called Europe/Berlin, America/New_York or UTC"
+        usual = "zones are called Europe/Berlin, America/New_York or UTC"
+    hint = did_you_mean(str(name), available_timezones(), usual)
     raise QueryError(f"there is no zone of time called {shown(name)}", remedy=hint)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jitdb.common.paths import format_path
+from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.absent import absent
@@ -212,10 +213,7 @@ class _Reader:
         if name not in _FUNCTIONS:
             if name in FUNCTIONS:
                 raise self.source.error(FUNCTIONS[name], node)
-            import difflib
-
-            close = difflib.get_close_matches(name, _FUNCTIONS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FUNCTIONS)}"
+            hint = did_you_mean(name, _FUNCTIONS, f"there are {', '.join(_FUNCTIONS)}")
             raise self.source.error(f"there is no function {name!r}; {hint}", node)
         for argument in arguments:
             if isinstance(argument, ast.Starred):

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from jitdb.common.paths import format_path
+from jitdb.common.spelling import nearest
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
 from jitdb.operators.text.keywords import TEXT_OPERATORS, first_formatted, is_numbered, with_keywords_as_names
@@ -202,16 +203,14 @@ def _cause(line: str, column: int, message: str) -> tuple[str, int]:
 
 def _meant(line: str, column: int) -> str:
     """What a word may be at which Python could not go on: an operator with a slip in it, a part of a key; else ""."""
-    import difflib
-
     word = re.compile(r"\s*(\w+)\s*([<>=!]?)").match(line, column)
     if word is None:
         return ""
     before = re.search(r"([^\W\d]\w*)\s+$", line[: word.start(1)])
     if before is not None and word[2]:
         return f'a key with a blank stands in brackets and quotes: ["{before[1]} {word[1]}"]'
-    close = difflib.get_close_matches(word[1].lower(), TEXT_OPERATORS, n=1, cutoff=0.8)
-    return f"did you mean `{close[0]}`?" if close else ""
+    near = nearest(word[1].lower(), TEXT_OPERATORS, 0.8)
+    return f"did you mean `{near}`?" if near else ""
 
 
 def _end_of_word(line: str, column: int) -> int:

@@ -28,6 +28,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from jitdb.common.spelling import nearest
 from jitdb.common.times import as_text
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
 from jitdb.common.words import shown
@@ -116,10 +117,8 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
     if op is None and "type" in form:  # as JavaScript has it, with functions and encoded values in it
         return QueryError("the operation's name stands under 'op', in small letters, as in {'op': 'everything'}")
     plain = re.sub("(?=[A-Z])", "_", op[:40]).lower().removeprefix("slow_") if isinstance(op, str) else ""
-    import difflib
-
-    close = difflib.get_close_matches(plain, OPERATORS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(OPERATORS)}"
+    near = nearest(plain, OPERATORS)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(OPERATORS)}"
     return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")
 
 

@@ -174,7 +174,7 @@ def _show_dropped(rows: Sequence[IndexInfo]) -> None:
 
 def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:
     """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
-    from jitdb.cli.meant import nearest
+    from jitdb.common.spelling import nearest
 
     names: dict[str, set[str]] = {}
     for each in every:
