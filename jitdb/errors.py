@@ -406,3 +406,33 @@ class MalformedWarning(LogWarning):
         super().__init__(reason, path=path, remedy=remedy)
         self.numbers = tuple(numbers)
         self.count = count
+
+
+_EXTRAS = {"pyarrow": "'jitdb[arrow]'", "matplotlib": "'jitdb[plot]'"}  # what pip installs for a library
+
+
+def library(name: str) -> Any:
+    """An optional library, imported on demand. Raises MissingLibrary."""
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        if getattr(error, "name", None) not in (None, name):
+            raise
+        raise MissingLibrary(
+            f"this takes {name}, which is not installed",
+            library=name,
+            remedy=f"pip install {_EXTRAS.get(name, name)}",
+        ) from None
+
+
+def outside() -> int:
+    """The `stacklevel` at which warnings.warn of the caller shows the first line that is not jitdb's own."""
+    import sys
+
+    package = __name__.partition(".")[0]
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitdb.common import kernel_calls, kernel_library, kernels
+from jitdb.common import kernel_library, kernels
 from jitdb.log.blocks.walk_kernels import walk
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ def test_arrays_of_another_type_are_refused() -> None:
 
 @built
 def test_arrays_that_may_not_be_written_to_or_are_empty() -> None:
-    find = kernel_calls.kernel(_uncompiled("find_newline"))
+    find = kernels.NativeKernel(_uncompiled("find_newline"))
     data = np.frombuffer(bytes(range(100)), np.uint8)
     assert not data.flags.writeable
     assert find(data, 0, 100) == 10
@@ -67,7 +67,7 @@ def test_threads_that_call_it_first_at_once() -> None:
     data, function = np.arange(64, dtype=np.uint8), _uncompiled("find_newline")
     with ThreadPoolExecutor(4) as pool:
         for _ in range(200):
-            find, together = kernel_calls.kernel(function), threading.Barrier(4)
+            find, together = kernels.NativeKernel(function), threading.Barrier(4)
             calls = [pool.submit(lambda find=find, all_=together: (all_.wait(), find(data, 0, 64))) for _ in range(4)]
             assert {call.result()[1] for call in calls} == {10}
 

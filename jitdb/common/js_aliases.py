@@ -1,6 +1,6 @@
-"""The names of jitdb and async-append-only-log in JavaScript, and what stands for them here.
+"""The names of jitdb and async-append-only-log in JavaScript, and ours for them.
 
-Whoever writes one of them is told; docs/from-javascript.md has them all, with what is different.
+An error about one of them suggests ours; docs/from-javascript.md has them all, and says what differs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGE: Final[Mapping[str, str]] = {"nextSeq": "next_seq", "results": "data"}
 
 
 def keywords(owner: str, theirs: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let whoever gives the function a keyword that it has not be told what it is called here."""
+    """Suggest our name for an unknown keyword."""
 
     def told(function: Callable[P, T]) -> Callable[P, T]:
         code: Any = getattr(function, "__code__", None)
@@ -57,7 +57,7 @@ def keywords(owner: str, theirs: Mapping[str, str]) -> Callable[[Callable[P, T]]
 
 
 def no_such_name(owner: str, name: str, theirs: Mapping[str, str], ours: Iterable[str]) -> str:
-    """What to say to whoever asks `owner` for a name that it has not.
+    """The message for a name that `owner` lacks.
 
     >>> no_such_name("jitdb.operators", "startFrom", OPERATORS, ["start_from"])
     "jitdb.operators has no 'startFrom'; here it is start_from (docs/from-javascript.md)"

@@ -10,13 +10,15 @@ annotations: int, float, and arrays of one type, contiguous. It neither allocate
 
 from __future__ import annotations
 
+import ctypes
 import os
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper, wraps
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
+from jitdb.common import kernel_library
 from jitdb.errors import InvalidArgument, JitdbWarning
 
 if TYPE_CHECKING:
@@ -51,8 +53,6 @@ def _way() -> str:
             raise InvalidArgument(f"JITDB_KERNELS={wanted!r} is none of {', '.join(WAYS)}")
         if wanted != "native":
             return wanted
-    from jitdb.common import kernel_library
-
     if kernel_library.library() is not None:
         return "native"
     if wanted:
@@ -83,9 +83,7 @@ NUMBA: Final[dict[str, Any]] = {"nogil": True, "cache": True}  # what numba is t
 def kernel(function: Function) -> Function:
     """A kernel that is called from Python."""
     if WAY == "native":
-        from jitdb.common import kernel_calls
-
-        found: Any = kernel_calls.kernel(function)
+        found: Any = NativeKernel(function)
         return found  # type: ignore[no-any-return]
     KERNELS.append(function)
     return _quiet(function) if WAY == "python" else part(function)
@@ -130,3 +128,85 @@ def _jit(function: Function, inline: Literal["never", "always"] = "never") -> Fu
         compiled = njit(inline=inline, **{**NUMBA, "cache": False})(function)
     found: Function = compiled
     return found
+
+
+_Place: Final = ctypes.c_char * 0  # the address of an array, for as long as a call takes
+_UNUSED: Final = (ctypes.c_void_p * 1)()  # where all kernels write that they return nothing
+
+
+class NativeKernel:
+    """A kernel of the library, in place of the function that says what it does.
+
+    Raises TypeError for arguments that are not what it takes.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._takes, self._gives = kernel_library.Signature.of(function)
+        self._room = ctypes.c_int64 * max(1, len(self._gives))
+        self._is_whole = {*self._gives} == {"int"}
+        self._native: Any = None
+        self._arrays: list[tuple[Any, int] | None] = []  # the type and dimensions of each that it takes; None: a number
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._native is None:
+            self._native = self._found()
+        room = self._room()
+        passed: list[Any] = []
+        for wanted, argument in zip(self._arrays, arguments, strict=True):
+            if wanted is None:
+                passed.append(argument)
+                continue
+            shape = argument.shape
+            if argument.dtype != wanted[0] or len(shape) != wanted[1]:
+                raise self._refused(arguments)
+            try:
+                passed.append(_Place.from_buffer(argument))  # a fifth of the time that its attribute `ctypes` takes
+            except TypeError:
+                if not argument.flags.c_contiguous:
+                    raise self._refused(arguments) from None
+                passed.append(argument.ctypes.data)  # it may not be written to
+            passed += shape
+        if self._native(_UNUSED, None, *passed, room, room):
+            raise AssertionError(f"{self._function.__name__} failed")  # which the build rules out
+        if self._is_whole:
+            return room[0] if len(self._gives) == 1 else tuple(room)
+        return self._given(room)[0] if len(self._gives) == 1 else self._given(room) or None
+
+    def _refused(self, arguments: tuple[Any, ...]) -> TypeError:
+        pairs = zip(self._takes, self._arrays, arguments, strict=True)
+        name, argument = next(
+            (name, argument) for name, wanted, argument in pairs
+            if wanted and ((argument.dtype, argument.ndim) != wanted or not argument.flags.c_contiguous)
+        )  # fmt: skip
+        return TypeError(f"{self._function.__name__} takes {name}, not {argument.dtype} [{argument.ndim}]")
+
+    def _found(self) -> Any:
+        from numpy import dtype  # compares in a tenth of the time that its name takes
+
+        self._arrays = [
+            (dtype(kernel_library.ARRAYS[name][0]), kernel_library.ARRAYS[name][1])
+            if name in kernel_library.ARRAYS
+            else None
+            for name in self._takes
+        ]
+        types: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+        for name in self._takes:
+            if name == "float":
+                types.append(ctypes.c_double)
+            elif name == "int":
+                types.append(ctypes.c_int64)
+            else:
+                types += [ctypes.c_void_p, *[ctypes.c_int64] * kernel_library.ARRAYS[name][1]]
+        native = kernel_library.library()[kernel_library.symbol(self._function)]  # type: ignore[index] # not its attribute, which all threads would share
+        native.argtypes = [*types, ctypes.c_void_p, ctypes.c_void_p]
+        native.restype = ctypes.c_int32
+        return native
+
+    def _given(self, room: Any) -> tuple[Any, ...]:
+        return tuple(
+            ctypes.c_double.from_buffer(room, 8 * place).value if name == "float"
+            else bool(room[place]) if name == "bool" else room[place]
+            for place, name in enumerate(self._gives)
+        )  # fmt: skip

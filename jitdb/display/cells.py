@@ -45,7 +45,7 @@ def json_text(value: Any, most: int) -> str:
     >>> json_text({"a": [1, 2]}, 100), json_text("x" * 10**7, 5)
     ('{"a":[1,2]}', '"xxxx')
     """
-    from jitdb.common.jsonl import line_of  # json is not for programs that count
+    from jitdb.common.json_text import line_of  # json is not for programs that count
 
     return line_of(_Beginning(most).of(value)).decode(errors="replace")[:-1][:most]
 

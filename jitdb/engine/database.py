@@ -273,8 +273,8 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
 
         See Query.to_arrow. Raises QueryError, LogError, MissingLibrary.
         """
-        from jitdb.common.libraries import library
         from jitdb.engine.reading.field_batches import Passes, columns_of
+        from jitdb.errors import library
 
         library("pyarrow")
         from jitdb.engine.reading.arrow_tables import ArrowAnswer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
 
-from jitdb.common.notebooks import in_notebook
+from jitdb.common.asyncio_bridge import in_notebook
 from jitdb.display.cells import printable
 from jitdb.display.terminal import Terminal
 

@@ -131,7 +131,7 @@ class Log(LogReader, MaintainedSource):
         in some thousand at a time: where one cannot be stored, those before it are there. Raises MissingLibrary, else
         as append does.
         """
-        from jitdb.common.libraries import library
+        from jitdb.errors import library
 
         library("pyarrow")
         from jitdb.log.codecs.rows.table_rows import records_of

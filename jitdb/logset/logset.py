@@ -238,8 +238,8 @@ class LogSet(Contexts, Summaries, Shown):
         **settings: Unpack[Settings],
     ) -> ArrowAnswer:
         """As JITDB.arrow, merged, but for places: a record's is in its log."""
-        from jitdb.common.libraries import library
         from jitdb.engine.reading.field_batches import columns_of, first_of, portion_of
+        from jitdb.errors import library
 
         library("pyarrow")
         from jitdb.engine.reading.arrow_tables import ArrowAnswer

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from jitdb.common.asyncio_bridge import in_thread
-from jitdb.common.notebooks import say_stopped
+from jitdb.common.asyncio_bridge import in_thread, say_stopped
 from jitdb.common.words import counted, shown
 from jitdb.errors import QueryError
 from jitdb.operators import chain, parts

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import jitdb.operators.parts as parts  # by `from`, it would be sought among the ancestor's names first
 from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
-from jitdb.common.libraries import library
 from jitdb.display.shown import Shown
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, library
 from jitdb.operators.nodes.compare import Bound, declared_time
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import And, Everything, Operation, combine

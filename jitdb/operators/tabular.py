@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jitdb.common.libraries import library
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

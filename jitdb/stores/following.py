@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
-from jitdb.common.asyncio_bridge import LoopEvent
-from jitdb.common.notebooks import say_stopped
+from jitdb.common.asyncio_bridge import LoopEvent, say_stopped
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
 
-from jitdb.common.jsonl import line_of, read_tagged
+from jitdb.common.json_text import line_of, read_tagged
 from jitdb.common.values import UNDEFINED, value_key
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import get_codec

@@ -136,7 +136,7 @@ def _said(db: HyperDB, node: Node) -> str:
 
 
 def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
 
     for node in nodes:
         clock = {db.feeds[feed].key.hex(): length for feed, length in enumerate(node.clock) if length}

@@ -321,7 +321,7 @@ def decoder(tagged: bool) -> json.JSONDecoder:
     """`tagged`: with what `jitdb export` writes for values that JSON lacks."""
     if not tagged:
         return json.JSONDecoder()
-    from jitdb.common.jsonl import read_tagged
+    from jitdb.common.json_text import read_tagged
 
     return json.JSONDecoder(object_hook=read_tagged)
 

@@ -21,7 +21,7 @@ from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.failures import Failure
 from jitdb.cli.output.output import STDOUT, flush, named
 from jitdb.cli.signals import Ending
-from jitdb.common.jsonl import line_of
+from jitdb.common.json_text import line_of
 from jitdb.display.terminal import visible_bytes
 from jitdb.errors import QueryError
 

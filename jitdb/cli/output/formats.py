@@ -130,7 +130,7 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
 
     return line_of(value).decode().rstrip("\n")
 
@@ -207,7 +207,7 @@ def write_answer(
     if form not in ("ndjson", "json"):
         _write_columns(db, operation, settings, options, form)
         return
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
 
     unseen = paths_by_name(options.fields)
     is_empty = True

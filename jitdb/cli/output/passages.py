@@ -92,7 +92,7 @@ def passage_lines(
     db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path]
 ) -> Iterator[list[bytes]]:
     """The lines of each passage."""
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
 
     for number, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
         lines = []

@@ -35,7 +35,7 @@ def show_sheet(options: Namespace, sheet: Sheet) -> None:
         with output(None, ()) as out:
             out.write([separated_lines([_names(sheet), *cells], form, options.escape_formulas)])
     else:
-        from jitdb.common.jsonl import line_of
+        from jitdb.common.json_text import line_of
 
         rows = [dict(zip(_names(sheet), row, strict=True)) for row in sheet.rows]
         for value in rows if form == "ndjson" else [{**sheet.about, "rows": rows}]:
@@ -49,7 +49,7 @@ def _names(sheet: Sheet) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
 
     return line_of(value).decode().rstrip("\n")
 

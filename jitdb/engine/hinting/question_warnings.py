@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.stack import outside
-from jitdb.errors import JitdbError, QuestionWarning
+from jitdb.errors import JitdbError, QuestionWarning, outside
 
 if TYPE_CHECKING:
     import os

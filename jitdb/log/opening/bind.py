@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb.common.stack import outside
-from jitdb.errors import LogCorrupt, LogError, LogLocked, LogWarning, LogWriteFailed
+from jitdb.errors import LogCorrupt, LogError, LogLocked, LogWarning, LogWriteFailed, outside
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from jitdb.common.stack import outside
-from jitdb.errors import LogWarning, LogWriteFailed, Remedy
+from jitdb.errors import LogWarning, LogWriteFailed, Remedy, outside
 from jitdb.log.blocks.checksum import crc32
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.io import filenames

@@ -6,9 +6,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from jitdb.common.asyncio_bridge import LoopEvent
+from jitdb.common.asyncio_bridge import LoopEvent, say_stopped
 from jitdb.common.forking import fork_safe
-from jitdb.common.notebooks import say_stopped
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.question import Question
 from jitdb.operators.running.reader import LiveReader, Reader

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.libraries import library
 from jitdb.display.parts import Chart, Display, Folded, Part
 from jitdb.display.sheet import Sheet, first_rows
 from jitdb.display.shown import Shown
+from jitdb.errors import library
 from jitdb.operators.tabular import Tabular
 
 if TYPE_CHECKING:

@@ -131,7 +131,7 @@ def _answer(operation: Operation | None, options: Namespace, form: str) -> None:
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
     """Stream the log, which takes no index; gives the number of records left out."""
-    from jitdb.common.jsonl import line_of
+    from jitdb.common.json_text import line_of
     from jitdb.engine.progress import Bar
     from jitdb.errors import DecodeError
 

@@ -18,8 +18,7 @@ from typing import Any, Final, TypeVar
 
 import msgpack
 
-from jitdb.common.asyncio_bridge import LoopEvent, in_thread
-from jitdb.common.notebooks import hear_stop_button
+from jitdb.common.asyncio_bridge import LoopEvent, hear_stop_button, in_thread
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb.errors import ReplicationFailed
 from jitdb.stores.hyperdb.replication.session import Message, Replicated, Session
