@@ -42,8 +42,7 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.question import Live, Question
-from jitdb.operators.tasks.deferred import MOST_ROUNDS, resolved
-from jitdb.operators.tasks.round import MOST_THREADS
+from jitdb.operators.tasks.deferred import MOST_ROUNDS, MOST_THREADS, resolved
 
 
 @pytest.fixture

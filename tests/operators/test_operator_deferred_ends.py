@@ -27,7 +27,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.tasks.round import MOST_THREADS
+from jitdb.operators.tasks.deferred import MOST_THREADS
 
 
 @pytest.fixture

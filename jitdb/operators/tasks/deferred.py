@@ -1,33 +1,38 @@
 """Operations that a task makes when the question is asked.
 
-The leaf `Deferred` holds a task; consumers, and the engine where it is asked directly, put the operation that the task
-gives in its place (`resolved`) before anything else sees the question. All tasks of a question run side
-by side. An operation that a task gives may hold deferred ones again: these are the next round.
+The leaf `Deferred` holds a task. Before the database sees the question, `resolved` puts the operation that the task
+gives in its place. All tasks of a question run side by side in one event loop: async ones as its tasks, others each in
+a thread that the loop waits for. An operation that a task gives may hold deferred ones again: they are the next round.
 """
 
 from __future__ import annotations
 
+import contextvars
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from jitdb.common.arguments import function
-from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
+from jitdb.common.arguments import failure, function
+from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.operation import DEFERRED, Everything, Identity, Operation
+from jitdb.operators.nodes.describe import function_name, not_an_operation
+from jitdb.operators.nodes.operation import DEFERRED, EVERYTHING, Identity, Operation
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.live_seqs import given_so_far
-from jitdb.operators.tasks.round import Round, Task
 
 if TYPE_CHECKING:
-    import asyncio
+    import asyncio  # elsewhere imported late: that takes longer than a question without tasks
 
-MOST_ROUNDS: Final = 10  # tasks that give operations with tasks in them, within each other
+Task: TypeAlias = Callable[["Meta"], Operation | Awaitable[Operation | None] | None]
+
+MOST_THREADS: Final = 32  # tasks of a question that run in threads at the same time
+MOST_ROUNDS: Final = 10  # of tasks that give operations with tasks in them
 
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel`
+_LONGEST: Final = 1.0  # seconds that who asked waits for aborted tasks to end
 
 
 def deferred(task: Task) -> Deferred:
@@ -74,114 +79,102 @@ class Deferred(Operation):
         return f"deferred({function_name(self.task)})"
 
 
+class Meta:
+    """What a task is given: the database that is asked, how, and whether the answer is still wanted."""
+
+    def __init__(self, question: Question, name: str) -> None:
+        self.db = question.db
+        self.live = question.live
+        self.descending = question.descending
+        self.limit = question.limit
+        self.start_from = question.start_from
+        self.sort_by = question.sort_by
+        self.as_of = question.as_of
+        self.name = name
+        self._lock = fork_safe(threading.Lock())
+        self._aborted = False
+        self._callbacks: list[Callable[[], object]] = []
+
+    def __repr__(self) -> str:
+        return f"<Meta of {self.name}{', aborted' if self._aborted else ''}>"
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the asker has gone away, or another task failed: nobody waits for this one any more."""
+        return self._aborted
+
+    def on_abort(self, callback: Callable[[], object]) -> None:
+        """Call back, once and from any thread, if the task is aborted before it is done; at once if it was."""
+        with self._lock:
+            if not self._aborted:
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def abort(self) -> None:
+        """Tell the task. What a callback raises is logged, so that the other callbacks are called too."""
+        with self._lock:
+            self._aborted = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            try:
+                callback()
+            except Exception:
+                import logging
+
+                logging.getLogger("jitdb").exception("an abort callback of the task %s failed", self.name)
+
+
+# --- resolving -------------------------------------------------------------------------------------------------------
+
+
 def resolved(question: Question, cancel: threading.Event | None = None) -> Question:
     """The question with what its tasks give in their places. One that is not live takes live_seqs() as they stand.
 
-    Waits for the tasks: plain ones run in threads, async ones in one event loop, in a thread too. When `cancel` is set
-    they are aborted, and QueryCancelled is raised. What a task raises comes out, and the others are aborted.
+    Waits for the tasks. When `cancel` is set they are aborted, and QueryCancelled is raised. What a task raises comes
+    out, and the others are aborted.
     """
-    for round in count():
-        tasks = _tasks_of(question, round)
-        if not tasks:
-            break
-        question = _put_in(question, _results(tasks, question, cancel))
-    return _with_seqs(question)
+    if not question.operation.unresolved & DEFERRED:
+        return _with_seqs(question)
+    import asyncio
+
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)  # in a thread: the caller's loop may be running
+    loop = runner.get_loop()
+    asking = loop.create_task(resolved_async(question))
+    ended = fork_safe(threading.Event())
+
+    async def wait() -> None:
+        await asyncio.wait([asking])
+
+    def run() -> None:
+        with runner, suppress(KeyboardInterrupt, SystemExit):  # of a task: the caller gets it
+            try:
+                runner.run(wait())
+            finally:
+                ended.set()
+
+    threading.Thread(target=run, name="jitdb deferred", daemon=True).start()
+    try:
+        while cancel is None or not cancel.is_set():
+            if ended.wait(None if cancel is None else _PATIENCE):
+                return asking.result()
+        raise QueryCancelled("the question was cancelled before its deferred operations were there")
+    finally:
+        call_in_loop(loop, asking.cancel)
+        ended.wait(_LONGEST)
 
 
 async def resolved_async(question: Question) -> Question:
     """The same for coroutines: async tasks are tasks of the running loop. When cancelled, it aborts the tasks."""
     for round in count():
-        tasks = _tasks_of(question, round)
-        if not tasks:
+        if not question.operation.unresolved & DEFERRED:
             break
-        question = _put_in(question, await _results_async(tasks, question))
+        if round == MOST_ROUNDS:
+            raise QueryError(f"deferred() tasks gave operations with deferred() in them, {MOST_ROUNDS} times over")
+        given = await _given(question)
+        found = question.operation.replaced(lambda leaf: given[leaf.identity], DEFERRED)  # noqa: B023
+        question = question.changed(operation=found)
     return _with_seqs(question)
-
-
-class Resolving:
-    """Resolves the question of an async iterator, which may be closed meanwhile."""
-
-    __slots__ = ("_closed", "_task")
-
-    def __init__(self) -> None:
-        self._task: asyncio.Task[Question] | None = None
-        self._closed = False
-
-    async def resolve(self, question: Question) -> Question | None:
-        """The resolved question; None when it was closed before. Its tasks are aborted then, or when cancelled."""
-        import asyncio
-
-        if self._closed:
-            return None
-        task = self._task = asyncio.ensure_future(resolved_async(question))
-        try:
-            await asyncio.wait([task])
-        finally:
-            if task.cancel():
-                await asyncio.wait([task])
-        return None if task.cancelled() else task.result()
-
-    def close(self) -> None:
-        """Abort, from any thread."""
-        self._closed = True
-        task = self._task
-        if task is not None:
-            call_in_loop(task.get_loop(), task.cancel)
-
-
-def _results(tasks: Mapping[Identity, Task], question: Question, cancel: threading.Event | None) -> _Results:
-    finished, loop = threading.Event(), _LoopThread()
-    asked = Round(question, finished.set, loop.get)
-    try:
-        if cancel is None:
-            asked.start(tasks)
-            finished.wait()
-        elif not cancel.is_set():
-            asked.start(tasks)
-            while not finished.wait(_PATIENCE) and not cancel.is_set():
-                pass
-        return _results_of(asked, finished.is_set())
-    finally:
-        asked.abort()
-        loop.close()
-
-
-async def _results_async(tasks: Mapping[Identity, Task], question: Question) -> _Results:
-    import asyncio  # here, because importing it takes longer than a question that needs no loop
-
-    finished = LoopEvent()
-    asked = Round(question, finished.set, lambda: finished.loop)
-    try:
-        asked.start(tasks)
-        await finished.wait()
-        return _results_of(asked, True)
-    finally:
-        asked.abort()
-        while asked.running:
-            await asyncio.wait(asked.running)
-
-
-def _results_of(asked: Round, finished: bool) -> _Results:
-    if asked.error is not None:
-        raise asked.error
-    if not finished:
-        raise QueryCancelled("the question was cancelled before its deferred operations were there")
-    return asked.results
-
-
-def _tasks_of(question: Question, round: int) -> dict[Identity, Task]:
-    """The tasks in the question, each once; of the round of this number, from 0."""
-    if not question.operation.unresolved & DEFERRED:
-        return {}
-    if round == MOST_ROUNDS:
-        raise QueryError(f"deferred() tasks gave operations with deferred() in them, {MOST_ROUNDS} times over")
-    return {leaf.identity: leaf.task for leaf in question.operation.leaves() if isinstance(leaf, Deferred)}
-
-
-def _put_in(question: Question, results: _Results) -> Question:
-    """The question with the results in the places of their tasks."""
-    given = {key: Everything() if operation is None else operation for key, operation in results.items()}
-    return question.changed(operation=question.operation.replaced(lambda leaf: given[leaf.identity], DEFERRED))
 
 
 def _with_seqs(question: Question) -> Question:
@@ -190,38 +183,75 @@ def _with_seqs(question: Question) -> Question:
     return question.changed(operation=given_so_far(question.operation))
 
 
-class _LoopThread:
-    """An event loop in a thread of its own, from when it is first wanted until it is closed."""
+async def _given(question: Question) -> dict[Identity, Operation]:
+    """What the tasks in the question give, each asked once, by the identities of their leaves."""
+    import asyncio
 
-    def __init__(self) -> None:
-        self._lock = fork_safe(threading.Lock())
-        self._end: LoopEvent | None = None
-
-    def get(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._end is None:
-                ready = threading.Event()
-                threading.Thread(target=self._run, args=(ready.set,), name="jitdb deferred", daemon=True).start()
-                ready.wait()
-            assert self._end is not None
-            return self._end.loop
-
-    def close(self) -> None:
-        """Cancel what still runs in it; its thread ends when that has ended."""
-        with self._lock:
-            end = self._end
-        if end is not None:
-            end.set()
-
-    def _run(self, ready: Callable[[], None]) -> None:
-        import asyncio
-
-        asyncio.run(self._serve(ready))
-
-    async def _serve(self, ready: Callable[[], None]) -> None:
-        self._end = LoopEvent()
-        ready()
-        await self._end.wait()
+    threads, running = asyncio.Semaphore(MOST_THREADS), {}
+    for task in dict.fromkeys(leaf.task for leaf in question.operation.leaves() if isinstance(leaf, Deferred)):
+        meta = Meta(question, function_name(task))
+        running[asyncio.ensure_future(_asked(task, meta, threads))] = Deferred(task).identity, meta
+    given: dict[Identity, Operation] = {}
+    try:
+        while running:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                identity, meta = running.pop(ended)
+                given[identity] = _operation_of(*ended.result(), meta)
+        return given
+    finally:
+        for asked, (_, meta) in running.items():
+            if not asked.done():
+                meta.abort()
+                asked.cancel()
+        if running:
+            await asyncio.wait(running)
 
 
-_Results = Mapping[Any, Operation | None]
+def _operation_of(given: Any, error: BaseException | None, meta: Meta) -> Operation:
+    if error is not None:
+        raise failure(f"the task {meta.name} of deferred()", error)
+    if given is not None and not isinstance(given, Operation):
+        raise QueryError(f"the task of a deferred() gives an operation or None: {not_an_operation(given)}")
+    return EVERYTHING if given is None else given
+
+
+async def _asked(task: Task, meta: Meta, threads: asyncio.Semaphore) -> tuple[Any, BaseException | None]:
+    """What the task gives, and what it raises: raised here, some errors would end the event loop."""
+    import asyncio
+    from inspect import iscoroutinefunction
+
+    try:
+        given, error = (task(meta), None) if iscoroutinefunction(task) else await _in_thread(task, meta, threads)
+        return await given if isinstance(given, Awaitable) else given, error
+    except asyncio.CancelledError as error:
+        if meta.aborted:
+            raise
+        cancelled = QueryCancelled("the task of a deferred() was cancelled, and not by who asked")
+        cancelled.__cause__ = error
+        return None, cancelled
+    except BaseException as error:
+        # Of StopIteration, Python makes a RuntimeError in a coroutine.
+        ended = isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration)
+        return None, error.__cause__ if ended else error
+
+
+async def _in_thread(task: Task, meta: Meta, threads: asyncio.Semaphore) -> tuple[Any, BaseException | None]:
+    """The same in a thread of its own. Cancelled, it leaves the thread alone, which cannot be stopped from outside."""
+    import asyncio
+
+    async with threads:
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+        def run() -> None:
+            found: tuple[Any, BaseException | None]
+            try:
+                found = task(meta), None
+            except BaseException as error:
+                found = None, error
+            call_in_loop(loop, lambda: None if ended.done() else ended.set_result(found))
+
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(run,), name="jitdb deferred", daemon=True).start()
+        return await ended

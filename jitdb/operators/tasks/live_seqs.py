@@ -1,16 +1,15 @@
-"""Seqs that keep coming, from an index that others keep: a leaf that becomes true of more and more records.
+"""Seqs that keep coming from an index outside: a leaf that becomes true of more and more records.
 
-The source (an iterable or an async iterable) belongs to the user, and may take its time: a thread of its own reads it,
-an async one in an event loop of its own, and a live query takes what has come since it last looked. The thread pauses
-while too many seqs wait to be taken.
+The source, an iterable or async iterable, belongs to the user and may block: an event loop in a thread of its own reads
+it, and a live query takes what has come since it last looked. Reading pauses while too many seqs wait to be taken.
 """
 
 from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.common.arguments import failure
 from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
@@ -21,6 +20,9 @@ from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.literals import pack_positions, unpack_positions
 from jitdb.operators.nodes.operation import LIVE_SEQS, Identity, Operation
 from jitdb.operators.nodes.positions import Seqs
+
+if TYPE_CHECKING:
+    import asyncio
 
 SeqItem: TypeAlias = int | Iterable[int]
 
@@ -59,8 +61,9 @@ class SeqSource:
         self._came: list[int] = []
         self._given = array("Q")  # all of them, those that were taken too
         self._started = self._closed = False
-        # Called when there is something to take; when something was taken, and at the end; at the end.
-        self._wake = self._make_room = self._stop = _nobody
+        self._wake: Callable[[], object] = _nobody  # called when there is something to take
+        self._room: LoopEvent | None = None  # set when something was taken
+        self._task: asyncio.Task[None] | None = None  # that reads
 
     def start(self) -> None:
         """Begin to read. QueryError the second time: what was read is not there for another."""
@@ -77,12 +80,13 @@ class SeqSource:
         """The seqs that came since, without waiting for any. Behind the last of them raises what the source raised."""
         with self._lock:
             came, self._came = self._came, []
-            make_room, error = self._make_room, self.error
-            wake = self._wake if came and error is not None else _nobody
-        make_room()
-        wake()  # there is the error still to be taken
-        if error is not None and not came:
-            raise error
+            room, error, wake = self._room, self.error, self._wake
+        if room is not None:
+            room.set()
+        if error is not None:
+            if not came:
+                raise error
+            wake()  # the error is still to be taken
         return came
 
     def given(self) -> Sequence[int]:
@@ -111,51 +115,36 @@ class SeqSource:
         with self._lock:
             self._closed = True
             self._came, self._wake = [], _nobody
-            make_room, stop = self._make_room, self._stop
-        make_room()
-        stop()
+            room, task = self._room, self._task
+        if room is not None and task is not None:
+            call_in_loop(room.loop, task.cancel)
 
     def _run(self) -> None:
-        try:
-            if isinstance(self._values, AsyncIterable):
-                import asyncio
+        import asyncio
 
-                asyncio.run(self._read_async(self._values))
-            else:
-                self._read(iter(self._values))
+        try:
+            asyncio.run(self._read())
         except BaseException as error:
             if self._closed:
                 raise  # nobody is left to take it: it goes where errors of threads go
-            self._end(error)
+            with self._lock:
+                self.error, wake = failure(f"the source of live_seqs({self.name})", error), self._wake
+            wake()
 
-    def _read(self, values: Any) -> None:
-        room = threading.Event()
-        self._make_room = room.set
-        try:
-            for item in values:
-                if not self._add(item):
-                    return
-                while self._crowded():
-                    room.wait()
-                    room.clear()
-        finally:
-            if isinstance(values, Generator):
-                values.close()
-
-    async def _read_async(self, values: AsyncIterable[SeqItem]) -> None:
+    async def _read(self) -> None:
         import asyncio
 
-        room, task = LoopEvent(), asyncio.current_task()
-        assert task is not None
+        values = self._values if isinstance(self._values, AsyncIterable) else _one_by_one(self._values)
+        room = LoopEvent()
         with self._lock:
+            self._room, self._task = room, asyncio.current_task()
             if self._closed:
                 return
-            self._make_room, self._stop = room.set, lambda: call_in_loop(room.loop, task.cancel)
         try:
             async for item in values:
                 if not self._add(item):
                     return
-                while self._crowded():
+                while self._is_full():
                     await room.wait()
                     room.clear()
         except asyncio.CancelledError as error:
@@ -174,15 +163,19 @@ class SeqSource:
         wake()
         return True
 
-    def _crowded(self) -> bool:
+    def _is_full(self) -> bool:
         with self._lock:
             return len(self._came) > MOST_WAITING and not self._closed
 
-    def _end(self, error: BaseException) -> None:
-        with self._lock:
-            self.error = failure(f"the source of live_seqs({self.name})", error)
-            wake = self._wake
-        wake()
+
+async def _one_by_one(values: Iterable[SeqItem]) -> AsyncIterator[SeqItem]:
+    """The items of a plain source, in an event loop where nothing else is held up by it."""
+    try:
+        for item in values:
+            yield item
+    finally:
+        if isinstance(values, Generator):
+            values.close()
 
 
 def _nobody() -> object:
