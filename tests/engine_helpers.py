@@ -12,8 +12,7 @@ from jitdb import JITDB, Log
 from jitdb.engine.manager import IndexManager
 from jitdb.indexes.files import folder as folder_module
 from jitdb.indexes.files.index import Index
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.block_format import header_size, walk_block
 from jitdb.log.io import osfile
 from jitdb.operators import absent, and_, equal, everything, gt, gte, includes, lt, not_, or_, predicate, starts_with
 from jitdb.operators.nodes.operation import Operation

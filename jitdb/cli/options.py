@@ -45,7 +45,7 @@ def size(text: str) -> int:
     digits = found[1].replace(",", "").replace("_", "") if found else ""
     if unit is None or not digits:
         raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
-    from jitdb.log.blocks.layout import check_block_size
+    from jitdb.log.blocks.block_format import check_block_size
 
     return check_block_size(int(digits) * unit)
 

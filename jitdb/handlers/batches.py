@@ -12,7 +12,7 @@ from typing import Any
 from jitdb.errors import LogError
 from jitdb.handlers.plain import shortened, told
 from jitdb.log import Log
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.io.filenames import followed
 
 

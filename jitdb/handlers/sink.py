@@ -25,7 +25,7 @@ from jitdb.common.words import counted
 from jitdb.errors import InvalidArgument, LogClosed, LogWarning
 from jitdb.handlers.batches import BatchWriter
 from jitdb.handlers.plain import plain
-from jitdb.log.writing.timer import check_interval
+from jitdb.log.writing.writer import check_interval
 
 _AGAIN: Final = 1.0  # seconds until what could not be written is tried again
 

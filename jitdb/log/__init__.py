@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jitdb.log.log import Log
-    from jitdb.log.maintained import MaintainedSource
-    from jitdb.log.record import Batch, Record, Stats
-    from jitdb.log.source import LogSource, ScanSource
+    from jitdb.log.source import Batch, LogSource, MaintainedSource, Record, ScanSource, Stats
 
 __all__ = ["Batch", "Log", "LogSource", "MaintainedSource", "Record", "ScanSource", "Stats"]
 
-_LAZY = {
-    "Batch": "record", "Log": "log", "LogSource": "source", "MaintainedSource": "maintained", "Record": "record",
-    "ScanSource": "source", "Stats": "record",
-}  # fmt: skip
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module 'jitdb.log' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"jitdb.log.{_LAZY[name]}"), name)
+    module = import_module("jitdb.log.log" if name == "Log" else "jitdb.log.source")
+    found = globals()[name] = getattr(module, name)
     return found

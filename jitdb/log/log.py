@@ -18,22 +18,20 @@ from jitdb.common.arguments import file_path, flag, is_list, progress_function
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClosed, LogReadOnly
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import Codec
-from jitdb.log.maintained import MaintainedSource
-from jitdb.log.opening.bind import stored_meta
 from jitdb.log.opening.format import OpenOptions
-from jitdb.log.opening.opened import Opened
+from jitdb.log.opening.opened import Opened, stored_meta
 from jitdb.log.reading.log_reader import LogReader
 from jitdb.log.reading.record_reader import RecordReader
-from jitdb.log.writing.timer import check_interval
+from jitdb.log.source import MaintainedSource
+from jitdb.log.writing.writer import check_interval
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jitdb.log.compaction.compact import Compaction
-    from jitdb.log.repair.report import LogReport, RepairReport
+    from jitdb.log.maintenance.report import Compaction, LogReport, RepairReport
     from jitdb.log.writing.writer import Writer
 
 T = TypeVar("T")
@@ -197,7 +195,7 @@ class Log(LogReader, MaintainedSource):
 
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogClosed, LogWriteFailed.
         """
-        from jitdb.log.compaction.compact import compact
+        from jitdb.log.maintenance.compact import compact
 
         tell = progress_function(progress)
         return self._exchange(lambda writer: compact(writer, self._options, self.stats, tell, self._rebind))
@@ -210,7 +208,7 @@ class Log(LogReader, MaintainedSource):
 
         Raises LogReadOnly, LogClosed, LogWriteFailed; CodecError, and LogError where `fresh` is no log.
         """
-        from jitdb.log.compaction.compact import replace
+        from jitdb.log.maintenance.compact import replace
 
         options, fresh = OpenOptions.of(codec, None), Path(file_path(fresh))
         self._exchange(lambda writer: replace(writer, fresh, codec, self._rebind))
@@ -252,7 +250,7 @@ class Log(LogReader, MaintainedSource):
         `progress(done, total)` is called with bytes. What is appended meanwhile is not looked at. Raises LogClosed,
         LogError where a file may not be read, or is none.
         """
-        from jitdb.log.repair.check_log import verify_log
+        from jitdb.log.maintenance.check_log import verify_log
 
         tell = progress_function(progress)
         while True:
@@ -282,7 +280,7 @@ class Log(LogReader, MaintainedSource):
 
         Raises LogReadOnly, LogClosed, LogWriteFailed.
         """
-        from jitdb.log.repair.repair_log import repair
+        from jitdb.log.maintenance.repair import repair
 
         tell = progress_function(progress)
         return self._exchange(lambda writer: repair(writer, self._options, tell, self._rebind))

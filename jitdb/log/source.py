@@ -1,9 +1,9 @@
-"""What others need of a log, in steps: who takes one asks for no more than it needs, and a kind of log says by its
-class what it can do.
+"""What others need of a log, in steps, and what reading one gives. Code asks for no more of a log than it needs, and a
+kind of log says by its class what it can do.
 
     ScanSource         blocks of records that stay where they are                     a scan, a check of some blocks
     LogSource          the same with a name; it may grow and lose records meanwhile   questions: JITDB(source)
-    MaintainedSource   its bytes are ours (maintained.py)                             JITDB.compact, .verify, .repair
+    MaintainedSource   its bytes are ours                                             JITDB.compact, .verify, .repair
 
 A new kind is one class. It overrides what is abstract, and of the rest what is otherwise with it: a method that is not
 abstract is right for records that nobody deletes or rewrites. jitdb.testing.sources has the tests that it must pass.
@@ -12,17 +12,15 @@ abstract is right for records that nobody deletes or rewrites. jitdb.testing.sou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import InvalidOffset, LogError
-from jitdb.log.blocks.block_framing import BlockFraming
+from jitdb.log.blocks.block_format import header_reader, header_size, is_zero, walk_block
 from jitdb.log.blocks.checksum import UNKNOWN, crc32
-from jitdb.log.blocks.framing import Framing
-from jitdb.log.blocks.layout import header_reader, header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.framing import BlockFraming, Framing
 from jitdb.log.io.filenames import sidecar_path
 
 if TYPE_CHECKING:
@@ -33,7 +31,45 @@ if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.files.stamp import Stamp
+    from jitdb.log.maintenance.report import Compaction, LogReport, RepairReport
     from jitdb.log.sidecar.removals import Removals
+
+    Progress = Callable[[int, int], object]  # bytes done, of so many
+
+
+class Record(NamedTuple):
+    """One record of a stream."""
+
+    offset: int  # byte position of its header in the file
+    seq: int  # 0-based ordinal in the log, deleted records counted
+    value: Any  # what the codec decoded; bytes in a raw stream
+
+
+class Batch(NamedTuple):
+    """A run of consecutive records, live and deleted, of n records in all.
+
+    `data` is a view of a buffer that the next batch overwrites: copy what is to be kept. Record i holds the bytes
+    `data[starts[i] : starts[i] + lengths[i]]`.
+    """
+
+    first_seq: int
+    offsets: npt.NDArray[np.int64]  # (n,) byte positions in the file
+    lengths: npt.NDArray[np.int64]  # (n,) bytes, headers not counted
+    deleted: npt.NDArray[np.bool_]  # (n,)
+    starts: npt.NDArray[np.int64]  # (n,) position of each record's first byte in `data`
+    data: npt.NDArray[np.uint8]
+    damaged: npt.NDArray[np.bool_]  # (n,) in a block that is not what was written: such ones are in `deleted` too
+
+
+class Stats(NamedTuple):
+    """The size of a log, durable records only. `total_bytes` reaches to the end of the last one."""
+
+    total_bytes: int
+    deleted_bytes: int  # of deleted records, headers included: what compaction could give back, about
+    records: int  # live ones
+    deleted_records: int
+    proven_blocks: int = 0  # that their checksums prove to be what was written
+    damaged_records: int = 0  # in blocks that are not what was written, as far as they can be found: left out above
 
 
 _CERTAIN: Final = nullcontext()
@@ -268,3 +304,27 @@ class LogSource(ScanSource):
 
     def close(self) -> None:
         """End reading and writing."""
+
+
+class MaintainedSource(LogSource):
+    """A log whose bytes are ours: records can be deleted, and go for good; damage can be found and put right."""
+
+    @abstractmethod
+    def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
+        """Delete the records at these offsets, all or none; of this generation of the log only. Raises LogError."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Return when all that was done to it is on the disk. Raises LogError."""
+
+    @abstractmethod
+    def compact(self, progress: Progress | None = None) -> Compaction:
+        """Remove deleted records for good, and give their room back. Raises LogCorrupt, LogError."""
+
+    @abstractmethod
+    def verify(self, progress: Progress | None = None) -> LogReport:
+        """Read the whole log, and tell what is not as it was written; changes nothing. Raises LogError."""
+
+    @abstractmethod
+    def repair(self, progress: Progress | None = None) -> RepairReport:
+        """Verify the log, and put right what can be put right. Raises LogError."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.errors import LogCorrupt, LogError
+from jitdb.log.blocks.block_format import round_up
 from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import Framing
-from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import LineFile
@@ -187,7 +187,7 @@ class Snapshot:
 
     def _refuse_compacted(self) -> None:
         """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
-        from jitdb.log.opening.bind import stored_meta
+        from jitdb.log.opening.opened import stored_meta
 
         now = None
         with suppress(LogError, OSError):

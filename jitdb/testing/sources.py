@@ -27,8 +27,7 @@ from jitdb.errors import InvalidOffset
 from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN, crc32
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
-from jitdb.log.maintained import MaintainedSource
-from jitdb.log.source import LogSource, ScanSource
+from jitdb.log.source import LogSource, MaintainedSource, ScanSource
 
 Records = list[bytes | None]
 

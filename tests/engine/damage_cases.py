@@ -14,7 +14,7 @@ from pathlib import Path
 from engine_helpers import check, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.block_format import walk_block
 from jitdb.operators import equal
 
 SIZE = 4096

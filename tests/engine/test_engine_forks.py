@@ -22,7 +22,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import LogClosed
 from jitdb.log.reading import log_reader
 from jitdb.log.sidecar import deletions
-from jitdb.log.writing.timer import FlushTimer
+from jitdb.log.writing.writer import FlushTimer
 from jitdb.operators import predicate
 
 pytestmark = pytest.mark.slow

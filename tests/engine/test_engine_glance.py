@@ -21,7 +21,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.answering.glance import count_at_a_glance
 from jitdb.indexes.segment import SPAN
-from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.block_format import walk_block
 from jitdb.operators import Operation, absent, and_, equal, everything, gt, not_, or_
 
 pytestmark = pytest.mark.slow

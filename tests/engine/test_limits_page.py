@@ -9,7 +9,7 @@ from jitdb.engine.counting import bins
 from jitdb.engine.records import MAX_RECORDS
 from jitdb.indexes.kinds import dictionary
 from jitdb.indexes.segment import KEPT_BYTES
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
+from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walker import LONGEST
 from jitdb.logset.members import open_logs

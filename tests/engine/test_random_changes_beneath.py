@@ -19,7 +19,7 @@ from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, JitdbError
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.block_format import is_zero, walk_block
 from jitdb.operators import equal, field, not_
 from jitdb.operators.nodes.operation import Operation
 

@@ -20,7 +20,7 @@ from faults.simulated_disk import Disk
 
 from jitdb.errors import LogWarning
 from jitdb.log import Log
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import get_codec
 
 PATH: Final = "/disk/a.log"

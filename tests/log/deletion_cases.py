@@ -12,7 +12,7 @@ from engine_helpers import POSTS, VOTES, check, messages, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import JitdbWarning, RecordDeleted
-from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.block_format import walk_block
 from jitdb.log.io import filenames
 from jitdb.operators import everything, not_
 from jitdb.operators.nodes.operation import Operation

@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitdb.common import zlib as ours
-from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN, byte_remainders
-from jitdb.log.blocks.crc import Room, crcs_of, crcs_of_rows, mismatches, walk_verified
+from jitdb.log.blocks.checksum import (
+    DAMAGED,
+    UNKNOWN,
+    Room,
+    byte_remainders,
+    crcs_of,
+    crcs_of_rows,
+    mismatches,
+    walk_verified,
+)
 from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.sidecar.checksums import FLAGS, UNPROVEN, decode_entries, decode_entry, encode_entry
 

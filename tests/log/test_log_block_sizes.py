@@ -11,7 +11,7 @@ import pytest
 
 from jitdb.errors import NotALog
 from jitdb.log import Log
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import get_codec
 
 pytestmark = pytest.mark.slow

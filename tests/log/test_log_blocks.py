@@ -14,8 +14,17 @@ from hypothesis import strategies as st
 
 from jitdb.errors import LogError
 from jitdb.log.blocks import walk_kernels
-from jitdb.log.blocks.layout import check_block_size, header_size, largest_record, round_up
-from jitdb.log.blocks.packing import cut_run, is_zero, pack, place, walk_block
+from jitdb.log.blocks.block_format import (
+    check_block_size,
+    cut_run,
+    header_size,
+    is_zero,
+    largest_record,
+    pack,
+    place,
+    round_up,
+    walk_block,
+)
 from jitdb.log.blocks.scanner import Walker, walk_python
 
 BLOCK_SIZES = (16, 64, 512, 65536, 65537, 1 << 17)

@@ -16,7 +16,7 @@ from thoroughness import tries
 from jitdb.common import kernels
 from jitdb.errors import InvalidOffset, InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed, RecordTooLarge
 from jitdb.log import Log
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
 

@@ -14,7 +14,7 @@ from recovery_cases import BLOCK, RECORDS, crashed, not_synced, open_log, values
 
 from jitdb.errors import LogWarning, RecordDeleted
 from jitdb.log.io import osfile
-from jitdb.log.opening.tail import Tail
+from jitdb.log.opening.recovery import Tail
 from jitdb.log.sidecar import deletions, journal
 from jitdb.log.sidecar.deletions import Deletion
 

@@ -17,7 +17,7 @@ from jitdb.errors import LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import filenames, osfile
-from jitdb.log.io.lock import Lock
+from jitdb.log.io.osfile import Lock
 from jitdb.log.opening.recovery import NO_CHANGE, OUTCOMES, File, Journal, Look, Recovery
 from jitdb.log.sidecar import journal, meta
 from jitdb.log.sidecar.deletions import DeletionReader

@@ -17,9 +17,9 @@ from jitdb.errors import LogCorrupt, LogReadOnly, LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
+from jitdb.log.maintenance.report import RepairReport
+from jitdb.log.maintenance.salvage import DamagedBlock, is_sound, repair_block
 from jitdb.log.opening import redo
-from jitdb.log.repair.report import RepairReport
-from jitdb.log.repair.salvage import DamagedBlock, is_sound, repair_block
 from jitdb.log.sidecar import journal
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jitdb.log import Log
-from jitdb.log.blocks import block_framing
+from jitdb.log.blocks import framing
 from jitdb.log.reading.sampling import sample
 
 pytestmark = pytest.mark.slow
@@ -88,6 +88,6 @@ def test_only_what_it_takes_is_read_of_a_large_block(
 
 def test_no_more_records_are_cut_out_than_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[bytes] = []
-    monkeypatch.setattr(block_framing, "is_zero", lambda record: looked.append(record) or not any(record))
+    monkeypatch.setattr(framing, "is_zero", lambda record: looked.append(record) or not any(record))
     with made(tmp_path / "x.log", 5000, 4096) as log:
         assert len(numbers(log, 40)) == len(looked) == 40

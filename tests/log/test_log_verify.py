@@ -23,7 +23,7 @@ from jitdb.log.blocks.scanner import walk_python
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.repair.check_log import invalid_records
+from jitdb.log.maintenance.check_log import invalid_records
 from jitdb.log.sidecar import checksums, journal
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import Log
-from jitdb.log.reading.block_verifier import Verifier
+from jitdb.log.reading.record_reader import Verifier
 from jitdb.log.sidecar import deletions
 from jitdb.log.sidecar.checksums import ENTRY_SIZE, HEAD_SIZE, encode_entry
 

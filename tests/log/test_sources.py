@@ -15,9 +15,9 @@ from jitdb import JITDB, Log
 from jitdb.engine.checking.sampled_log import SampledLog
 from jitdb.errors import LogError
 from jitdb.log import LogSource
-from jitdb.log.blocks.packing import pack
+from jitdb.log.blocks.block_format import pack
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.reading.watcher import Watcher
+from jitdb.log.reading.extent import Watcher
 from jitdb.testing.sources import (
     GrowingSourceTests,
     LogSourceTests,

@@ -26,7 +26,7 @@ from jitdb.cli.input.target import WORTH, Done, Ready, Target, Transcoding, bloc
 from jitdb.common.words import counted
 from jitdb.engine.progress import Bar
 from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge
-from jitdb.log.blocks.layout import MAX_BLOCK_SIZE, largest_record
+from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, largest_record
 
 if TYPE_CHECKING:
     from jitdb.cli.signals import Ending

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.input.lines import Portion, Source
 from jitdb.errors import LogCorrupt, LogWriteFailed, RecordTooLarge
-from jitdb.log.blocks.layout import MAX_BLOCK_SIZE, largest_record
+from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, largest_record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,8 +18,7 @@ from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import LocatedBatch, Piece
 from jitdb.indexes.kinds.set import ROW, unproven_rows
-from jitdb.log.blocks.checksum import UNKNOWN
-from jitdb.log.blocks.crc import crcs_of
+from jitdb.log.blocks.checksum import UNKNOWN, crcs_of
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.log.codecs.path_locator import locator_of

@@ -12,7 +12,7 @@ from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering, remap, remap_offsets
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.spec import OFFSETS
-from jitdb.log.blocks.layout import header_reader, header_size
+from jitdb.log.blocks.block_format import header_reader, header_size
 
 if TYPE_CHECKING:
     from jitdb.engine.catalog.copies import LastRecords

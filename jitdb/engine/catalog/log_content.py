@@ -30,9 +30,8 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
 from jitdb.indexes.segment import Journal
 from jitdb.indexes.spec import deleted_spec
-from jitdb.log.blocks.checksum import UNKNOWN, crc32
-from jitdb.log.blocks.crc import Bytes, crcs_of
-from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.block_format import header_size
+from jitdb.log.blocks.checksum import UNKNOWN, Bytes, crc32, crcs_of
 from jitdb.log.blocks.scanner import Walked, Walker, scan
 from jitdb.log.io import osfile
 

@@ -39,8 +39,8 @@ from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.log.maintained import MaintainedSource
-from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.log.source import MaintainedSource
 from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from jitdb.common.words import shown
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
-from jitdb.log.repair.report import LogReport, counted
+from jitdb.log.maintenance.report import LogReport, counted
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display

@@ -12,15 +12,14 @@ from jitdb.engine.checks import dropped_names, operation_of
 from jitdb.engine.face.base import Base, Cancel, Progress
 from jitdb.engine.progress import Bar
 from jitdb.errors import InvalidOffset, QueryError, RecordDeleted
-from jitdb.log.maintained import MaintainedSource
+from jitdb.log.source import MaintainedSource
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation, and_
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.engine.checking.report import Report
-    from jitdb.log.compaction.compact import Compaction
-    from jitdb.log.repair.report import RepairReport
+    from jitdb.log.maintenance.report import Compaction, RepairReport
 
 
 class Keeping(Base):

@@ -22,8 +22,8 @@ from jitdb.errors import DecodeError, JitdbError
 from jitdb.indexes.kinds.numbers import load_extremes, number_range
 from jitdb.indexes.segment import ZONE
 from jitdb.indexes.spec import OFFSETS
-from jitdb.log.maintained import MaintainedSource
 from jitdb.log.reading.sampling import sample_raw
+from jitdb.log.source import MaintainedSource
 from jitdb.operators.summaries.fields import Fields, fields_of
 
 if TYPE_CHECKING:

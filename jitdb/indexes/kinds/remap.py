@@ -23,8 +23,7 @@ from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log.blocks.layout import header_size, largest_record
-from jitdb.log.blocks.packing import place_array
+from jitdb.log.blocks.block_format import header_size, largest_record, place_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

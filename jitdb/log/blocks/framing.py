@@ -1,21 +1,25 @@
 """How records are told apart in the bytes of a log: what a scan, a check and a sample need to know of that.
 
 A record's *offset* is the byte at which its frame begins, its *end* the byte behind its frame. Blocks are what is read
-and verified at a time, whatever the framing.
+and verified at a time, whatever the framing. BlockFraming is that of jitdb's own logs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from jitdb.log.blocks.block_format import header_size, is_zero, walk_block
+from jitdb.log.blocks.checksum import Room, walk_verified
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from jitdb.errors import LogCorrupt
-    from jitdb.log.blocks.crc import Bytes, Counts, Ints, Room
+    from jitdb.log.blocks.checksum import Bytes, Counts, Ints
 
 
 class Blocks(Protocol):
@@ -112,3 +116,68 @@ class Framing(ABC):
     @abstractmethod
     def fault_in(self, data: bytes, used: int) -> int | None:
         """Behind which byte of a block, of which `used` bytes are the log's, nothing can be found; mostly None."""
+
+
+class BlockWalker(ChunkWalker):
+    """Reads a chunk of blocks, verifies them, and walks their records."""
+
+    behind = 0
+
+    def __init__(self, log: Blocks, most: int, stop: int) -> None:
+        import numpy as np
+
+        self._log, self._stop = log, stop
+        self._size = size = log.block_size
+        self._header = header_size(size)
+        self.buffer = np.empty(most, np.uint8)
+        self.room = Room.of(most, size, self._header)
+
+    def read(self, begin: int, start: int) -> int:
+        buffer = self.buffer
+        return min(self._log.read_blocks(begin, begin + len(buffer), buffer), self._stop - begin)
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        return walk_verified(self.buffer, size, self._size, self._header, sums, self.room)
+
+
+class BlockFraming(Framing):
+    """A header, which is the record's length; no record goes on in the next block (block_format.walk_block)."""
+
+    is_blocked = True
+    keeps_malformed = True
+
+    def __init__(self, block_size: int) -> None:
+        self._size = block_size
+        self.before = header_size(block_size)
+
+    def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
+
+        return BlockWalker(log, most, stop)
+
+    def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
+        start, buffer = block * self._size, memoryview(bytearray(size))
+        data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
+        walk = walk_block(data, len(data), self._size)
+        for position, record in zip(walk.positions, walk.records(data, self.before), strict=True):
+            if not is_zero(record):
+                yield start + position, record
+
+    def last_record(self, log: Blocks, end: int) -> LastRecord:
+        block, inside = divmod(end - 1, self._size)
+        inside += 1
+        data, fault = log.second_look(block)
+        if fault is not None:
+            return LastRecord(None, is_lost=True)
+        if len(data) < inside:
+            return LastRecord(None)
+        walk, header = walk_block(data, len(data), self._size), self.before
+        following = bisect_left(walk.positions, inside)  # the first record that does not begin before
+        position = walk.positions[following - 1] if following else 0
+        if following and position + header + walk.lengths[following - 1] == inside:
+            record = data[position + header : inside]
+            return LastRecord(None if is_zero(record) else record, block * self._size + position)
+        return LastRecord(None, is_lost=not walk.positions or (walk.fault and walk.end < inside))
+
+    def fault_in(self, data: bytes, used: int) -> int | None:
+        walk = walk_block(data, used, self._size)
+        return walk.end if walk.fault else None

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.log.blocks.crc import Bytes, Ints, Room, mismatches, walk_verified
-from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.block_format import header_size, is_zero, round_up, walk_block
+from jitdb.log.blocks.checksum import Bytes, Ints, Room, mismatches, walk_verified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

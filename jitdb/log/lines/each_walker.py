@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from jitdb.log.blocks.crc import Bytes, Counts, Ints
+from jitdb.log.blocks.checksum import Bytes, Counts, Ints
 from jitdb.log.blocks.framing import Blocks
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING, SLACK
 from jitdb.log.lines.each import MOST

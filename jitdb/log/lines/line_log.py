@@ -44,7 +44,7 @@ from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, folder_for, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.reading.fetching import FEW, Around, line_start, records_at, records_of, text_around
-from jitdb.log.reading.watcher import Watcher
+from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.reading.streaming import Counted
-    from jitdb.log.record import Record, Stats
+    from jitdb.log.source import Record, Stats
 
 T = TypeVar("T")
 

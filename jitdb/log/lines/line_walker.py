@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogSuperseded
-from jitdb.log.blocks.crc import Counts, Ints, Room
+from jitdb.log.blocks.checksum import Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.lines.form import LONGEST

@@ -13,9 +13,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import NotALog, Remedy
-from jitdb.log.blocks import layout
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.block_format import (
+    DEFAULT_BLOCK_SIZE,
+    LARGEST_U16_BLOCK,
+    MAX_BLOCK_SIZE,
+    MIN_BLOCK_SIZE,
+    check_block_size,
+    header_size,
+    is_zero,
+    round_up,
+    walk_block,
+)
 from jitdb.log.codecs import Codec, get_codec, guess_codec
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.sidecar.journal import CLOSED, Entry
@@ -39,7 +47,7 @@ class OpenOptions(NamedTuple):
         """Raises CodecError for an unknown codec, LogError for an impossible block size."""
         return cls(
             None if codec is None else get_codec(codec),
-            None if block_size is None else layout.check_block_size(block_size),
+            None if block_size is None else check_block_size(block_size),
         )
 
 
@@ -208,7 +216,10 @@ def _gaps(fs: FileSystem, fd: int) -> list[int]:
     """The block sizes that the first gap allows, with headers of either width."""
     size = fs.size(fd)
     found: list[int] = []
-    for least, most in ((MIN_BLOCK_SIZE, layout.LARGEST_U16_BLOCK), (layout.LARGEST_U16_BLOCK + 1, MAX_BLOCK_SIZE)):
+    for least, most in (
+        (MIN_BLOCK_SIZE, LARGEST_U16_BLOCK),
+        (LARGEST_U16_BLOCK + 1, MAX_BLOCK_SIZE),
+    ):
         header = header_size(most)
         if int.from_bytes(fs.read(fd, header, 0), "little") > most:
             continue  # as a rule, and nothing more is read
@@ -256,7 +267,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
     at = f"other bytes follow the end of the first block's records at byte {walk.end}"
     if walk.fault:
         at = f"the length at byte {walk.end} ({length:,}) leads out of its block of {size_tried:,} bytes"
-    rest = "" if size == layout.round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
+    rest = "" if size == round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
     tried = f"{block_size:,} bytes" if block_size else "16 bytes to 16 MiB"
     return NotALog(
         f"this is not a block-aligned log of blocks of {tried}: {at}{rest}",

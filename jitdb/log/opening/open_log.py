@@ -12,12 +12,10 @@ from pathlib import Path
 
 from jitdb.errors import CompactionUnfinished, LogError, LogReadOnly, LogWriteFailed, NotALog, Remedy
 from jitdb.log.io import filenames, osfile
-from jitdb.log.io.lock import Lock
-from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
+from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem, Lock
 from jitdb.log.opening import redo, swap
-from jitdb.log.opening.bind import FileReplaced, bind, make_folder, read_sidecar, record_recovery
 from jitdb.log.opening.format import OpenOptions, resolve_format
-from jitdb.log.opening.opened import Opened
+from jitdb.log.opening.opened import FileReplaced, Opened, bind, make_folder, read_sidecar, record_recovery
 from jitdb.log.sidecar import journal
 
 _TRIES = 5  # whoever replaces the log's file does so once, but by misfortune

@@ -1,18 +1,25 @@
-"""A log's file and sidecar, found in order: what everything that reads or writes the log holds on to."""
+"""Which log is in a file, does its sidecar belong to it, and where does it end? And the log once that is known."""
 
 from __future__ import annotations
 
+import errno
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyroaring import BitMap64
 
-from jitdb.errors import LogClosed, LogError
+from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogWarning, LogWriteFailed, outside
 from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.io import filenames, osfile
-from jitdb.log.io.lock import Lock, has_writer
-from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.opening.recovery import Look, Recovery
+from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem, Lock, has_writer
+from jitdb.log.opening import redo, swap
+from jitdb.log.opening.format import LogFormat, OpenOptions, resolve_format
+from jitdb.log.opening.recovery import NO_CHANGE, Look, Recovery, Tail, first_chain
+from jitdb.log.sidecar import deletions, journal, meta
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.deletions import DeletionReader
 from jitdb.log.sidecar.journal import JournalReader
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.sidecar.removals import Removals
+
 
 _LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 
@@ -138,3 +146,226 @@ class Opened:
         for each in (self.journal, self.deletions, self.checksums, self.file, self.lock):
             if each is not None:
                 each.close()
+
+
+_DONE_WITHOUT: Final = (*NOT_ALLOWED, *osfile.NO_ROOM)  # a reader does without what it cannot write
+_CANNOT_SYNC: Final = (*NOT_ALLOWED, errno.EINVAL, errno.EBADF)
+
+
+class FileReplaced(Exception):
+    """The file that is open is not the one of this name any more."""
+
+
+def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lock: Lock | None) -> Opened:
+    """The log in the open file. Raises FileReplaced, NotALog, LogError, OSError.
+
+    It has the identity that its sidecar tells, by which indexes know it, if sidecar and file are of one log. Else it
+    gets another one, of a later generation than any that is found.
+    """
+    fd, sidecar = file.number, filenames.sidecar_path(path)
+    state = read_sidecar(fs, path, warn=True)
+    known = state.meta
+    if state.first is not None and lock is None:
+        _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
+    entries = journal.JournalReader(
+        fs, sidecar / filenames.COMMIT, 0 if known is None else known.generation, state.first
+    )
+    base, of_commit = entries.poll().base, entries.last_generation
+    later = max(of_commit, deletions.last_generation(fs, sidecar / filenames.DELETIONS))
+    # `commit` speaks of a generation before `meta` does, see store(): one that does not was lost, or is another's.
+    apart = known is not None and state.first is None and not of_commit == known.generation >= later
+    if not fs.is_at(path, fd) or (apart and read_sidecar(fs, path).meta != known):
+        raise FileReplaced
+    form = resolve_format(fs, fd, path, options, known, base)
+    if known is None:
+        mine, stored = Meta(form.block_size, form.codec_name, meta.new_identity(), later + 1), False
+        if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
+            mine = for_now(fs, fd, mine)
+        else:
+            mine, stored = store(fs, fd, path, mine, lock, None)
+    elif apart or (known.block_size, known.codec) != (form.block_size, form.codec_name):
+        if apart:
+            reason = (
+                f"is of generation {known.generation}, expected {later} as the files beside it: files of different "
+                f"copies of the log stand together"
+                if of_commit
+                else f"stands without {filenames.COMMIT}, which is missing or tells nothing: they may be of different "
+                f"copies"
+            )
+            what = f"{sidecar.name}/{filenames.META} {reason}"
+            _warn(path, f"{what}. It counts as a new log, its indexes are built anew")
+        mine, stored = renew(fs, fd, path, known, form, lock, later if apart else 0)
+    else:
+        mine, stored = known, True
+    if mine != known:
+        entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation, state.first)
+    opened = Opened(fs, path, file, form.codec, mine, stored, entries, lock)
+    if not fs.is_at(path, fd):
+        raise FileReplaced
+    if opened.recovery.replaced:
+        wanted, end = base.end if base else 0, opened.recovery.tail.end
+        found = f"expected its records to end at byte {wanted:,}, got {end:,}"
+        if wanted == end:
+            found = f"its records end at byte {end:,}, as expected, but are not known to be those that were written"
+        _warn(
+            path,
+            f"this is not the log that its sidecar tells of (it was truncated, replaced or compacted by another "
+            f"program; {found}): it counts as a new log, its indexes are built anew",
+        )
+        opened.journal.close()
+        opened.deletions.close()
+        form = resolve_format(fs, fd, path, options, mine, None)
+        mine, stored = renew(fs, fd, path, mine, form, lock)
+        entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation)
+        opened = Opened(fs, path, file, form.codec, mine, stored, entries, lock)
+    opened.notices = _notices(opened)
+    for notice in opened.notices:
+        _warn(path, notice)
+    return opened
+
+
+def record_recovery(opened: Opened) -> None:
+    """As a reader: make sure of what was found beyond the journal, and write it there for the next one, who knows by
+    that a log that was changed meanwhile. If the sidecar cannot be written, or a writer is there, nothing is noted.
+    """
+    fs, found = opened.fs, opened.recovery
+    if found.is_recorded or found.tail.end == 0:
+        return
+    # An index must never know records that a power failure can still take.
+    _sync(opened.path, lambda: fs.fsync(opened.fd))
+    _sync(opened.path, opened.journal.sync)
+    base = opened.journal.state.base
+    if not opened.stored or (base is not None and base.kind != journal.CLOSED):
+        return  # after a crash the next writer repairs the file
+    try:
+        with closing(Lock(fs, opened.sidecar / filenames.LOCK, opened.path)):
+            if opened.journal.poll().base == base and fs.is_at(opened.path, opened.fd):
+                opened.deletions.sync()
+                entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change, opened.deletions.known)
+                journal.append_entry(fs, opened.sidecar / filenames.COMMIT, entry._replace(stamp=found.stamp))
+                opened.journal.poll()
+    except LogLocked:
+        return
+    except OSError as error:
+        if error.errno not in _DONE_WITHOUT:
+            raise LogError(f"its sidecar cannot be written: {osfile.reason(error)}", path=opened.path) from error
+
+
+def _sync(path: Path, sync: Callable[[], None]) -> None:
+    """As a reader: make durable what is seen, unless that is not allowed. Raises LogError."""
+    try:
+        sync()
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise LogError(f"cannot be synced: {error.strerror}", path=path) from error
+
+
+def _notices(opened: Opened) -> list[str]:
+    found, sidecar, notices = opened.recovery, opened.sidecar.name, []
+    if found.lost:
+        notices.append(
+            f"{sidecar}/{filenames.DELETIONS} is not the journal of deletions that the log was left "
+            f"with ({found.lost}): which records are deleted is found by reading the log"
+        )
+    if found.unacknowledged and (opened.lock is None or found.is_accepted):  # else the writer says what it does
+        what = (
+            f"{sidecar}/{filenames.COMMIT} tells of the log up to byte {found.unacknowledged.start:,}, and "
+            f"whole records follow up to byte {found.unacknowledged.stop:,}"
+        )
+        notices.append(
+            f"{what}, which were written later: it is of an earlier moment than the log, or another program "
+            f"appended them after a crash. They count as well"
+            if found.is_accepted
+            else f"{what}. After a power failure they were never acknowledged; else it is of an earlier moment than "
+            f"the log. They are left out, and a writer sets them aside: to have them, move {sidecar} away "
+            f"before that, and the log is opened as its file is"
+        )
+    return notices
+
+
+def _warn(path: Path, text: str) -> None:
+    warnings.warn(LogWarning(text, path=path), stacklevel=outside())
+
+
+class SidecarState(NamedTuple):
+    meta: Meta | None
+    first: journal.Entry | None = None  # where the log ended when it was put in the old one's place (swap.py)
+
+
+def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarState:
+    """What the sidecar of the log at `path` says. `warn`: of a `meta` that is damaged, which counts as none."""
+    pending = swap.unfinished(fs, path)
+    if pending is not None:
+        return SidecarState(pending.meta, pending.entry)
+    sidecar = filenames.sidecar_path(path)
+    try:
+        known = meta.read(fs, sidecar / filenames.META)
+        return SidecarState(known if known is None else redo.effective_meta(fs, sidecar, known))
+    except LogCorrupt as error:
+        if warn:
+            text = f"{error.reason}; the log gets a new identity, its indexes are built anew"
+            warnings.warn(LogWarning(text, path=error.path), stacklevel=outside())
+        return SidecarState(None)
+
+
+def stored_meta(path: str | os.PathLike[str]) -> Meta | None:
+    """What the sidecar says the log is by now; None where nothing tells. Raises LogError, OSError."""
+    return read_sidecar(osfile.fs, filenames.log_path(path)).meta
+
+
+def make_folder(fs: FileSystem, folder: Path) -> None:
+    """The sidecar's folder, or its permissions as the log's are by now."""
+    try:
+        fs.make_folder(folder)
+    except FileExistsError:
+        fs.share_folder(folder)
+        return
+    fs.sync_folder(folder.parent)
+
+
+def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, seen: Meta | None) -> tuple[Meta, bool]:
+    """Put `meta` into the sidecar, in the place of what was `seen` there; gives what the log is, and whether that is
+    stored. A reader that may not gets an identity for itself. `commit` comes first, with the word that nothing of this
+    log is ours: so where `meta` stands without an entry of its generation, `commit` was lost.
+    """
+    sidecar = filenames.sidecar_path(path)
+    own: Lock | None = None
+    try:
+        make_folder(fs, sidecar)
+        if lock is None:
+            own = Lock(fs, sidecar / filenames.LOCK, path)
+            other = read_sidecar(fs, path).meta
+            if other is not None and other != seen:
+                return other, True  # another reader was sooner
+            if fs.exists(sidecar / filenames.REDO):
+                return for_now(fs, fd, mine), False  # the next writer finishes the repair, and finds out
+        journal.append_entry(fs, sidecar / filenames.COMMIT, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
+        fs.replace_file(sidecar / filenames.META, meta.encode(mine))
+    except LogLocked:
+        return for_now(fs, fd, mine), False
+    except OSError as error:
+        if lock is None and error.errno in _DONE_WITHOUT:
+            return for_now(fs, fd, mine), False
+        kind = LogError if lock is None else LogWriteFailed
+        raise kind(f"its sidecar cannot be written: {osfile.reason(error)}", path=path) from error
+    finally:
+        if own is not None:
+            own.close()
+    return mine, True
+
+
+def for_now(fs: FileSystem, fd: int, mine: Meta) -> Meta:
+    """An identity without a sidecar to keep it: of this file, as long as its first block has these lengths."""
+    from jitdb.common.digests import blake2b
+
+    status = fs.fstat(fd)
+    text = f"{status.st_dev} {status.st_ino} {mine.block_size} {first_chain(fs, fd, mine.block_size)}"
+    return mine._replace(identity=blake2b(text.encode(), digest_size=16).digest())
+
+
+def renew(
+    fs: FileSystem, fd: int, path: Path, old: Meta, form: LogFormat, lock: Lock | None, later: int = 0
+) -> tuple[Meta, bool]:
+    """As store(), of the next generation, after `later` too: another log in the same file."""
+    new = Meta(form.block_size, form.codec_name, meta.new_identity(), max(old.generation, later) + 1)
+    return store(fs, fd, path, new, lock, old)

@@ -16,7 +16,7 @@ from jitdb.log.blocks.checksum import crc32
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening import swap
-from jitdb.log.opening.tail import stamp_of
+from jitdb.log.opening.recovery import stamp_of
 from jitdb.log.sidecar import checksums, journal, meta
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.framing import Frame

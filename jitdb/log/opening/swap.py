@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from jitdb.errors import LogCorrupt
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.opening.tail import measure, stamp_of
+from jitdb.log.opening.recovery import measure, stamp_of
 from jitdb.log.sidecar import checksums, deletions, journal, meta
 from jitdb.log.sidecar.framing import Frame
 

@@ -18,9 +18,8 @@ from jitdb.common.arguments import whole_number
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy
-from jitdb.log.blocks.crc import Bytes, Ints
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.block_format import header_size, walk_block
+from jitdb.log.blocks.checksum import Bytes, Ints
 from jitdb.log.blocks.scanner import Walked, Walker, scan
 
 if TYPE_CHECKING:

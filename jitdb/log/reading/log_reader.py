@@ -21,11 +21,9 @@ from jitdb.log.codecs import Codec
 from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.open_log import follow, open_log
 from jitdb.log.opening.opened import Opened
-from jitdb.log.reading.extent import Extent, Observer
+from jitdb.log.reading.extent import Extent, Observer, Watcher
 from jitdb.log.reading.record_reader import RecordReader
-from jitdb.log.reading.watcher import Watcher
-from jitdb.log.record import Batch, Record, Stats
-from jitdb.log.source import LogSource
+from jitdb.log.source import Batch, LogSource, Record, Stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.reading.block_reader import BlockReader
-    from jitdb.log.reading.live import LiveStream
+    from jitdb.log.reading.stream import LiveStream
     from jitdb.log.sidecar.removals import Removals
 
 
@@ -185,7 +183,7 @@ class LogReader(LogSource):
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """See LogSource.read_batch."""
-        from jitdb.log.reading.batches import CLOSE, FEW, clusters, read_batch
+        from jitdb.log.reading.many import CLOSE, FEW, clusters, read_batch
 
         opened = self._alive()
         if len(offsets) > FEW and len(clusters(offsets, opened.meta.block_size // 8)) * CLOSE <= len(offsets):
@@ -226,7 +224,7 @@ class LogReader(LogSource):
 
         limit, raw = whole_limit(limit), flag("raw", raw, InvalidArgument)
         if flag("live", live, InvalidArgument):
-            from jitdb.log.reading.live import LiveStream
+            from jitdb.log.reading.stream import LiveStream
 
             if lt is not None or lte is not None:
                 raise InvalidOffset("a live stream has no end", path=self._path, remedy="leave lt and lte out, or live")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import DecodeError
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE
+from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource

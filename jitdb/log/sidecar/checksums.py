@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
+from jitdb.log.blocks.block_format import header_size, is_zero, walk_block
 from jitdb.log.blocks.checksum import FIELD, SIZE, UNKNOWN, crc32
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import EntryFile, Frame
 from jitdb.log.sidecar.onebit import differs_by_one_bit, find_flip, restored_with_crc
@@ -105,7 +104,7 @@ def decode_entries(data: bytes, first: int, generation: int, count: int) -> npt.
     """
     import numpy as np
 
-    from jitdb.log.blocks.crc import crcs_of_rows
+    from jitdb.log.blocks.checksum import crcs_of_rows
 
     there = min(count, len(data) // ENTRY_SIZE)
     entries = np.frombuffer(data, [("crc", "<u4"), ("check", "<u4")], there)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt, LogError, NotALog
+from jitdb.log.blocks.block_format import check_block_size
 from jitdb.log.blocks.checksum import is_sealed
-from jitdb.log.blocks.layout import check_block_size
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.sidecar.framing import Frame
 from jitdb.log.sidecar.onebit import restored_with_crc

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogWarning, LogWriteFailed, Remedy, outside
+from jitdb.log.blocks.block_format import header_size, round_up
 from jitdb.log.blocks.checksum import crc32
-from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.io import filenames
-from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
+from jitdb.log.opening.recovery import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import MARK, Deletions, DeletionWriter, encoded

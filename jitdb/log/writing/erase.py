@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogWriteFailed
+from jitdb.log.blocks.block_format import header_size, round_up, walk_block
 from jitdb.log.blocks.checksum import crc32
-from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import NO_ROOM, Descriptor, FileSystem
 from jitdb.log.sidecar.checksums import UNPROVEN, Checksums

@@ -1,8 +1,8 @@
-"""The one writer of a log: takes records, groups them, and sees that they become durable.
+"""The one writer of a log: takes records, groups them, and makes them durable, a while after the first at the latest.
 
-`_lock` guards what is in memory, for microseconds; `_files`, which is taken first, is held by whoever writes or syncs,
-so that records can be appended meanwhile. Observers are called with neither held. After a failed write or fsync no one
-knows what is on the disk: the writer refuses all further work, until the log is opened again.
+`_lock` guards what is in memory, for microseconds; `_files`, which is taken first, is held while files are written or
+synced, so that records can be appended meanwhile. Observers are called with neither held. After a failed write or fsync
+no one knows what is on the disk: the writer refuses all further work, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyroaring import BitMap64
 
-from jitdb.common.forking import begins_anew
+from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import (
+    InvalidArgument,
     InvalidOffset,
     InvalidRecord,
     LogClosed,
@@ -27,14 +28,11 @@ from jitdb.errors import (
     RecordDeleted,
     RecordTooLarge,
 )
-from jitdb.log.blocks.layout import header_size, largest_record, round_up
-from jitdb.log.blocks.packing import block_limit, place
+from jitdb.log.blocks.block_format import block_limit, header_size, largest_record, place, round_up
 from jitdb.log.io import osfile
 from jitdb.log.sidecar.deletions import Deletion, Deletions
 from jitdb.log.writing.committer import GROUP, Committer
-from jitdb.log.writing.groups import EncodedGroup, Pending, ScratchBlocks
-from jitdb.log.writing.record_rules import RecordRules
-from jitdb.log.writing.timer import FlushTimer
+from jitdb.log.writing.groups import EncodedGroup, Pending, RecordRules, ScratchBlocks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,12 +41,57 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.reading.block_verifier import Verifier
     from jitdb.log.reading.extent import Extent
-    from jitdb.log.reading.record_reader import RecordReader
+    from jitdb.log.reading.record_reader import RecordReader, Verifier
 
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
     Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
+
+
+def check_interval(seconds: Any) -> float:
+    """How long to wait before a flush. Raises InvalidArgument for what no thread can wait."""
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds <= threading.TIMEOUT_MAX:
+        return float(seconds)
+    raise InvalidArgument(
+        f"flush_interval is a number of seconds, from 0 to {threading.TIMEOUT_MAX:,.0f}, not {shown(seconds)}"
+    )
+
+
+class FlushTimer:
+    """Calls `flush` once, `interval` seconds after each wake(). What that raises is shown as any thread's would be."""
+
+    def __init__(self, interval: float, flush: Callable[[], None], name: str) -> None:
+        self._interval, self._flush, self._name = interval, flush, name
+        self._lock = fork_safe(threading.RLock())
+        self._is_due = False
+        self._threads: list[threading.Timer] = []  # that are not over; one is due, another one may be flushing
+        self._stopped = False
+
+    def wake(self) -> None:
+        """There is something to flush."""
+        with self._lock:
+            if not self._is_due and not self._stopped:
+                timer = threading.Timer(self._interval, self._run)
+                timer.name, timer.daemon = self._name, True
+                self._threads = [*(each for each in self._threads if each.is_alive()), timer]
+                timer.start()
+                self._is_due = True  # last: an interrupted wake() may be called again, and two flushes do no harm
+
+    def stop(self) -> None:
+        """No more calls; returns when a call that runs now is over (unless it is the caller's own)."""
+        with self._lock:
+            self._stopped = True
+            threads = self._threads
+        for thread in threads:
+            thread.cancel()
+            if thread is not threading.current_thread() and thread.is_alive():
+                thread.join()
+
+    def _run(self) -> None:
+        with self._lock:
+            self._is_due = False
+        self._flush()
+
 
 _TOGETHER: Final = 1 << 12  # records that are looked at together before they are deleted
 _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.engine.damage import leads_out
 from jitdb.engine.plan import CoreFields
 from jitdb.errors import DamageWarning, LogCorrupt
-from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.block_format import header_size, round_up
 from jitdb.log.blocks.scanner import scan
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import Offsets, Seqs

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from jitdb.common import zlib
 from jitdb.errors import JitdbError, QueryError
-from jitdb.log.blocks.layout import largest_record
+from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.columns.fitted import is_variant
 from jitdb.spark_ext.errors import SparkError, finding_codec

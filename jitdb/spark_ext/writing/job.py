@@ -30,7 +30,7 @@ from typing import Final
 from jitdb.common import zlib
 from jitdb.errors import LogLocked, LogWarning
 from jitdb.log import Log
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size
+from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import followed

@@ -22,7 +22,7 @@ from jitdb.common.words import counted
 
 if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
-    from jitdb.log.record import Record
+    from jitdb.log.source import Record
     from jitdb.operators import Operation
 
 _PAGE: Final = 2000  # records read and written at a time

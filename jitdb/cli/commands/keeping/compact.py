@@ -10,7 +10,7 @@ from jitdb.cli.options import FORMAT, GENERAL
 from jitdb.cli.output.output import flush, show
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
-from jitdb.log.maintained import MaintainedSource
+from jitdb.log.source import MaintainedSource
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
 
 
 def _forecast(options: Namespace) -> str:
-    from jitdb.log.compaction.compact import Compaction
+    from jitdb.log.maintenance.report import Compaction
 
     with log_only(options) as log:
         if not isinstance(log, MaintainedSource):

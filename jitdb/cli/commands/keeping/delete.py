@@ -19,7 +19,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.display.terminal import one_line
 from jitdb.errors import LogReadOnly, free_name
-from jitdb.log.maintained import MaintainedSource
+from jitdb.log.source import MaintainedSource
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path

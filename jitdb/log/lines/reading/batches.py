@@ -11,7 +11,7 @@ from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.blanks import MARK
 from jitdb.log.lines.line_kernels import walk_lines
-from jitdb.log.reading.batches import CLOSE, clusters
+from jitdb.log.reading.many import CLOSE, clusters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.lines.form import LONGEST
 from jitdb.log.lines.line_walker import LineWalker
 from jitdb.log.lines.prefix import object_in, parts_in
-from jitdb.log.record import Record, Stats
+from jitdb.log.source import Record, Stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

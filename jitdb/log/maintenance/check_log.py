@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.log.blocks.checksum import crc32
-from jitdb.log.blocks.crc import Bytes
-from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.block_format import header_size, round_up
+from jitdb.log.blocks.checksum import Bytes, crc32
 from jitdb.log.blocks.scanner import Piece, Walked, scan
 from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.io import filenames
-from jitdb.log.opening.recovery import NO_CHANGE
-from jitdb.log.opening.tail import measure
-from jitdb.log.repair.check_sidecar import Sidecar
-from jitdb.log.repair.report import Finding, LogReport
-from jitdb.log.repair.salvage import DamagedBlock, repair_block
+from jitdb.log.maintenance.check_sidecar import Sidecar
+from jitdb.log.maintenance.report import Finding, LogReport
+from jitdb.log.maintenance.salvage import DamagedBlock, repair_block
+from jitdb.log.opening.recovery import NO_CHANGE, measure
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import fits
 from jitdb.log.writing.erase import last_byte

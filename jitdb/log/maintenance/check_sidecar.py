@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogCorrupt
-from jitdb.log.blocks.checksum import UNKNOWN
-from jitdb.log.blocks.crc import Ints
-from jitdb.log.blocks.layout import round_up
+from jitdb.log.blocks.block_format import round_up
+from jitdb.log.blocks.checksum import UNKNOWN, Ints
 from jitdb.log.io import filenames
-from jitdb.log.io.lock import has_writer
-from jitdb.log.opening.recovery import NO_CHANGE, lost_of
-from jitdb.log.opening.tail import stamp_of
-from jitdb.log.repair.report import Finding, Leftover
+from jitdb.log.io.osfile import has_writer
+from jitdb.log.maintenance.report import Finding, Leftover
+from jitdb.log.opening.recovery import NO_CHANGE, lost_of, stamp_of
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals, sets
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.display.shown import Shown
 
@@ -11,6 +11,26 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
 
 _SHOWN: Final = 20  # findings of one report that its text shows; all are in `findings`
+
+
+class Compaction(NamedTuple):
+    """What a compaction did. Bytes are those of the log, up to the end of its last record."""
+
+    removed: int  # deleted records that are gone
+    records: int  # live ones, which stay
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.removed:
+            return f"nothing to remove: none of {self.records:,} records is deleted"
+        speed = f", {self.bytes_before / self.seconds / 1e6:,.0f} MB/s" if self.seconds > 0 else ""
+        removed = f"{self.removed:,} deleted {'record' if self.removed == 1 else 'records'}"
+        return (
+            f"removed {removed}, {self.records:,} stay: "
+            f"{self.bytes_before:,} bytes are {self.bytes_after:,} now ({self.seconds:.2f} s{speed})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

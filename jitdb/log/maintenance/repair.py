@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.block_format import header_reader, header_size
 from jitdb.log.blocks.checksum import crc32
-from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.codecs import Codec
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import FileSystem
+from jitdb.log.maintenance.check_log import Progress, codec_of, verify_log
+from jitdb.log.maintenance.check_sidecar import Sidecar
+from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.log.maintenance.salvage import DamagedBlock, RepairedBlock, is_sound, repair_block
 from jitdb.log.opening import redo
 from jitdb.log.opening.open_log import open_again
-from jitdb.log.opening.tail import first_chain, measure, stamp_of
-from jitdb.log.repair.check_log import Progress, codec_of, verify_log
-from jitdb.log.repair.check_sidecar import Sidecar
-from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
-from jitdb.log.repair.salvage import DamagedBlock, RepairedBlock, is_sound, repair_block
+from jitdb.log.opening.recovery import first_chain, measure, stamp_of
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals, sets
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.onebit import restored_with_crc

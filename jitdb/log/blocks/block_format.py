@@ -1,4 +1,7 @@
-"""The arithmetic of blocks: where records go, how they are packed, walked and cut. No I/O.
+"""The format of blocks (docs/format-log.md): its numbers; how records are placed, packed, walked and cut. No I/O.
+
+A header, which is a record's length, stands before the record; one of zero ends the block, so every block keeps room
+for it. A deleted record keeps its header, and all its bytes are zero.
 
 **Walking** is said once, here, and repeated in compiled form by walk_kernels: starting at the block's beginning, a
 record is believed while its header is not zero and it leaves room for the zero header that ends the block. One that
@@ -8,16 +11,67 @@ does not is a fault: nothing behind it in this block can be found. A block that 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.log.blocks.layout import header_reader, header_size, header_struct
+from jitdb.common.words import shown
+from jitdb.errors import LogError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from jitdb.log.codecs.base import Buffer
+
+
+# All of these are on disk: never change them.
+U16_SIZE: Final = 2  # a header in blocks of up to LARGEST_U16_BLOCK bytes, little-endian
+U32_SIZE: Final = 4  # a header in larger blocks, little-endian; no other program writes these
+LARGEST_U16_BLOCK: Final = 1 << 16
+DEFAULT_BLOCK_SIZE: Final = 64 * 1024  # bytes; what async-append-only-log writes unless it is told otherwise
+
+MIN_BLOCK_SIZE: Final = 16  # bytes; smaller ones hold next to nothing
+MAX_BLOCK_SIZE: Final = 16 * 1024 * 1024  # bytes; a block is read whole before its first record is believed
+
+_U16: Final = struct.Struct("<H")
+_U32: Final = struct.Struct("<I")
+
+
+def check_block_size(block_size: Any) -> int:
+    """`block_size` itself. Raises LogError unless it is an integer from 16 bytes to 16 MiB."""
+    if isinstance(block_size, bool) or not isinstance(block_size, int):
+        raise LogError(f"block_size is a number of bytes, not {shown(block_size)}")
+    if not MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE:
+        raise LogError(
+            f"block_size {shown(block_size)} is outside {MIN_BLOCK_SIZE} bytes to {MAX_BLOCK_SIZE:,} (16 MiB)"
+        )
+    return block_size
+
+
+def header_size(block_size: int) -> int:
+    """Bytes of a record's header."""
+    return U16_SIZE if block_size <= LARGEST_U16_BLOCK else U32_SIZE
+
+
+def largest_record(block_size: int) -> int:
+    """Bytes of the largest record: a block less its header and the zero header that ends the block."""
+    header = header_size(block_size)
+    return block_size - header - header
+
+
+def header_struct(block_size: int) -> struct.Struct:
+    return _U16 if block_size <= LARGEST_U16_BLOCK else _U32
+
+
+def header_reader(block_size: int) -> Callable[[Any, int], tuple[Any, ...]]:
+    """`read(buffer, position) -> (length,)`."""
+    return header_struct(block_size).unpack_from
+
+
+def round_up(offset: int, block_size: int) -> int:
+    """The first block boundary at or after `offset`: the size of a file whose last record ends at `offset`."""
+    return -(-offset // block_size) * block_size
+
 
 _HEADERS: list[bytes] = []  # _HEADERS[n] is the u16 header of a record of n bytes; made at the first write
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jitdb.errors import DecodeError
+from jitdb.log.blocks.block_format import Walk, header_reader, header_size, header_struct, is_zero, walk_block
 from jitdb.log.blocks.checksum import crc32
-from jitdb.log.blocks.layout import header_reader, header_size, header_struct
-from jitdb.log.blocks.packing import Walk, is_zero, walk_block
 from jitdb.log.codecs import Codec
 from jitdb.log.sidecar.onebit import Flip, find_flip, flip_back
 
