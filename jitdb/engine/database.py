@@ -39,7 +39,7 @@ from jitdb.operators.tasks.deferred import resolved
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
-    from jitdb.engine.counting.counters import Counter, View
+    from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
-    from jitdb.operators.summaries.aggregations import Summary
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
+    from jitdb.operators.summaries.summary import Summary
 
 
 T = TypeVar("T")
@@ -153,7 +153,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """What the question's `summary` asks of its records: value_counts() and its like, which see."""
-        from jitdb.engine.counting.summarizing import summarized
+        from jitdb.engine.answering.summarizing import summarized
 
         asked = resolved(question, cancel)
         found = summarized(self._manager, asked, cancel)
@@ -165,21 +165,21 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
     def tally(
         self,
         question: Question,
-        counter: Counter[Any, Any],
-        work: Callable[[View], T],
+        summary: Summary[Any],
+        work: Callable[[LogView], T],
         known: Mapping[str, Any],
         *,
         cancel: Cancel = None,
     ) -> T:
-        """This log's part of a summary of several: see engine/counting/counters.py.
+        """This log's part of a summary of several: see operators/summaries/summary.py.
 
         known: fields that all of its records have, in the place of their own
         """
-        from jitdb.engine.counting.summarizing import viewed
+        from jitdb.engine.answering.summarizing import viewed
 
-        return viewed(self._manager, resolved(question, cancel), counter, work, known, False, cancel)
+        return viewed(self._manager, resolved(question, cancel), summary, work, known, False, cancel)
 
-    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
         return self.summarize(self._asked(where, {}).changed(summary=asked))
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:

@@ -31,12 +31,13 @@ from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Settings
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.summaries.summary import Matches
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
-    from jitdb.engine.counting.counters import View
+    from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.face.base import Asked, Cancel
     from jitdb.engine.following.follower import Follower
     from jitdb.engine.hinting.evidence import Evidence
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
-    from jitdb.operators.summaries.aggregations import Summary
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
+    from jitdb.operators.summaries.summary import Summary
 
 T = TypeVar("T")
 
@@ -122,11 +123,9 @@ class LogSet(Contexts, Summaries, Shown):
         def one(db: JITDB, part: Part) -> int:
             if not isinstance(part.member, Together) or part.member.is_whole:
                 return db.count(part.operation, cancel=cancel)
-            from jitdb.engine.counting.counters import MatchCounter
-
-            counter, within = MatchCounter(), part.member.within
+            matches, within = Matches(), part.member.within
             own = asked.changed(db=db, operation=part.operation)
-            return db.tally(own, counter, lambda view: counter.count(within(view)), {}, cancel=cancel)
+            return db.tally(own, matches, lambda view: matches.count(within(view), None), {}, cancel=cancel)
 
         def counted(parts: list[Part]) -> int:
             known = [(part, self._counts.of(part)) for part in parts]
@@ -139,26 +138,23 @@ class LogSet(Contexts, Summaries, Shown):
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """As JITDB.summarize: the counts of all logs added up. Fields that logs' paths give are counted, too."""
-        from jitdb.engine.counting.counters import counter_of
-
         assert question.summary is not None
         asked = self._asked(question, {}, None, cancel)
 
         def counted(parts: list[Part]) -> Any:
-            assert question.summary is not None
-            counter = counter_of(question.summary)
+            summary = question.summary
+            assert summary is not None
 
-            def each(work: Callable[[View], T]) -> list[T]:
+            def each(work: Callable[[LogView], T]) -> list[T]:
                 def one(db: JITDB, part: Part) -> T:
                     own, member = asked.changed(db=db, operation=part.operation), part.member
                     of_these = (lambda view: work(member.within(view))) if isinstance(member, Together) else work
-                    return db.tally(own, counter, of_these, member.fields, cancel=cancel)
+                    return db.tally(own, summary, of_these, member.fields, cancel=cancel)
 
-                return self._asking.of_each(parts, one, question.summary)
+                return self._asking.of_each(parts, one, summary)
 
-            if counter.surveys:
-                counter = counter.settled(each(counter.survey))
-            return counter.result(each(counter.count))
+            settled = summary.settled(each(summary.survey) if summary.surveys else [])
+            return summary.result(each(lambda view: summary.count(view, settled)), settled)
 
         found = self._asking.of_together(asked, counted)
         assert asked.summary is not None
@@ -166,7 +162,7 @@ class LogSet(Contexts, Summaries, Shown):
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         return found
 
-    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
         return self.summarize(self._asked(where, {}, None, None).changed(summary=asked))
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
@@ -335,7 +331,7 @@ class LogSet(Contexts, Summaries, Shown):
     @property
     def fields(self) -> FieldNames:
         """As JITDB.fields, of logs from all over the set."""
-        from jitdb.operators.summaries.names import FieldNames, all_records
+        from jitdb.operators.summaries.fields import FieldNames, all_records
 
         if self._names is None:
             self._names = FieldNames(self.sample, lambda: tuple(self._asking.members), lambda: all_records(self))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from argparse import Action
 
     from jitdb.notebook.magic import Magic
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
 
 _SAMPLE: Final = 200  # records looked at: a person waits
 _MOST: Final = 500  # fields offered
@@ -122,7 +122,7 @@ class Completing:
 
     def _sampled(self, place: str) -> FieldNames | None:
         """Of the log at a place, or in a variable; None where there is none that can be read."""
-        from jitdb.operators.summaries.names import FieldNames
+        from jitdb.operators.summaries.fields import FieldNames
 
         db = database_named(place, self._shell.user_ns)
         with suppress(Exception):  # who presses a key is told of no error: the line itself will tell it

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.notebook.variables import Names, database_named, databases
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
 
 _TAKE_A_PATH: Final = (
     "field|equal|includes|absent|predicate|contains|starts_with|ends_with|like|matches|value_counts|group_count|"

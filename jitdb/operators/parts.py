@@ -15,17 +15,11 @@ from jitdb.operators.nodes.operation import Operation, and_
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sorting import SortField, sort_keys
 from jitdb.operators.question import Context, Database, Live, written
-from jitdb.operators.summaries.aggregations import (
-    AUTO,
-    BINS,
-    QUANTILES,
-    SERIES,
-    groups_asked,
-    histogram_asked,
-    stats_asked,
-    timeline_asked,
-    values_asked,
-)
+from jitdb.operators.summaries.histograms import HistogramAsked
+from jitdb.operators.summaries.stats import StatsAsked, StatsByAsked
+from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES
+from jitdb.operators.summaries.timelines import TimelineAsked
+from jitdb.operators.summaries.value_counts import GroupsAsked, ValuesAsked
 
 
 class Setting(NamedTuple):
@@ -173,7 +167,7 @@ def value_counts(path: PathLike, *, limit: int | None = None) -> Setting:
     >>> query(value_counts("value.content.type", limit=3))
     query(value_counts(path='value.content.type', limit=3))
     """
-    return Setting("summary", values_asked(path, limit))
+    return Setting("summary", ValuesAsked(path, limit))
 
 
 def group_count(*paths: PathLike, limit: int | None = None) -> Setting:
@@ -183,7 +177,7 @@ def group_count(*paths: PathLike, limit: int | None = None) -> Setting:
     >>> query(group_count("level", "host", limit=2))
     query(group_count(paths=['level', 'host'], limit=2))
     """
-    return Setting("summary", groups_asked(paths, limit))
+    return Setting("summary", GroupsAsked(paths, limit))
 
 
 def histogram(path: PathLike, *, bins: int | Sequence[float] = BINS) -> Setting:
@@ -193,7 +187,7 @@ def histogram(path: PathLike, *, bins: int | Sequence[float] = BINS) -> Setting:
     >>> query(histogram("size", bins=4))
     query(histogram(path='size', bins=4))
     """
-    return Setting("summary", histogram_asked(path, bins))
+    return Setting("summary", HistogramAsked(path, bins))
 
 
 def timeline(
@@ -205,7 +199,7 @@ def timeline(
     >>> query(timeline(every="1h", by="level"))
     query(timeline(every='1h', by='level', limit=10))
     """
-    return Setting("summary", timeline_asked(every, by, limit, tz))
+    return Setting("summary", TimelineAsked(every, by, limit, tz))
 
 
 def stats(path: PathLike, *, quantiles: Sequence[float] = QUANTILES) -> Setting:
@@ -215,7 +209,7 @@ def stats(path: PathLike, *, quantiles: Sequence[float] = QUANTILES) -> Setting:
     >>> query(stats("ms", quantiles=[0.5]))
     query(stats(path='ms', quantiles=(0.5,)))
     """
-    return Setting("summary", stats_asked(path, None, None, quantiles))
+    return Setting("summary", StatsAsked(path, quantiles))
 
 
 def stats_by(
@@ -225,9 +219,9 @@ def stats_by(
 
     >>> from jitdb.operators import query
     >>> query(stats_by("ms", "service", limit=3, quantiles=[0.5]))
-    query(stats(path='ms', by='service', limit=3, quantiles=(0.5,)))
+    query(stats_by(path='ms', by='service', limit=3, quantiles=(0.5,)))
     """
-    return Setting("summary", stats_asked(path, by, limit, quantiles))
+    return Setting("summary", StatsByAsked(path, by, limit, quantiles))
 
 
 def live(old: bool = False, after: str | None = None) -> Setting:

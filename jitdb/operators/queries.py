@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from jitdb.display.parts import Display
     from jitdb.operators.passages import Passages
-    from jitdb.operators.question import Arrow
-    from jitdb.operators.summaries.aggregations import Summary
+    from jitdb.operators.summaries.summary import Summary
+    from jitdb.operators.tabular import Arrow
 
 #: Fields, or a pyarrow.Schema; None: which they are is told by the records.
 Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"
@@ -282,7 +282,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _with(self, part: parts.Setting) -> Query:
         return Query(self.question.changed(**{part.name: part.value}).checked())
 
-    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
         return self.where(where)._answer(f"{asked.name}()", batch=None, summary=asked)
 
     def _answer(self, method: str, **settings: Any) -> Any:

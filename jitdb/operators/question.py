@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.sort_key import SortKeys
     from jitdb.operators.nodes.sorting import SortField
     from jitdb.operators.passages import Passages
-    from jitdb.operators.summaries.aggregations import Summary
+    from jitdb.operators.summaries.summary import Summary
+    from jitdb.operators.tabular import Arrow
 
 #: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
 #: (nodes/sort_key.py), which one of those two names is in a list: ["arrival"].
@@ -88,7 +89,7 @@ class Question(Immutable):
     as_of: AsOf = None
     select: Selection | None = None  # the fields that are given of each record; None: all of it
     context: Context | None = None
-    summary: Summary | None = None  # what is asked of all records together
+    summary: Summary[Any] | None = None  # what is asked of all records together
     debugging: bool = False
 
     def __init__(self, **said: Any) -> None:
@@ -155,7 +156,7 @@ class Question(Immutable):
                     raise QueryError(why)
         return self
 
-    def _check_summary(self, summary: Summary) -> None:
+    def _check_summary(self, summary: Summary[Any]) -> None:
         if self.counting or self.limit is not None or self.batch is not None or self.start_from:
             raise QueryError(
                 f"{summary.name}() is about all records that match: there are none to count, page or skip",
@@ -239,19 +240,6 @@ class Pages(Protocol):
 
     def close(self) -> None:
         """Let go of the answer; never waits for a read() that is under way."""
-
-
-class Arrow(Protocol):
-    """Rows as Arrow's columns. What it gives is pyarrow's."""
-
-    def table(self) -> Any:
-        """A Table: all of it, in memory."""
-
-    def reader(self) -> Any:
-        """A RecordBatchReader: one batch after the other."""
-
-    def schema(self) -> Any:
-        """A Schema: the types of the columns."""
 
 
 class Portion(Protocol):

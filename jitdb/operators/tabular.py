@@ -5,7 +5,7 @@ Whatever reads Arrow's streams (`__arrow_c_stream__`) takes such rows without kn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jitdb.errors import QueryError, library
 
@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jitdb.operators.question import Arrow
+
+class Arrow(Protocol):
+    """Rows as Arrow's columns. What it gives is pyarrow's."""
+
+    def table(self) -> Any:
+        """A Table: all of it, in memory."""
+
+    def reader(self) -> Any:
+        """A RecordBatchReader: one batch after the other."""
+
+    def schema(self) -> Any:
+        """A Schema: the types of the columns."""
 
 
 class Tabular:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.engine.counting.grouped_numbers import described_each
-from jitdb.engine.counting.numbers import Numbers, described
+from jitdb.operators.summaries.numbers import Numbers, described, described_each
 
 WHOLE = st.integers(-50, 50) | st.sampled_from([2**26, -(2**26), 2**27, 2**52, 2**53])
 ANY = WHOLE | st.sampled_from([0.5, 1e300, -1e-300, math.inf, -math.inf, -0.0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from doc_blocks import ROOT
 
 from jitdb import errors
-from jitdb.engine.counting import bins
 from jitdb.engine.records import MAX_RECORDS
 from jitdb.indexes.kinds import dictionary
 from jitdb.indexes.segment import KEPT_BYTES
@@ -14,6 +13,7 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walker import LONGEST
 from jitdb.logset.members import open_logs
 from jitdb.operators.nodes.operation import MAX_NESTING
+from jitdb.operators.summaries import bins
 from jitdb.operators.text.expression import MAX_LENGTH
 
 ROWS = {

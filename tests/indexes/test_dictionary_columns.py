@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_at, value_key
-from jitdb.engine.answering.coded_column import CodedColumns
+from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import QueryError
 from jitdb.indexes.building import dictionary_builder

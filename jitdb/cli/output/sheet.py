@@ -10,7 +10,7 @@ from jitdb.cli.output.output import columns, flush, output, show
 from jitdb.display.sheet import Sheet, table_lines
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.result import Result
+    from jitdb.operators.summaries.summary import Result
 
 TABLE_ROWS: Final = 20  # unless --limit says otherwise
 

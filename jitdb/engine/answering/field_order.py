@@ -26,7 +26,7 @@ from jitdb.indexes.segment import ZONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.answering.coded_column import CodedColumns
+    from jitdb.engine.answering.coded import CodedColumns
     from jitdb.indexes.files.index import Index
     from jitdb.operators.nodes.sort_key import SortKey, SortKeys
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-    from jitdb.engine.answering.coded_column import CodedColumn
+    from jitdb.engine.answering.coded import CodedColumn
     from jitdb.engine.answering.order import Order
     from jitdb.operators.question import Context
 

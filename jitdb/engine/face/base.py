@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.page import Page
     from jitdb.engine.sets.saved import SavedSets
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
 
 Asked: TypeAlias = Operation | Question | None
 Cancel: TypeAlias = threading.Event | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jitdb.engine.showing.explanation import Explanation
     from jitdb.engine.showing.listing import Indexes
     from jitdb.engine.showing.overview import Known
-    from jitdb.operators.summaries.names import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames
 
 
 class Introspection(Base, Shown):
@@ -44,7 +44,7 @@ class Introspection(Base, Shown):
         """The fields that records have: `db.fields()` tells of them, by a sample; `db.fields.user.name` is one of them,
         to ask with.
         """
-        from jitdb.operators.summaries.names import FieldNames, all_records
+        from jitdb.operators.summaries.fields import FieldNames, all_records
 
         if self._names is None:
             self._names = FieldNames(

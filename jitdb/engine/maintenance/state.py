@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from jitdb.engine.answering.coded_column import CodedColumns
+from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog

@@ -26,10 +26,10 @@ from jitdb.logset.answering.merging import Part
 from jitdb.logset.members.finding import Member
 from jitdb.operators.nodes.compare import Range
 from jitdb.operators.question import Question
-from jitdb.operators.summaries.aggregations import TimelineAsked
+from jitdb.operators.summaries.timelines import TimelineAsked
 
 if TYPE_CHECKING:
-    from jitdb.engine.counting.counters import View
+    from jitdb.engine.answering.summarizing import LogView
 
 _MOST: Final = 256  # choices of files, by questions about their paths, whose bundles are remembered
 
@@ -50,7 +50,7 @@ class Together(Member):
         """Whether all files of the bundle are asked."""
         return len(self.members) == len(self.bundle.files)
 
-    def within(self, view: View) -> View:
+    def within(self, view: LogView) -> LogView:
         """What is counted of a log that has all files of the bundle."""
         if self.is_whole:
             return view

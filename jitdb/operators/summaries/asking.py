@@ -1,31 +1,17 @@
-"""The questions for a summary, as methods: of a database, of a set of logs, and of a query."""
+"""The summaries as methods: of a database, of a set of logs, and of a query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
 
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
-from jitdb.operators.summaries.aggregations import (
-    AUTO,
-    BINS,
-    QUANTILES,
-    SERIES,
-    Summary,
-    groups_asked,
-    histogram_asked,
-    stats_asked,
-    timeline_asked,
-    values_asked,
-)
-
-if TYPE_CHECKING:
-    from jitdb.operators.summaries.histograms import Histogram
-    from jitdb.operators.summaries.stats import Stats, StatsBy
-    from jitdb.operators.summaries.timelines import Timeline
-    from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
+from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
+from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByAsked
+from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary
+from jitdb.operators.summaries.timelines import Timeline, TimelineAsked
+from jitdb.operators.summaries.value_counts import GroupCounts, GroupsAsked, ValueCounts, ValuesAsked
 
 
 class Summaries:
@@ -41,16 +27,14 @@ class Summaries:
 
         db.value_counts("level", limit=10)
         """
-        found: ValueCounts = self._summarized(values_asked(path, limit), where)
-        return found
+        return self._summarized(ValuesAsked(path, limit), where)
 
     def group_count(self, *paths: PathLike, where: Operation | None = None, limit: int | None = None) -> GroupCounts:
         """How many records have which values of several fields together, the most frequent first.
 
         db.group_count("carrier", "origin")
         """
-        found: GroupCounts = self._summarized(groups_asked(paths, limit), where)
-        return found
+        return self._summarized(GroupsAsked(paths, limit), where)
 
     def histogram(
         self, path: PathLike, where: Operation | None = None, *, bins: int | Sequence[float] = BINS
@@ -61,8 +45,7 @@ class Summaries:
 
         db.histogram("duration", bins=[0, 10, 100, 1000])
         """
-        found: Histogram = self._summarized(histogram_asked(path, bins), where)
-        return found
+        return self._summarized(HistogramAsked(path, bins), where)
 
     def timeline(
         self,
@@ -82,13 +65,11 @@ class Summaries:
 
         db.timeline(field("level") == "error", every="1h", by="host")
         """
-        found: Timeline = self._summarized(timeline_asked(every, by, limit, tz), where)
-        return found
+        return self._summarized(TimelineAsked(every, by, limit, tz), where)
 
     def stats(self, path: PathLike, where: Operation | None = None, *, quantiles: Sequence[float] = QUANTILES) -> Stats:
         """What the numbers of the field are like: how many, from, to, sum, mean, deviation and quantiles."""
-        found: Stats = self._summarized(stats_asked(path, None, None, quantiles), where)
-        return found
+        return self._summarized(StatsAsked(path, quantiles), where)
 
     def stats_by(
         self,
@@ -103,8 +84,7 @@ class Summaries:
 
         db.stats_by("duration", "host")
         """
-        found: StatsBy = self._summarized(stats_asked(path, by, limit, quantiles), where)
-        return found
+        return self._summarized(StatsByAsked(path, by, limit, quantiles), where)
 
-    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[S], where: Operation | None) -> S:
         raise NotImplementedError

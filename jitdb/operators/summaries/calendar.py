@@ -1,4 +1,5 @@
-"""Steps of time, such as an hour or a month: how one is written, and where each begins.
+"""Steps of time, such as an hour or a month: how one is written, and where each begins. Zones: what the clocks of a
+place show beside UTC, and when that changes.
 
 Steps are counted from 1970 in UTC, so the same time is in the same step whoever asks. Weeks begin with Monday, months
 and years with their first day; of two or more of a unit, so many of them are one step (`6h` begins at 0, 6, 12 and 18).
@@ -7,10 +8,12 @@ and years with their first day; of two or more of a unit, so many of them are on
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
 from jitdb.common.immutable import Immutable
+from jitdb.common.spelling import did_you_mean
 from jitdb.common.times import days_before
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
@@ -22,8 +25,13 @@ _NANOSECONDS: Final = {
 }  # fmt: skip
 _MONTHS: Final = {"mo": 1, "q": 3, "y": 12}
 _MONDAY: Final = 3 * _DAY  # from one to 1970, which began with a Thursday
+_SECOND: Final = 10**9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
+_DAY_SECONDS: Final = 86_400  # no zone changes twice in one
+# Seconds from 1970, between which datetime knows the local time in all zones.
+_FIRST_SECOND: Final = -62_135_596_800 + 2 * _DAY_SECONDS
+_LAST_SECOND: Final = 253_402_300_799 - 2 * _DAY_SECONDS
 
 #: Those that are chosen from where nobody names one.
 USUAL: Final = (
@@ -77,11 +85,13 @@ class Step(Immutable):
 
 
 def parse_step(text: Any) -> Step:
-    """The step that a text, or a timedelta, says. Raises QueryError.
+    """The step that a text, or a timedelta, says; a step itself. Raises QueryError.
 
     >>> parse_step("15m").nanoseconds, parse_step("1q").months
     (900000000000, 3)
     """
+    if isinstance(text, Step):
+        return text
     if isinstance(text, timedelta):
         size = (text.days * 86_400 + text.seconds) * 10**9 + text.microseconds * 1000
         if size > 0:
@@ -104,3 +114,50 @@ def usual_step(first: float, last: float, most: int) -> Step:
     """The shortest of the usual ones of which at most so many reach from one time to the other."""
     steps = map(parse_step, USUAL)
     return next((step for step in steps if step.number(last) - step.number(first) < most), parse_step(USUAL[-1]))
+
+
+def zone_called(name: Any) -> tzinfo:
+    """The zone of this name, such as Europe/Berlin. Raises QueryError.
+
+    >>> str(zone_called("Europe/Berlin"))
+    'Europe/Berlin'
+    """
+    from zoneinfo import ZoneInfo, available_timezones
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, TypeError, ValueError, OSError):  # no such zone, and whatever else may stand for a name
+        usual = "zones are called Europe/Berlin, America/New_York or UTC"
+    hint = did_you_mean(str(name), available_timezones(), usual)
+    raise QueryError(f"there is no zone of time called {shown(name)}", remedy=hint)
+
+
+def spans(zone: tzinfo, first: float, last: float) -> Iterator[tuple[float, float, int]]:
+    """From a time up to another one, and what clocks show beside UTC between them; all in nanoseconds.
+
+    Together these are all times, and exact from `first` to `last`.
+
+    >>> [(begin, offset) for begin, _, offset in spans(zone_called("Europe/Berlin"), 1.6e18, 1.62e18)]
+    [(-inf, 7200000000000), (1603587600000000000, 3600000000000), (1616893200000000000, 7200000000000)]
+    """
+    at, end = (int(min(max(time // _SECOND, _FIRST_SECOND), _LAST_SECOND)) for time in (first, last))
+    begin, offset = float("-inf"), _offset(zone, at)
+    while at < end:
+        following = min(at + _DAY_SECONDS, end)
+        other = _offset(zone, following)
+        if other != offset:
+            low = at
+            while following - low > 1:
+                middle = (low + following) // 2
+                low, following = (middle, following) if _offset(zone, middle) == offset else (low, middle)
+            yield begin, following * _SECOND, offset * _SECOND
+            begin, offset = following * _SECOND, other
+            following = min(at + _DAY_SECONDS, end)
+        at = following
+    yield begin, float("inf"), offset * _SECOND
+
+
+def _offset(zone: tzinfo, second: int) -> int:
+    """Seconds, of which there may be some in far years."""
+    found = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
+    return 0 if found is None else round(found.total_seconds())

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from jitdb.common.arguments import is_list
 from jitdb.common.paths import Path, format_path
-from jitdb.common.words import counted
+from jitdb.common.values import value_of_key
+from jitdb.common.words import counted, shown
 from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError
-from jitdb.operators.summaries.aggregations import QUANTILES
-from jitdb.operators.summaries.result import Result, Rows
+from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.summaries.summary import QUANTILES, Ranked, Result, Rows, S, Summary, View, limit_of
+from jitdb.operators.summaries.value_counts import added
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.numbers import Numbers
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
 _PARTS: Final = ("min", "max", "sum", "mean", "stddev")
 
 
 class Stats(Result):
-    """What numbers are like. What there is none of, without any number, is None.
+    """What numbers are like; without any number, all but the counts are None.
 
     count:     records that have one
     total:     records that were asked about
@@ -130,3 +136,100 @@ def _share_name(share: float) -> str:
     ('median', 'p99', 'p99.9')
     """
     return "median" if share == 0.5 else f"p{100 * share:.10g}"
+
+
+class _OfNumbers(Summary[S]):
+    """Counted from the numbers of a field."""
+
+    __slots__ = ()
+
+    path: Path
+    quantiles: tuple[float, ...]
+
+    @property
+    def column(self) -> Path:
+        return self.path
+
+
+class StatsAsked(_OfNumbers[Stats]):
+    """What the numbers of a field are like."""
+
+    __slots__ = __match_args__ = ("path", "quantiles")
+    name = "stats"
+
+    def __init__(self, path: PathLike, quantiles: Sequence[float] = QUANTILES) -> None:
+        self._keep(as_single_path(self.name, path), _quantiles(quantiles))
+
+    def count(self, view: View, settled: object) -> tuple[int, Numbers]:
+        from jitdb.operators.summaries.numbers import joined, known
+
+        return len(view.matches), joined([known(part) for part in view.numbers(self.path)])
+
+    def result(self, counts: Sequence[tuple[int, Numbers]], settled: object) -> Stats:
+        from jitdb.operators.summaries.numbers import described_each, joined
+
+        (found,) = described_each([joined([numbers for _, numbers in counts])], self.quantiles)
+        return Stats(self.path, found.count, sum(total for total, _ in counts), *found[1:])
+
+
+class StatsByAsked(_OfNumbers[StatsBy]):
+    """The same for each value of another field: first which values most records have, then the numbers of these."""
+
+    __slots__ = __match_args__ = ("path", "by", "limit", "quantiles")
+    name = "stats_by"
+
+    by: Path
+    limit: int | None
+
+    def __init__(
+        self, path: PathLike, by: PathLike, limit: int | None = None, quantiles: Sequence[float] = QUANTILES
+    ) -> None:
+        fields = (as_single_path(self.name, field) for field in (path, by))
+        self._keep(*fields, limit_of(limit), _quantiles(quantiles))
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        return (self.by,)
+
+    @property
+    def surveys(self) -> bool:
+        return True
+
+    def survey(self, view: View) -> Ranked:
+        return view.ranked((self.by,), self.limit)
+
+    def settled(self, surveys: Sequence[Ranked]) -> Ranked:
+        return added(surveys, self.limit)
+
+    def count(self, view: View, settled: Ranked) -> list[Numbers]:
+        from jitdb.operators.summaries.numbers import joined, parted
+
+        return parted(joined(list(view.numbers(self.path))), view.places(self.by, _keys(settled)), len(settled.pairs))
+
+    def result(self, counts: Sequence[list[Numbers]], settled: Ranked) -> StatsBy:
+        from jitdb.operators.summaries.numbers import described_each, joined
+
+        pairs, distinct, total, missing = settled
+        numbers = [joined([part[place] for part in counts]) for place in range(len(pairs))]
+        rows = [
+            GroupStats(value_of_key(key), Stats(self.path, found.count, count, *found[1:]))
+            for ((key,), count), found in zip(pairs, described_each(numbers, self.quantiles), strict=True)
+        ]
+        return StatsBy(tuple(rows), total, missing, self.path, self.by, distinct)
+
+
+def _keys(values: Ranked) -> list[bytes]:
+    return [key for (key,), _ in values.pairs]
+
+
+def _quantiles(shares: Sequence[float]) -> tuple[float, ...]:
+    if not is_list(shares) or not all(map(_is_share, shares)):
+        raise QueryError(f"quantiles are shares from 0 to 1, such as [0.5, 0.99], not {shown(shares)}")
+    return tuple(map(float, shares))
+
+
+def _is_share(share: Any) -> bool:
+    try:
+        return not isinstance(share, (bool, str)) and 0 <= share <= 1
+    except TypeError:
+        return False

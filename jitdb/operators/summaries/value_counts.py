@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, Self
 
 from jitdb.common.paths import Path, format_path
-from jitdb.common.values import hashable
+from jitdb.common.values import NUMBER, hashable, value_of_key
 from jitdb.common.words import counted
 from jitdb.display.parts import Display
 from jitdb.display.sheet import Code, Sheet
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.summaries.pictures import bars_plot
-from jitdb.operators.summaries.result import Drawn, R
+from jitdb.operators.summaries.summary import Drawn, Keys, R, Ranked, Summary, View, limit_of
+
+_PAIR: Final = struct.Struct("<dh")
 
 
 class ValueCount(NamedTuple):
@@ -38,6 +43,16 @@ class _Counts(Drawn[R]):
         """The first rows alone."""
         return self.changed(rows=self.rows[:count])
 
+    def as_dict(self) -> dict[Any, int]:
+        """The counts by value, or by values. Raises QueryError where some are maps."""
+        try:
+            return {self._key(row): row.count for row in self.rows}
+        except TypeError:
+            raise QueryError("values that are maps are no keys of a dict", remedy="go through the rows") from None
+
+    def _key(self, row: R) -> Any:
+        raise NotImplementedError
+
     def _display(self) -> Display:
         display = super()._display()
         (sheet,) = display.parts
@@ -46,13 +61,12 @@ class _Counts(Drawn[R]):
         rows = [[empty if value == "" else value for value in row] for row in sheet.rows]
         return display._replace(parts=[sheet._replace(rows=rows)])
 
-    def _sheet(
-        self, about: dict[str, Any], names: list[str], held: list[list[Any]], distinct: int, one: str, several: str
-    ) -> Sheet:
-        """`held`: for each row a value of each field; `one`, `several`: what the values of a row are called."""
+    def _sheet(self, about: dict[str, Any], names: list[str], held: list[list[Any]], distinct: int) -> Sheet:
+        """`held`: for each row a value of each field."""
         rows = [[*values, row.count, share] for values, row, share in zip(held, self.rows, self.shares, strict=True)]
         about |= {"total": self.total, "missing": self.missing, "distinct": distinct}
-        told = [counted(self.total, "record", "records"), counted(distinct, one, several)]
+        what = ("group of values", "groups of values") if len(names) > 1 else ("value", "values")
+        told = [counted(self.total, "record", "records"), counted(distinct, *what)]
         if self.others:
             told.append(f"{self.others:,} with other values")
         if self.missing:
@@ -83,13 +97,12 @@ class ValueCounts(_Counts[ValueCount]):
     path: Path
     distinct: int
 
-    def as_dict(self) -> dict[Any, int]:
-        """The counts by value. Raises QueryError where values are maps."""
-        return _as_dict((hashable(row.value), row.count) for row in self.rows)
+    def _key(self, row: ValueCount) -> Any:
+        return hashable(row.value)
 
     def sheet(self) -> Sheet:
         name = format_path(self.path)
-        return self._sheet({"field": name}, [name], [[row.value] for row in self], self.distinct, "value", "values")
+        return self._sheet({"field": name}, [name], [[row.value] for row in self], self.distinct)
 
     def _plot(self, ax: Any) -> Any:
         return bars_plot(ax, self.rows, self.others, format_path(self.path), self.sheet().footer)
@@ -106,21 +119,91 @@ class GroupCounts(_Counts[GroupCount]):
     paths: tuple[Path, ...]
     distinct: int
 
-    def as_dict(self) -> dict[tuple[Any, ...], int]:
-        """The counts by values. Raises QueryError where some are maps."""
-        return _as_dict((tuple(map(hashable, row.values)), row.count) for row in self.rows)
+    def _key(self, row: GroupCount) -> Any:
+        return tuple(map(hashable, row.values))
 
     def sheet(self) -> Sheet:
         names = list(map(format_path, self.paths))
-        one, several = ("value", "values") if len(names) == 1 else ("group of values", "groups of values")
-        return self._sheet({"fields": names}, names, [list(row.values) for row in self], self.distinct, one, several)
+        return self._sheet({"fields": names}, names, [list(row.values) for row in self], self.distinct)
 
     def _plot(self, ax: Any) -> Any:
         return bars_plot(ax, self.rows, self.others, ", ".join(map(format_path, self.paths)), self.sheet().footer)
 
 
-def _as_dict(pairs: Iterator[tuple[Any, int]]) -> dict[Any, int]:
-    try:
-        return dict(pairs)
-    except TypeError:
-        raise QueryError("values that are maps are no keys of a dict", remedy="go through the rows") from None
+class ValuesAsked(Summary[ValueCounts]):
+    """How many records have which value of a field."""
+
+    __slots__ = __match_args__ = ("path", "limit")
+    name = "value_counts"
+
+    path: Path
+    limit: int | None
+
+    def __init__(self, path: PathLike, limit: int | None = None) -> None:
+        self._keep(as_path(self.name, path), limit_of(limit))
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    def count(self, view: View, settled: object) -> Ranked:
+        return view.ranked((self.path,), self.limit)
+
+    def result(self, counts: Sequence[Ranked], settled: object) -> ValueCounts:
+        pairs, distinct, total, missing = added(counts, self.limit)
+        rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
+        return ValueCounts(rows, total, missing, self.path, distinct)
+
+
+class GroupsAsked(Summary[GroupCounts]):
+    """How many records have which values of several fields together."""
+
+    __slots__ = __match_args__ = ("paths", "limit")
+    name = "group_count"
+
+    paths: tuple[Path, ...]
+    limit: int | None
+
+    def __init__(self, paths: Sequence[PathLike], limit: int | None = None) -> None:
+        if not paths:
+            raise QueryError("group_count() takes the paths of fields, such as group_count('carrier', 'origin')")
+        self._keep(tuple(as_single_path(self.name, path) for path in paths), limit_of(limit))
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        return self.paths
+
+    def count(self, view: View, settled: object) -> Ranked:
+        return view.ranked(self.paths, self.limit)
+
+    def result(self, counts: Sequence[Ranked], settled: object) -> GroupCounts:
+        pairs, distinct, total, missing = added(counts, self.limit)
+        rows = tuple(GroupCount(tuple(map(value_of_key, keys)), count) for keys, count in pairs)
+        return GroupCounts(rows, total, missing, self.paths, distinct)
+
+
+def added(parts: Sequence[Ranked], limit: int | None) -> Ranked:
+    """The values of the records of all parts. Where there are several, each has all of its values."""
+    if len(parts) == 1:
+        return parts[0]._replace(pairs=parts[0].pairs[:limit])
+    counts: dict[Keys, int] = {}
+    for part in parts:
+        for keys, count in part.pairs:
+            counts[keys] = counts.get(keys, 0) + count
+    total, missing = sum(part.total for part in parts), sum(part.missing for part in parts)
+    return Ranked(in_order(counts.items(), limit), len(counts), total, missing)
+
+
+def in_order(pairs: Iterable[tuple[Keys, int]], limit: int | None) -> list[tuple[Keys, int]]:
+    """The values of most records first, of equally many the smaller ones: by kind (null, false, true, numbers, text,
+    bytes, the others), numbers by size, text by its bytes.
+    """
+    return sorted(pairs, key=lambda pair: (-pair[1], *map(_order_of, pair[0])))[:limit]
+
+
+def _order_of(key: bytes) -> tuple[int, float, int, bytes]:
+    """What a value is ordered by; NaN is the largest number."""
+    if key[0] == NUMBER and len(key) == 1 + _PAIR.size:
+        hi, lo = _PAIR.unpack_from(key, 1)
+        return (NUMBER, hi, lo, b"") if hi == hi else (NUMBER, math.inf, 1, b"")
+    return key[0], 0.0, 0, key[1:]

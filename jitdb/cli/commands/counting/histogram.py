@@ -12,7 +12,7 @@ from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.sheet import show_result
 from jitdb.cli.parser import Parser
-from jitdb.operators.summaries.aggregations import BINS
+from jitdb.operators.summaries.summary import BINS
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path

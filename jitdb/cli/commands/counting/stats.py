@@ -13,7 +13,7 @@ from jitdb.cli.options import GENERAL, READING, SUMMARY
 from jitdb.cli.output.sheet import TABLE_ROWS, show_result
 from jitdb.cli.parser import Once, Parser
 from jitdb.operators.nodes.field_ref import as_path
-from jitdb.operators.summaries.aggregations import QUANTILES
+from jitdb.operators.summaries.summary import QUANTILES
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path

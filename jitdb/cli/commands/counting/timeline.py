@@ -17,7 +17,7 @@ from jitdb.cli.parser import Once, Parser
 from jitdb.engine.hinting.hints import SAMPLE
 from jitdb.engine.hinting.spelling import fields_in
 from jitdb.operators.nodes.field_ref import as_path
-from jitdb.operators.summaries.aggregations import AUTO, SERIES
+from jitdb.operators.summaries.summary import AUTO, SERIES
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.timelines import Timeline

@@ -90,8 +90,7 @@ def _at_a_glance(log: AnyLog, path: Path, operation: Operation | None, options: 
     if not counts or not any(key != b"\0" for key in counts):
         return None
     from jitdb.common.values import value_of_key
-    from jitdb.engine.counting.order import in_order
-    from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts
+    from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts, in_order
 
     missing = counts.pop(b"\0", 0)
     pairs = in_order((((key,), count) for key, count in counts.items() if count), options.limit)

@@ -6,14 +6,14 @@ A bin has the same number in every log, so the counts of many logs add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from jitdb.engine.counting.numbers import Numbers
 from jitdb.errors import QueryError
-from jitdb.operators.summaries.zones import spans
+from jitdb.operators.summaries.calendar import spans
+from jitdb.operators.summaries.numbers import Numbers
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -66,6 +66,34 @@ def added(parts: Sequence[Series | None]) -> Series | None:
     return Series(first, counts)
 
 
+class Tally(NamedTuple):
+    """What was counted of some records.
+
+    missing: how many of the total are in no bin, nor below or above all
+    """
+
+    series: Series | None
+    total: int
+    missing: int
+    below: int = 0
+    above: int = 0
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[Series | None, int, int]], total: int) -> Self:
+        """Of parts of so many records: their bins, and how many are below and above all of these."""
+        held = list(parts)
+        series = added([part for part, _, _ in held])
+        below, above = sum(part[1] for part in held), sum(part[2] for part in held)
+        return cls(
+            series, total, total - below - above - (0 if series is None else int(series.counts.sum())), below, above
+        )
+
+    @classmethod
+    def added(cls, tallies: Sequence[Self]) -> Self:
+        sums = (sum(numbers) for numbers in zip(*(each[1:] for each in tallies), strict=True))
+        return cls(added([each.series for each in tallies]), *sums) if tallies else cls(None, 0, 0)
+
+
 def check(first: int, last: int) -> None:
     """Raise QueryError for so many bins that nobody would look at them."""
     if last - first >= MOST:
@@ -109,7 +137,7 @@ def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, widt
 
 def _in_one_pass(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
     """The same by a kernel, where times are near, and not too far apart; months are made of days."""
-    from jitdb.engine.counting import step_kernels as kernels
+    from jitdb.operators.summaries import summary_kernels as kernels
 
     hi, lo = times
     if not len(hi):
@@ -238,3 +266,22 @@ def bins_of(numbers: Numbers, edges: NDArray[np.float64]) -> NDArray[np.int64]:
     if lo is not None:  # hi stands at an edge, and the number is below it
         found -= (lo < 0) & (found >= 0) & (edges[np.maximum(found, 0)] == hi)
     return found
+
+
+def binned(numbers: Numbers, bins: Width | Sequence[float]) -> tuple[Series | None, int, int]:
+    """The bins of these numbers, and how many are below and above all."""
+    first = 0
+    if isinstance(bins, Width):
+        low, high, _ = Extent.of(numbers)
+        if low > high:
+            return None, int((numbers.hi < 0).sum()), int((numbers.hi > 0).sum())
+        first, last = bins.number(low) - 1, bins.number(high) + 1  # rests may reach beyond
+        check(first, last)
+        edges = np.array([bins.edge(number) for number in range(first, last + 2)])
+    else:
+        edges = np.array(bins)
+    found = bins_of(numbers, edges)
+    below, above = int((found < 0).sum()), int((found == len(edges) - 1).sum())
+    if below or above:
+        found = found[(found >= 0) & (found < len(edges) - 1)]
+    return Series.of(found + first, None, 1), below, above

@@ -1,7 +1,7 @@
-"""The numbers of records that were chosen, from a column, and what they are like as a whole.
+"""What the numbers of records are like as a whole, of one group or of many at once.
 
-Sums are exact, and rounded once where they are told: so they do not depend on the order of the records, or on how many
-logs these are in.
+Sums are exact, and rounded once, at the end, so they depend neither on the order of the records nor on how many logs
+these are in. Of whole numbers of which a double holds all sums, many groups are added up without a loop.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.indexes.kinds.numbers import load_numbers
-from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
-    from jitdb.indexes.segment import Segment
+_EXACT: Final = 1 << 53  # below which doubles add whole numbers exactly, in any order
+_LARGE: Final = 64  # numbers of a group, from which on it is sorted by itself
+_SMALL: Final = 1 << 20  # of a share's denominator: times a count it fits 64 bits
 
 
 class Numbers(NamedTuple):
@@ -29,19 +28,6 @@ class Numbers(NamedTuple):
 
     hi: NDArray[np.float64]
     lo: NDArray[np.int16] | None
-
-
-def chosen_numbers(segments: Sequence[Segment], matches: BitMap) -> Iterator[Numbers]:
-    """Those of these records, ascending, segment by segment. Raises IndexDamaged."""
-    for segment in segments:
-        there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-        if not there:
-            continue
-        hi, lo = load_numbers(segment)
-        if len(there) != segment.count:
-            places = members_of(there) - np.uint32(segment.first_seq)
-            hi, lo = hi[places], None if lo is None else lo[places]
-        yield Numbers(hi, lo)
 
 
 def joined(parts: Sequence[Numbers]) -> Numbers:
@@ -62,8 +48,18 @@ def known(numbers: Numbers) -> Numbers:
     return Numbers(hi[there], None if lo is None else lo[there])
 
 
+def parted(numbers: Numbers, places: NDArray[np.int64], count: int) -> list[Numbers]:
+    """The numbers of the records of each place below `count`, without those where there is none."""
+    there = np.flatnonzero((numbers.hi == numbers.hi) & (places < count))
+    places = places[there].astype(np.uint16 if count < 1 << 16 else np.int64)  # 16 bits are sorted by radix
+    order = np.argsort(places, kind="stable")
+    hi, lo = numbers.hi[there][order], None if numbers.lo is None else numbers.lo[there][order]
+    bounds = np.searchsorted(places[order], np.arange(count + 1, dtype=np.int64)).tolist()
+    return [Numbers(hi[begin:end], None if lo is None else lo[begin:end]) for begin, end in pairwise(bounds)]
+
+
 class Described(NamedTuple):
-    """What numbers are like: see operators.summaries.stats.Stats."""
+    """What numbers are like: see stats.Stats."""
 
     count: int  # type: ignore[assignment]
     min: int | float | None = None
@@ -84,9 +80,7 @@ def described(numbers: Numbers, shares: Sequence[float]) -> Described:
     first, last, *quantiles = _smallest(numbers, [0, count - 1, *places])
     pairs = tuple(zip(map(float, shares), quantiles, strict=True))
     if not (math.isfinite(first) and math.isfinite(last)):
-        total = float(first) + float(last) if math.isinf(first) and math.isinf(last) else math.nan
-        total = float(last) if math.isinf(last) and not math.isinf(first) else total
-        total = float(first) if math.isinf(first) and not math.isinf(last) else total
+        total = float(first) + float(last)
         return Described(count, first, last, total, total, math.nan if count > 1 else None, pairs)
     exact = exact_sum(numbers)
     is_whole = exact.denominator == 1 and bool((hi == np.floor(hi)).all())
@@ -119,7 +113,7 @@ def number_of(hi: float, lo: int) -> int | float:
 
 def exact_sum(numbers: Numbers) -> Fraction:
     """That of numbers which are all finite."""
-    from jitdb.engine.counting import sum_kernels as kernels
+    from jitdb.operators.summaries import summary_kernels as kernels
 
     hi, lo = numbers
     total = Fraction(0 if lo is None else int(lo.sum(dtype=np.int64)))
@@ -157,3 +151,55 @@ def _deviation(numbers: Numbers, mean: Fraction) -> float | None:
         return math.inf
     spread = exact_sum(Numbers(squares, None)) - exact_sum(Numbers(apart, None)) ** 2 / len(hi)
     return math.sqrt(_double(max(spread, Fraction(0)) / (len(hi) - 1)))
+
+
+def described_each(groups: Sequence[Numbers], shares: Sequence[float]) -> Iterator[Described]:
+    """As described(), of each group."""
+    found = iter(_together([numbers.hi for numbers in groups if _may_be_small(numbers)], shares))
+    for numbers in groups:
+        one = next(found) if _may_be_small(numbers) else None
+        yield described(numbers, shares) if one is None else one
+
+
+def _may_be_small(numbers: Numbers) -> bool:
+    return numbers.lo is None and len(numbers.hi) > 0
+
+
+def _together(groups: Sequence[NDArray[np.float64]], shares: Sequence[float]) -> list[Described | None]:
+    """None of a group whose sums may not be exact."""
+    if not groups or any(as_written(share).denominator > _SMALL for share in shares):
+        return [None] * len(groups)
+    counts = np.fromiter(map(len, groups), np.int64, len(groups))
+    starts = np.cumsum(counts) - counts
+    if counts.sum() > _LARGE * len(groups):  # vector instructions sort one, not pairs
+        ordered = np.concatenate([np.sort(group) for group in groups])
+    else:
+        numbers = np.concatenate(groups)
+        ordered = numbers[np.lexsort((numbers, np.repeat(np.arange(len(groups)), counts)))]
+    first, last = ordered[starts], ordered[starts + counts - 1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.maximum(np.abs(first), np.abs(last))
+        is_exact = (sizes * sizes * counts < _EXACT) & np.logical_and.reduceat(ordered == np.floor(ordered), starts)
+        sums, squares = np.add.reduceat(ordered, starts), np.add.reduceat(ordered * ordered, starts)
+    quantiles = [ordered[starts + _places(share, counts)] for share in shares]
+    rows = zip(*(each.tolist() for each in (is_exact, counts, first, last, sums, squares, *quantiles)), strict=True)
+    return [_group(shares, *map(int, row)) if exact else None for exact, *row in rows]
+
+
+def _group(
+    shares: Sequence[float], count: int, low: int, high: int, total: int, squares: int, *values: int
+) -> Described:
+    pairs = tuple(zip(map(float, shares), values, strict=True))
+    return Described(count, low, high, total, total / count, _exact_deviation(count, total, squares), pairs)
+
+
+def _places(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which number in order is the smallest that so many do not exceed."""
+    exact = as_written(share)
+    places: NDArray[np.int64] = np.maximum(-(-exact.numerator * counts // exact.denominator) - 1, 0)
+    return places
+
+
+def _exact_deviation(count: int, total: int, squares: int) -> float | None:
+    """Of a sample, by exact sums."""
+    return math.sqrt((squares * count - total * total) / (count * (count - 1))) if count > 1 else None

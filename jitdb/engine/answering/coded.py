@@ -1,0 +1,298 @@
+"""The values of a field as numbers, a code a record, whichever index has them; how many records have each; which are
+first.
+
+Code 0 is that of records without the field. What there is decides which index serves (engine/serving.py). A column that
+is asked again after the log has grown numbers the values of its new segments alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.values import ABSENT, NUMBER, UNDEFINED, value_key
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, key_at
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
+from jitdb.indexes.numbering import NumberingTable
+from jitdb.operators.summaries.summary import Ranked
+from jitdb.operators.summaries.value_counts import in_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.codecs.fields.located import FieldValues
+
+_ABSENT_KEY: Final = bytes([ABSENT])
+_HEAD: Final = 7  # bytes of a value by which many are told apart without making an object of each
+
+
+class Coded(Protocol):
+    """Of records, as sets that ascend: which code each has, or how many have each."""
+
+    def __len__(self) -> int:
+        """How many codes there are, 0 among them."""
+
+    def key(self, code: int) -> bytes:
+        """The key of a code's value (jitdb.common.values)."""
+
+    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+        """How many of these records have each code."""
+
+    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+        """The code of each of these records, ascending by seq."""
+
+
+class _Part(NamedTuple):
+    segment: Segment
+    codes: NDArray[np.uint32]  # of the column, by the segment's code
+
+
+class CodedColumn:
+    """The values of a field and a code a record. Guarded by the engine's lock."""
+
+    def __init__(self) -> None:
+        self._table = NumberingTable()
+        self._parts: list[_Part] = []
+        self._values: FieldValues | None = None
+        self._ranks: NDArray[np.float64] | None = None
+
+    def follow(self, segments: Sequence[Segment]) -> None:
+        """Be that of these segments. Raises IndexDamaged."""
+        known = {id(part.segment): part for part in self._parts}
+        self._parts = [known.get(id(segment)) or self._numbered(segment) for segment in segments]
+
+    def _numbered(self, segment: Segment) -> _Part:
+        values = dictionary_values(segment)
+        numbers = self._table.number(values, np.zeros(len(values.kind), np.uint8))
+        assert numbers is not None  # without limits, it is never full
+        self._values = self._ranks = None
+        return _Part(segment, np.append(np.zeros(1, np.uint32), numbers))
+
+    @property
+    def values(self) -> FieldValues:
+        """All values (encoding KEYS): that of code n stands at n - 1. Some may be of no record any more."""
+        if self._values is None:
+            self._values = self._table.distinct_values()
+        return self._values
+
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """For each code, where its value stands in the order of values (value_order.py); NaN for one without a place.
+
+        They are other numbers once there are more values.
+        """
+        if self._ranks is None:
+            from jitdb.engine.answering.value_order import ranks_of
+
+            self._ranks = np.append(np.full(1, np.nan), ranks_of(self.values))
+        return self._ranks
+
+    def __len__(self) -> int:
+        """How many codes there are, 0 among them."""
+        return self._table.filled
+
+    def key(self, code: int) -> bytes:
+        return key_at(self.values, code - 1) if code else _ABSENT_KEY
+
+    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+        """How many of these records have each code."""
+        from jitdb.indexes.kinds.dictionary_kernels import count_codes
+
+        counts = np.zeros(len(self), np.int64)
+        for part, codes, _ in self._chosen(matches):
+            found = np.zeros(len(part.codes), np.int64)
+            count_codes(codes.astype(np.uint32, copy=False), found)
+            counts[part.codes] += found  # no two codes of a segment are one of the column
+        return counts
+
+    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+        """The codes of these records, ascending by seq."""
+        found = [part.codes[codes] for part, codes, _ in self._chosen(matches)]
+        return np.concatenate([np.empty(0, np.uint32), *found])
+
+    def records_with(self, accepted: NDArray[np.bool_], within: BitMap) -> BitMap:
+        """Those of these records whose code is accepted: a bool for each code, 0 among them."""
+        return union_of(bitmap_of(seqs[accepted[part.codes][codes]]) for part, codes, seqs in self._chosen(within))
+
+    def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any], NDArray[np.uint32]]]:
+        """Of each segment that has some of the records: their codes in it, and their seqs."""
+        for part in self._parts:
+            segment = part.segment
+            there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
+            if len(there) == segment.count:
+                yield part, codes_of(segment), np.arange(segment.first_seq, segment.end_seq, dtype=np.uint32)
+            elif there:
+                seqs = members_of(there)
+                yield part, codes_of(segment)[seqs - np.uint32(segment.first_seq)], seqs
+
+
+class CodedColumns:
+    """Those of a database's indexes, kept as long as these are."""
+
+    def __init__(self) -> None:
+        self._columns: WeakKeyDictionary[Index, CodedColumn] = WeakKeyDictionary()
+
+    def get(self, index: Index) -> CodedColumn:
+        """That of an index as it is now. Raises IndexDamaged."""
+        column = self._columns.setdefault(index, CodedColumn())
+        column.follow(index.segments)
+        return column
+
+
+class BitmapCodes:
+    """By the bitmaps of an index. Guarded by the engine's lock. `owned`: a record may have several values."""
+
+    def __init__(self, segments: Sequence[Segment], owned: bool = False) -> None:
+        self._segments, self._owned = segments, owned
+        self._codes: dict[bytes, int] = {_ABSENT_KEY: 0}
+        for segment in segments:
+            dictionary = dictionary_of(segment)
+            for number in range(len(dictionary)):
+                self._codes.setdefault(dictionary[number], len(self._codes))
+        self._keys = list(self._codes)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def key(self, code: int) -> bytes:
+        return self._keys[code]
+
+    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+        """From the cardinalities that stand beside the bitmaps, where all records are counted. Raises IndexDamaged.
+
+        A record that has several values counts for each of them.
+        """
+        found = np.zeros(len(self), np.int64)
+        for segment in self._segments:
+            dictionary = dictionary_of(segment)
+            codes = [self._codes[dictionary[number]] for number in range(len(dictionary))]
+            there = matches.range_cardinality(segment.first_seq, segment.end_seq)
+            # Else each record that is not deleted is in just one of them.
+            if not self._owned and there == sum(map(int, dictionary.cardinalities)):
+                found[codes] += np.array(dictionary.cardinalities, np.int64)
+            elif there:
+                sets = (load_bitmap(segment, number) for number in range(len(dictionary)))
+                found[codes] += [members.intersection_cardinality(matches) for members in sets]
+        if self._owned:
+            found[0] = len(matches) - len(self._present() & matches)
+        return found
+
+    def _present(self) -> BitMap:
+        """The records that have a value."""
+        return union_of(
+            load_bitmap(segment, number)
+            for segment in self._segments
+            for dictionary in (dictionary_of(segment),)
+            for number in range(len(dictionary))
+            if dictionary[number] != _ABSENT_KEY
+        )
+
+    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+        """Raises IndexDamaged."""
+        parts = [np.empty(0, np.uint32)]
+        for segment in self._segments:
+            dictionary = dictionary_of(segment)
+            codes = np.zeros(segment.count, np.uint32)
+            for number in range(len(dictionary)):
+                members = members_of(load_bitmap(segment, number)) - np.uint32(segment.first_seq)
+                codes[members] = self._codes[dictionary[number]]
+            there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
+            whole = len(there) == segment.count
+            parts.append(codes if whole else codes[members_of(there) - np.uint32(segment.first_seq)])
+        return np.concatenate(parts)
+
+
+class ConstantCodes:
+    """Of a field that has one value in all records, or is in none of them: what a log's path says."""
+
+    def __init__(self, value: Any) -> None:
+        self._key = value_key(value)
+        self._code = int(value is not UNDEFINED)
+
+    def __len__(self) -> int:
+        return 2
+
+    def key(self, code: int) -> bytes:
+        return self._key if code else _ABSENT_KEY
+
+    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+        counts = np.zeros(2, np.int64)
+        counts[self._code] = len(matches)
+        return counts
+
+    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+        return np.full(len(matches), self._code, np.uint32)
+
+
+def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
+    """The first values of a field, by how many of so many records have each code."""
+    present = np.flatnonzero(counts[1:]) + 1
+    found = present
+    if limit is not None and len(present) > limit:
+        least = np.partition(counts[present], -limit)[-limit]
+        found, ties = present[counts[present] > least], present[counts[present] == least]
+        wanted = limit - len(found)
+        if isinstance(coded, CodedColumn) and len(ties) > wanted:
+            ties = ties[may_be_first(coded.values, ties - 1, wanted)]
+        found = np.append(found, ties)
+    pairs = (((coded.key(code),), count) for code, count in zip(found.tolist(), counts[found].tolist(), strict=True))
+    return Ranked(in_order(pairs, limit), len(present), total, int(counts[0]))
+
+
+def may_be_first(values: FieldValues, numbers: NDArray[np.int64], wanted: int) -> NDArray[np.bool_]:
+    """Which of these values, by number, may be among the first `wanted` of them: those that are, and few others."""
+    kinds = values.kind[numbers].astype(np.uint64)
+    heads = np.zeros(len(numbers), np.uint64)
+    is_number = values.kind[numbers] == NUMBER
+    bits = values.number[numbers].astype("<f8").view(np.uint64)
+    bits = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63)) >> np.uint64(8)
+    starts, lengths = (column[numbers].astype(np.int64) for column in (values.start, values.length))
+    for place in range(_HEAD):
+        inside = (lengths > place) & ~is_number
+        byte = values.buffer[np.where(inside, starts + place, 0)].astype(np.uint64)
+        heads = (heads << np.uint64(8)) | np.where(inside, byte, 0).astype(np.uint64)
+    heads = (kinds << np.uint64(56)) | np.where(is_number, bits, heads)
+    return np.asarray(heads <= np.partition(heads, wanted - 1)[wanted - 1])
+
+
+def ranked_groups(columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]], limit: int | None) -> Ranked:
+    """The first groups of values that records have in several fields; a record that lacks one is in none."""
+    records = len(codes[0])
+    lacking = np.zeros(records, np.bool_)
+    for found in codes:
+        lacking |= found == 0
+    if lacking.any():
+        codes = [found[~lacking] for found in codes]
+    numbers, size = np.zeros(len(codes[0]), np.int64), 1
+    for column, found in zip(columns, codes, strict=True):
+        if size > (1 << 62) // len(column):
+            numbers, size = np.unique(numbers, return_inverse=True)[1], len(numbers)
+        numbers, size = numbers * len(column) + found, size * len(column)
+    examples, counts = _counted(numbers, size)
+    chosen = np.arange(len(counts))
+    if limit is not None and len(counts) > limit:
+        chosen = np.flatnonzero(counts >= np.partition(counts, -limit)[-limit])
+    keys = zip(
+        *(map(column.key, found[examples[chosen]].tolist()) for column, found in zip(columns, codes, strict=True)),
+        strict=True,
+    )
+    pairs = zip(keys, counts[chosen].tolist(), strict=True)
+    return Ranked(in_order(pairs, limit), len(counts), records, records - len(numbers))
+
+
+def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of the distinct numbers below a size: where each stands, somewhere, and how often."""
+    if size > max(1 << 16, 4 * len(numbers)):
+        _, examples, counts = np.unique(numbers, return_index=True, return_counts=True)
+        return examples, counts
+    counts, places = np.bincount(numbers, minlength=size), np.empty(size, np.int64)
+    places[numbers] = np.arange(len(numbers))
+    there = np.flatnonzero(counts)
+    return places[there], counts[there]

@@ -1,0 +1,148 @@
+"""A summary is asked: the indexes it needs are brought up to date, and it is counted under the lock.
+
+Of a field whose values are counted, the bitmaps serve that questions left behind, else its dictionary. Which one that
+is may change until all are up to date: then it is looked at again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from jitdb.common.paths import Path
+from jitdb.common.times import NUMBER
+from jitdb.common.values import NUMBER as A_NUMBER
+from jitdb.common.values import kind_of, split_number, value_at
+from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, ranked_groups, ranked_values
+from jitdb.engine.serving import serving_spec
+from jitdb.errors import QueryError
+from jitdb.indexes.kinds.numbers import load_numbers
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
+from jitdb.indexes.spec import IndexSpec, Requirement
+from jitdb.operators.summaries.numbers import Numbers
+from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary
+
+if TYPE_CHECKING:
+    import threading
+
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+    from jitdb.engine.manager import IndexManager
+    from jitdb.engine.plan import Needs
+    from jitdb.operators.question import Question
+
+T = TypeVar("T")
+
+
+class LogView(NamedTuple):
+    """The View (operators/summaries/summary.py) of one log. Guarded by the engine's lock; raises IndexDamaged.
+
+    matches:  the records that are asked about
+    known:    fields that all records have, with their values: those of a log's path
+    is_whole: this log is all that is asked
+    """
+
+    manager: IndexManager
+    matches: BitMap
+    known: Mapping[Any, Any]  # by the first steps of their paths
+    is_whole: bool
+
+    def within(self, parts: Sequence[tuple[int, int]]) -> LogView:
+        """The same of the records alone that begin in these parts of the log, from a byte on up to another one."""
+        rank, chosen = self.manager.records.rank, bitmap_of_range(0, 0)
+        for begin, end in parts:
+            chosen |= bitmap_of_range(rank(begin), rank(end))
+        return self._replace(matches=self.matches & chosen)
+
+    def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
+        columns, limit = list(map(self._coded, paths)), limit if self.is_whole else None
+        if len(columns) == 1:
+            (coded,) = columns
+            return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
+        return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
+
+    def places(self, path: Path, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        coded, place = self._coded(path), {key: number for number, key in enumerate(keys)}
+        table = np.array([place.get(coded.key(code), len(place)) for code in range(len(coded))], np.int64)
+        return np.asarray(table[coded.codes(self.matches)])
+
+    def _coded(self, path: Path) -> Coded:
+        if path[0] in self.known:
+            return ConstantCodes(value_at(dict(self.known), path))
+        catalog = self.manager.catalog
+        spec = serving_spec(catalog, path)
+        index = catalog.get(spec)
+        return (
+            self.manager.coded.get(index) if spec.form == "dictionary" else BitmapCodes(index.segments, spec.is_owned)
+        )
+
+    def numbers(self, column: str | Path) -> Iterator[Numbers]:
+        if column[0] not in self.known or column == DECLARED_TIME:
+            index = self.manager.catalog.get(self.manager.core.column(column))
+            for segment in index.segments:
+                there = self.matches & bitmap_of_range(segment.first_seq, segment.end_seq)
+                if there:
+                    hi, lo = load_numbers(segment)
+                    if len(there) != segment.count:
+                        places = members_of(there) - np.uint32(segment.first_seq)
+                        hi, lo = hi[places], None if lo is None else lo[places]
+                    yield Numbers(hi, lo)
+        else:
+            value = value_at(dict(self.known), tuple(column))
+            number, _ = split_number(value) if kind_of(value) == A_NUMBER else (math.nan, 0)
+            yield Numbers(np.full(len(self.matches), number), None)
+
+
+def summarized(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Any:
+    """The answer of one log, as of one moment. Raises QueryError, QueryCancelled, LogError."""
+    summary = question.summary
+    assert summary is not None
+
+    def work(view: LogView) -> tuple[Any, Any]:
+        settled = summary.settled([summary.survey(view)] if summary.surveys else [])
+        return summary.count(view, settled), settled
+
+    counts, settled = viewed(manager, question, summary, work, {}, True, cancel)
+    return summary.result([counts], settled)  # without the lock, for there may be a row for each of many values
+
+
+def viewed(
+    manager: IndexManager,
+    question: Question,
+    summary: Summary[Any],
+    work: Callable[[LogView], T],
+    known: Mapping[str, Any],
+    is_whole: bool,
+    cancel: threading.Event | None,
+) -> T:
+    """What the work makes of the records that match, with all indexes up to date that the summary needs."""
+    paths = [path for path in summary.values_of if path[0] not in known]
+
+    def serving() -> list[IndexSpec]:
+        return [serving_spec(manager.catalog, path) for path in paths]
+
+    def needed() -> IndexSpec | None:
+        column, core = summary.column, manager.core
+        if column is None or (column != DECLARED_TIME and column[0] in known):
+            return None
+        if column == DECLARED_TIME and core.unit == NUMBER:
+            raise QueryError("the declared time is a number here, of which there is no timeline", remedy="histogram()")
+        return core.column(column)
+
+    def look(end: int) -> tuple[T] | None:
+        if column != needed() or chosen != serving():
+            return None
+        until = manager.records.horizon(question.as_of, end)
+        matches = manager.evaluator.matches(question.operation, until)
+        return (work(LogView(manager, matches, known, is_whole)),)
+
+    while True:
+        chosen, column = manager.look(serving), needed()
+        also: Needs = tuple(map(Requirement, chosen if column is None else (*chosen, column)))
+        found = manager.ask(question.operation, False, cancel, look, also)
+        if found is not None:
+            return found[0]

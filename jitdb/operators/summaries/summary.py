@@ -1,0 +1,296 @@
+"""What is asked of all records together, and what comes back.
+
+A summary is a file: value_counts, histograms, timelines, stats. Its class of `Summary` is what is asked, with checked
+arguments; it says which fields it needs, how the records of one log are counted, how the counts of many logs add up,
+and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how it is drawn.
+asking.py has the methods, operators/parts.py the words of the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from jitdb.common.arguments import whole_number
+from jitdb.common.immutable import Immutable
+from jitdb.common.paths import Path
+from jitdb.display.parts import Chart, Display, Folded, Part
+from jitdb.display.sheet import Sheet, first_rows
+from jitdb.display.shown import Shown
+from jitdb.errors import library
+from jitdb.operators.nodes.describe import describe_path, describe_value
+from jitdb.operators.tabular import Tabular
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+    from jitdb.operators.summaries.numbers import Numbers
+
+#: What methods and commands take unless told otherwise.
+AUTO: Final = "auto"
+BINS: Final = 20  # of a histogram, at most
+SERIES: Final = 10  # of a timeline by a field, at most
+QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+DECLARED_TIME: Final = "timestamp"
+_ROWS: Final = 25  # that a person sees of a table
+_STEPS: Final = 40  # and of one below a chart
+_MOST_COLUMNS: Final = 400  # of a chart
+
+Keys: TypeAlias = tuple[bytes, ...]  # of the values of one field, or several (jitdb.common.values)
+
+
+class Counted(Protocol):
+    """A row of a result."""
+
+    @property
+    def count(self) -> int: ...
+
+
+R = TypeVar("R", bound=Counted)
+S = TypeVar("S")  # the result of a summary
+
+
+class Ranked(NamedTuple):
+    """How many records have which values.
+
+    pairs:    keys and counts, the most frequent first; all, or the first of them
+    distinct: how many there are
+    total:    records
+    missing:  those that lack one of the fields
+    """
+
+    pairs: list[tuple[Keys, int]]
+    distinct: int
+    total: int
+    missing: int
+
+
+class View(Protocol):
+    """The records of a log that match, and what its indexes say of them. The engine implements it."""
+
+    @property
+    def matches(self) -> BitMap: ...
+
+    def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
+        """Which values of these fields most records have; all of them where other logs are asked, too."""
+
+    def places(self, path: Path, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        """For each record the place of its value among these keys; len(keys) for any other value, and for none."""
+
+    def numbers(self, column: str | Path) -> Iterator[Numbers]:
+        """The numbers of a field, or DECLARED_TIME, of all records in some parts; NaN where a record has none."""
+
+
+class Summary(Immutable, Generic[S]):
+    """What is asked. Its parts are the arguments of the method of its name."""
+
+    __slots__ = ()
+    name = ""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The fields that it is about, but for the declared time."""
+        return tuple(path for path in (getattr(self, "path", None), getattr(self, "by", None)) if path is not None)
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        """The fields whose values are counted."""
+        return ()
+
+    @property
+    def column(self) -> str | Path | None:
+        """The field whose numbers are, or DECLARED_TIME."""
+        return None
+
+    @property
+    def surveys(self) -> bool:
+        """Whether something must be known of all logs before any is counted."""
+        return False
+
+    def survey(self, view: View) -> Any:
+        """That, of one log."""
+
+    def settled(self, surveys: Sequence[Any]) -> Any:
+        """What follows from that of all logs, for count() and result()."""
+
+    def count(self, view: View, settled: Any) -> Any:
+        """The part of one log."""
+        raise NotImplementedError
+
+    def result(self, counts: Sequence[Any], settled: Any) -> S:
+        """What the parts of all logs make."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        said: Iterator[tuple[str, Any]] = zip(self.__match_args__, self._parts(), strict=True)
+        return f"{self.name}({', '.join(f'{name}={_written(part)}' for name, part in said if part is not None)})"
+
+
+class Matches(Summary[int]):
+    """How many records there are: of a part of a log."""
+
+    __slots__ = ()
+
+    def count(self, view: View, settled: object) -> int:
+        return len(view.matches)
+
+    def result(self, counts: Sequence[int], settled: object) -> int:
+        return sum(counts)
+
+
+def limit_of(limit: int | None) -> int | None:
+    """The limit of a number of values, checked. Raises QueryError."""
+    return None if limit is None else whole_number("limit is a number of values", limit, 1)
+
+
+def _written(part: Any) -> str:
+    if not isinstance(part, tuple) or not part or isinstance(part[0], float):
+        return describe_value(part)
+    if isinstance(part[0], tuple):
+        return f"[{', '.join(map(describe_path, part))}]"
+    return describe_path(part)
+
+
+class Result(Immutable, Tabular, Shown):
+    """What shows itself as a table."""
+
+    __slots__ = ()
+
+    def sheet(self) -> Sheet:
+        """Its rows as they are written, in tables of text, CSV and JSON."""
+        raise NotImplementedError
+
+    def _display(self) -> Display:
+        return Display("", "", [first_rows(self.sheet(), _ROWS)])
+
+    def _columns(self) -> tuple[list[str], list[Sequence[Any]]]:
+        """The names and values of its columns: the rows that a person sees, with values as they are."""
+        sheet = self.sheet()
+        return list(sheet.names), [[row[at] for row in sheet.rows] for at in range(len(sheet.names))]
+
+    def _arrow(self) -> _Columns:
+        return _Columns(*self._columns())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Rows(Result, Generic[R]):
+    """Rows to be gone through, and the whole that they are parts of.
+
+    total:   how many records were asked about: those that match
+    missing: how many of them lack the field, the number or the time; `sum(counts) + others + missing == total`
+    """
+
+    __slots__ = ()
+
+    rows: tuple[R, ...]
+    total: int
+    missing: int
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> R:
+        return self.rows[number]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(row.count for row in self.rows)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of each row in all records that were asked about."""
+        return tuple(row.count / self.total for row in self.rows)
+
+    @property
+    def others(self) -> int:
+        """How many records have something that is in no row; 0 where a record is in several rows."""
+        return max(0, self.total - self.missing - sum(self.counts))
+
+
+class Drawn(Rows[R]):
+    """What can be drawn."""
+
+    __slots__ = ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """A labelled picture, on these axes or on a new figure; gives the matplotlib Axes.
+
+        Raises MissingLibrary without matplotlib: pip install 'jitdb[plot]'.
+        """
+        library("matplotlib")
+        return self._plot(ax)
+
+    def _plot(self, ax: Any) -> Any:
+        raise NotImplementedError
+
+
+def charted(labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]], sheet: Sheet) -> Display:
+    """A chart above a sheet; of one series the same numbers are folded away. No chart where it has no use."""
+    if len(series) == 1:
+        sheet = first_rows(sheet, _STEPS)
+    if not 1 < len(labels) <= _MOST_COLUMNS:
+        return Display("", "", [sheet])
+    below: Part = Folded("as a table", sheet) if len(series) == 1 else sheet
+    return Display("", "", [Chart(labels, series), below])
+
+
+class _Columns:
+    """The columns of a result as Arrow's: see operators.tabular.Arrow. Needs pyarrow."""
+
+    def __init__(self, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
+        taken = [name if name not in names[:at] else f"`{name}`" for at, name in enumerate(names)]
+        arrays = [array_of(*each) for each in zip(columns, names, strict=True)]
+        self._table = library("pyarrow").table(arrays, taken)
+
+    def table(self) -> Any:
+        return self._table
+
+    def reader(self) -> Any:
+        return self._table.to_reader()
+
+    def schema(self) -> Any:
+        return self._table.schema
+
+
+def array_of(values: Sequence[Any], name: str = "") -> Any:
+    """Values of records as an array of Arrow: of one type, or all of them as JSON text, but text as it is.
+
+    >>> [str(array_of(values).type) for values in ([1, None], [1, 2.5], [2**64 - 1], [1, "x"])]
+    ['int64', 'double', 'uint64', 'string']
+    """
+    pa = library("pyarrow")
+    kinds = {type(value) for value in values} - {type(None)}
+    if not kinds:
+        numbers = dict.fromkeys(("count", "records"), pa.int64()) | dict.fromkeys(
+            ("share", "from", "below"), pa.float64()
+        )
+        return pa.array(values, numbers.get(name, pa.timestamp("us", "UTC") if name == "time" else pa.string()))
+    if kinds in ({bool}, {bytes}) or issubclass(next(iter(kinds)), datetime):
+        return pa.array(values)
+    if kinds == {int}:
+        there = [value for value in values if value is not None]
+        if min(there) >= -(2**63) and max(there) < 2**63:
+            return pa.array(values, pa.int64())
+        if min(there) >= 0 and max(there) < 2**64:
+            return pa.array(values, pa.uint64())
+    if kinds <= {int, float}:
+        return pa.array([None if value is None else float(value) for value in values])
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str | None:
+    from jitdb.common.json_text import json_of, well_formed
+
+    return None if value is None else well_formed(value) if isinstance(value, str) else json_of(value)
