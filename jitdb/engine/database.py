@@ -215,7 +215,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         return Pages(self._manager, asked, cancel, self._tell)
 
     def _passages(self, question: Question, cancel: threading.Event) -> Passages:
-        from jitdb.engine.reading.context import LogPassages
+        from jitdb.engine.reading.log_passages import LogPassages
 
         return LogPassages(self._manager, resolved(question, cancel), cancel, self._tell)
 
@@ -248,7 +248,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
 
         Raises QueryError where these are too many to be columns.
         """
-        from jitdb.engine.reading.leaf_paths import LeafPaths
+        from jitdb.engine.reading.field_batches import LeafPaths
 
         asked = resolved(self._asked(question, {}), cancel)
         return list(LeafPaths(self._manager, asked, cancel).look())

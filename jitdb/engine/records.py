@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
 
 
+class Gone(Exception):
+    """Records that were to be read are deleted, or count as that because the codec cannot read them. Without `seqs`: no
+    seq of the answer in hand means anything any more.
+    """
+
+    def __init__(self, seqs: NDArray[np.uint32]) -> None:
+        super().__init__()
+        self.seqs = seqs
+
+
 class Records:
     """Guarded by the engine's lock, but for `read`.
 
@@ -213,6 +223,13 @@ class Records:
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         return RecordBatch(found.buffer, found.starts[places], found.lengths[places], found.states[places], offsets)
+
+    def decode_all(self, raw: Sequence[bytes], offsets: NDArray[np.int64]) -> list[Any]:
+        """The values of the records that lie there. Raises DecodeError, as decode() does."""
+        try:
+            return list(map(self.log.codec.decode, raw))
+        except DecodeError:
+            return [self.decode(record, offset) for record, offset in zip(raw, offsets.tolist(), strict=True)]
 
     def decode(self, raw: bytes, offset: int) -> Any:
         """A record's value. Raises DecodeError that names the log and the offset."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.display.columns import leaf_fields
-from jitdb.engine.reading import leaf_paths as module
+from jitdb.engine.reading import field_batches as module
 from jitdb.errors import QueryError
 from jitdb.log.codecs.container_kernels import first_with_more
 from jitdb.operators import equal, gt
@@ -105,7 +105,7 @@ def test_records_of_ever_other_fields(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(module, "first_with_more", lambda *args: stops.append(1) or first_with_more(*args))
         assert db.leaf_paths() == expected(records)
         assert len(stops) < 20
-        monkeypatch.setattr(module, "MOST", 100)
+        monkeypatch.setattr(module, "MOST_FIELDS", 100)
         with pytest.raises(QueryError, match="more than 100 fields"):
             db.leaf_paths()
         assert len(db.leaf_paths(db.query().question.changed(limit=10))) == 20

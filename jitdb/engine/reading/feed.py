@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from jitdb.engine.cursor import UNKNOWN, Cursor
 from jitdb.engine.files_cursor import place_in
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.reading.paging import decoded, located
+from jitdb.engine.reading.paging import Located, decoded, located, reading
 from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogSuperseded, QueryCancelled, QueryError
 from jitdb.indexes.kinds.remap import Renumbering
@@ -49,8 +49,8 @@ class Look(NamedTuple):
     """What matched at one look, as long as the records keep their seqs."""
 
     records: Records
-    late: NDArray[np.uint32]  # those before the place
-    seqs: NDArray[np.uint32]  # those behind it
+    first: int  # seq of the place: a match before it is late
+    seqs: NDArray[np.uint32]  # ascending
     behind: Cursor  # the place behind all of them
 
 
@@ -119,7 +119,7 @@ class Feed:
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
                     self._log.refresh()  # the place is known from who has seen more of the log
                 self._found = self._manager.ask(self._asked, False, self._cancel, self._look)
-                if not len(self._found.late) and not len(self._found.seqs):
+                if not len(self._found.seqs):
                     self._end_look(self._found)
                     return None
             portion = self._portion(self._found)
@@ -162,14 +162,20 @@ class Feed:
         records = manager.records
         first = min(self._rebased(records), end)
         window = bitmap_of_range(first, end)
-        matches = manager.evaluator.matches(self._with(lambda given: given.all & window), end) & window
-        late = self._late(first, end)
-        seqs = members_of(matches[:GATHERED] if len(matches) > GATHERED else matches)
-        stop = int(seqs[-1]) + 1 if len(matches) > GATHERED else end
+        matches = self._matches(lambda given: given.all, window, end)
+        stop = end
+        if len(matches) > GATHERED:
+            matches = matches[:GATHERED]
+            stop = matches[-1] + 1
         for given in self._sources.values():
             given.looked = given.fresh.copy()
         behind = self._place._replace(seq=stop, offset=records.place_of(stop))
-        return Look(records, members_of(late), seqs, behind)
+        return Look(records, first, members_of(self._late(first, end) | matches), behind)
+
+    def _matches(self, chosen: Callable[[SourceSeqs], BitMap], window: BitMap, end: int) -> BitMap:
+        """Which of the records in the window match, where the sources of live_seqs() have given these seqs."""
+        asked = self._with(lambda given: chosen(given) & window)
+        return self._manager.evaluator.matches(asked, end) & window
 
     def _rebased(self, records: Records) -> int:
         """The place as a number of records; from now on it is one of the log as it is now."""
@@ -197,10 +203,8 @@ class Feed:
         came = BitMap.union(BitMap(), *(given.fresh for given in self._sources.values())) & bitmap_of_range(0, first)
         if not came:
             return came
-        evaluator = self._manager.evaluator
-        now = evaluator.matches(self._with(lambda given: given.all & came), end) & came
-        before = evaluator.matches(self._with(lambda given: (given.all - given.fresh) & came), end) & came
-        return now - before
+        now = self._matches(lambda given: given.all, came, end)
+        return now - self._matches(lambda given: given.all - given.fresh, came, end)
 
     def _with(self, chosen: Callable[[SourceSeqs], BitMap]) -> Operation:
         """The question with such seqs in the places of live_seqs()."""
@@ -211,51 +215,46 @@ class Feed:
     # --- handing out -----------------------------------------------------------------------------------------------
 
     def _portion(self, found: Look) -> Portion | None:
-        """The next live records of what was found; None when it must be looked again."""
-        manager, records = self._manager, found.records
-        is_late = len(found.late) > 0
-        at = located(manager, records, lambda: (found.late if is_late else found.seqs)[: self._limit], self._cancel)
-        if at is None:
+        """The next live records of what was found; None when it must be looked again, or they are all gone."""
+        read = reading(self._manager, found.records, lambda: self._rows(found), self._cancel)
+        if read is None:
             self._found = None
             return None
-        seqs, live, offsets = at
-        consumed = len(seqs)
-        try:
-            data = offsets.tolist() if self._as_offsets else decoded(manager, records, live, offsets, self._select)
-        except DecodeError as error:
-            bad = offsets.tolist().index(error.offset)
-            if not bad:  # it is told of once, and passed over
-                self._pass(found, is_late, seqs[: int(seqs.searchsorted(live[0])) + 1], live[:1], offsets[:1])
-                raise
-            consumed = int(seqs.searchsorted(live[bad]))
-            live, offsets = live[:bad], offsets[:bad]
-            data = decoded(manager, records, live, offsets, self._select)
-        if data is None:
-            return None  # some were deleted just now, or the log is another
-        places = self._pass(found, is_late, seqs[:consumed], live, offsets)
+        at, data, error = read
+        if error is not None:
+            if not data:  # it is told of once, and passed over
+                self._pass(found, at.seqs[: int(at.seqs.searchsorted(at.live[0])) + 1], at.live[:1], at.offsets[:1])
+                raise error
+            at = Located(at.seqs[: int(at.seqs.searchsorted(at.live[len(data)]))], at.live, at.offsets)
+        places = self._pass(found, at.seqs, at.live[: len(data)], at.offsets[: len(data)])
         return Portion(data, places) if data else None
 
+    def _rows(self, found: Look) -> tuple[Located, list[Any], DecodeError | None]:
+        """Some of the matches, decoded up to the first that cannot be, and why that is so."""
+        at = located(self._manager, found.records, lambda: found.seqs[: self._limit])
+        if self._as_offsets:
+            return at, at.offsets.tolist(), None
+        try:
+            return at, decoded(found.records, at.live, at.offsets, self._select), None
+        except DecodeError as error:
+            bad = at.offsets.tolist().index(error.offset)
+            return at, decoded(found.records, at.live[:bad], at.offsets[:bad], self._select), error
+
     def _pass(
-        self,
-        found: Look,
-        is_late: bool,
-        seqs: NDArray[np.uint32],
-        live: NDArray[np.uint32],
-        offsets: NDArray[np.int64],
+        self, found: Look, seqs: NDArray[np.uint32], live: NDArray[np.uint32], offsets: NDArray[np.int64]
     ) -> list[Cursor]:
         """These matches, of which `live` still are, are done with; gives the places behind those."""
-        place = self._place
-        if is_late:
-            places = [place] * len(live)
-            self._found = found = found._replace(late=found.late[len(seqs) :])
+        places = []
+        for seq, offset in zip(live.tolist(), offsets.tolist(), strict=True):
+            if seq >= found.first:
+                self._place = self._place._replace(seq=seq + 1, offset=offset + 1)
+            places.append(self._place)
+        self._found = found = found._replace(seqs=found.seqs[len(seqs) :])
+        if self._sources:
+            handed = bitmap_of(seqs)
             for given in self._sources.values():
-                given.fresh -= bitmap_of(seqs)
-        else:
-            pairs = zip(live.tolist(), offsets.tolist(), strict=True)
-            places = [place._replace(seq=seq + 1, offset=offset + 1) for seq, offset in pairs]
-            self._found = found = found._replace(seqs=found.seqs[len(seqs) :])
-            self._place = places[-1] if places else place
-        if not len(found.late) and not len(found.seqs):
+                given.fresh -= handed
+        if not len(found.seqs):
             self._end_look(found)
         return places
 

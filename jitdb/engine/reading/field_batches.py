@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from jitdb.display.columns import DEEPEST, leaf_paths
 from jitdb.engine.answering.order import Order
-from jitdb.engine.reading.paging import Located, Pages, read_fields
+from jitdb.engine.reading.paging import Located, Pages, Snapshot, located
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
-from jitdb.errors import LogError, QueryError, Remedy
+from jitdb.errors import DecodeError, LogError, QueryError, Remedy
+from jitdb.log.codecs.compiled import build_trie
+from jitdb.log.codecs.container_kernels import first_with_more
+from jitdb.log.codecs.fields.constants import LIVE
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch, known_encoding
 from jitdb.operators.nodes.selection import Selection, named
 
 if TYPE_CHECKING:
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jitdb.common.paths import Path
-    from jitdb.engine.answering.order import SomeOrder
+    from jitdb.common.paths import Keys, Path
+    from jitdb.engine.answering.order import Answer
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
 
@@ -37,6 +42,7 @@ class Asked(Protocol):
 ROWS: Final = 1 << 13  # records of a batch, at most
 _MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about, before it is made of fewer records
 _FEWEST: Final = 64  # records of a batch, however large
+MOST_FIELDS: Final = 10_000  # in all records: those with ids for keys have no end of them
 
 
 class FieldBatches(Pages):
@@ -44,42 +50,47 @@ class FieldBatches(Pages):
 
     is_keyed = False
     _selector: Selector | None = None
-    _keys: NDArray[np.float64] | None = None  # of the records that are read next
+    _keys: NDArray[np.float64] | None = None  # of the records that are read now
 
     def batches(self) -> Iterator[FieldBatch]:
         """All of them. Raises LogError, QueryError, DecodeError."""
         for page in iter(self.read, None):
             yield from page.data
 
-    def _note(self, order: SomeOrder | None, seqs: NDArray[np.uint32]) -> None:
-        self._keys = order.keys(seqs) if self.is_keyed and isinstance(order, Order) else None
+    def _choose(self, answer: Answer) -> NDArray[np.uint32]:
+        seqs = super()._choose(answer)
+        self._keys = answer.order.keys(seqs) if self.is_keyed and isinstance(answer.order, Order) else None
+        return seqs
 
-    def _data(self, records: Records, found: Located) -> list[Any] | None:
-        batch = self._batch(records, found)
-        if batch is None or not len(batch):
-            return None if batch is None else []
-        if self._keys is not None:
-            batch = batch.changed(keys=self._keys[:, np.isin(found.seqs, found.live)])
-        return [batch]
+    def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:
+        block_size = held.records.log.block_size
+        while True:
+            at = located(self._manager, held.records, lambda: self._choose(held.answer))
+            if self.portion <= _FEWEST or not self._question.select or _bytes_about(at, block_size) <= _MOST_BYTES:
+                return at, self._data(held.records, at)
+            self.portion = max(self.portion // 4, _FEWEST)
 
-    def _batch(self, records: Records, found: Located) -> FieldBatch | None:
+    def _data(self, records: Records, at: Located) -> list[Any]:
+        if not len(at.live):
+            return []
+        keys = None if self._keys is None else self._keys[:, np.isin(at.seqs, at.live)]
+        return [self._batch(records, at).changed(keys=keys)]
+
+    def _batch(self, records: Records, at: Located) -> FieldBatch:
         select = self._question.select
         assert select is not None
-        if not select or not len(found.live):  # places alone, which indexes know
-            return FieldBatch(select, found.live, found.offsets, [])
+        if not select:  # places alone, which indexes know
+            return FieldBatch(select, at.live, at.offsets, [])
         if self._selector is None or self._selector.records is not records:
             self._selector = Selector(records, select)
-        if self.portion > _FEWEST and _bytes_about(found.offsets, records.log.block_size) > _MOST_BYTES:
-            self.portion = max(self.portion // 4, _FEWEST)
-            return None
-        return read_fields(self._manager, self._selector, found.live, found.offsets)
+        return self._selector.read(at.live, at.offsets)
 
 
-def _bytes_about(offsets: NDArray[np.int64], block_size: int) -> int:
+def _bytes_about(at: Located, block_size: int) -> int:
     """How large the blocks are together in which these records lie, or less than _MOST_BYTES."""
-    if int(offsets.max() - offsets.min()) < _MOST_BYTES:
+    if not len(at.offsets) or int(at.offsets.max() - at.offsets.min()) < _MOST_BYTES:
         return 0
-    return len(np.unique(offsets // block_size)) * block_size
+    return len(np.unique(at.offsets // block_size)) * block_size
 
 
 class Passes:
@@ -144,3 +155,80 @@ def first_of(batches: Iterable[FieldBatch], most: int | None) -> Iterator[FieldB
             return
         yield batch
         left = None if left is None else left - len(batch)
+
+
+# --- which fields there are -------------------------------------------------------------------------------------------
+
+
+class LeafPaths(Pages):
+    """Goes through an answer. `found`: all fields that its records have, in the order in which they come.
+
+    A kernel looks for the first record with a field that none before it had. Only such records are decoded.
+    """
+
+    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+        super().__init__(manager, question, cancel, lambda *_: None)
+        self.found: dict[Keys, None] = {}
+        self.portion = ROWS
+        self._scratch = Scratch()
+        self._trie = build_trie([])
+
+    def look(self) -> dict[Keys, None]:
+        """At all of it, or so many records as the question is limited to. Raises QueryError for too many fields."""
+        left = self._question.limit
+        while left is None or left > 0:
+            self.portion = min(self.portion, ROWS if left is None else left)
+            page = self.read()
+            if page is None:
+                break
+            left = None if left is None else left - sum(page.data)
+        return self.found
+
+    def _data(self, records: Records, at: Located) -> list[int]:
+        batch = records.read_batch(at.offsets, self._scratch)
+        if len(batch) and int(batch.lengths.sum()) > _MOST_BYTES:
+            self.portion = max(self.portion // 2, 1)
+        whole = records.log.codec.locator([]).values_at(batch, np.zeros(len(batch), np.int64))
+        self._take(records, batch, whole)
+        return [len(at.seqs)]
+
+    def _take(self, records: Records, batch: RecordBatch, whole: FieldValues) -> None:
+        encoding = known_encoding(whole.encoding)
+        first, stops, stack = 0, 0, np.empty(4 * DEEPEST, np.int64)
+        while True:
+            trie = self._trie
+            first = first_with_more(
+                encoding, whole.buffer, whole.kind, whole.start, whole.length, first,
+                trie.first_child, trie.next_sibling, trie.key_start, trie.key_length, trie.field, trie.keys, stack,
+            )  # fmt: skip
+            if first >= len(batch):
+                return
+            known = len(self.found)
+            for number in range(first, min(first + (1 << min(stops, 13)), len(batch))):
+                if batch.states[number] == LIVE:
+                    self._decode(records, batch.record(number))
+            if len(self.found) > known:
+                self._trie = build_trie([path for path in self.found if all(map(_is_text, path))])
+            first += 1 << min(stops, 13)
+            stops += 1  # records of ever other fields are decoded more at a time
+
+    def _decode(self, records: Records, record: bytes) -> None:
+        try:
+            value = records.log.codec.decode(record)
+        except DecodeError:
+            return  # who reads its fields tells of it
+        self.found.update(dict.fromkeys(leaf_paths(value)))
+        if len(self.found) > MOST_FIELDS:
+            raise QueryError(
+                f"these records have more than {MOST_FIELDS:,} fields, too many for columns",
+                remedy=Remedy("select() names those that are wanted", "--fields names those that are wanted"),
+            )
+
+
+def _is_text(key: str) -> bool:
+    """Whether it has bytes. Records with other keys are decoded each time."""
+    try:
+        key.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True

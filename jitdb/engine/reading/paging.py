@@ -1,4 +1,9 @@
-"""From an answer to its records: one page, or one after the other of an answer that stays as it is."""
+"""From an answer to its records: one page, or one after the other of an answer that stays as it is.
+
+An answer is held as seqs, and what these mean may change at any moment: the log grows, loses records, is compacted or
+replaced, and indexes turn out to be damaged. So whatever is read goes through `reading`, which says whether that was
+still the same answer. If not, Pages goes on with what is left of it, in seqs of now.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +11,65 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.order import Answer, SomeOrder
+from jitdb.engine.answering.order import Answer
 from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
-from jitdb.engine.records import Records, gather
-from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
+from jitdb.engine.records import Gone, Records, gather
+from jitdb.errors import IndexDamaged, JitdbError, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
-from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.operators.nodes.operation import EVERYTHING
 from jitdb.operators.question import Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.reading.selecting import FieldBatch, Selector
     from jitdb.indexes.segment import Segment
-    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.selection import Selection
 
 T = TypeVar("T")
+
+_NONE: Final = np.empty(0, np.uint32)
+
+
+def reading(
+    manager: IndexManager, records: Records, work: Callable[[], T], cancel: threading.Event | None = None
+) -> T | None:
+    """What `work()` finds and reads of records; None where it must be looked for again.
+
+    That is so when the log is another one or was compacted, an index or a block of the log is damaged, or records were
+    deleted just now. By then it is known which: the next look finds other records, or ends with the error itself.
+    """
+    try:
+        found = work()
+    except Gone as gone:
+        with manager.lock:
+            records.add_deleted(bitmap_of(np.sort(gone.seqs)))
+        return None
+    except LogCorrupt as fault:
+        if not manager.changed(records):
+            manager.set_aside(fault)
+        return None
+    except IndexDamaged as damage:
+        manager.drop_damaged(damage, cancel, records)
+        return None
+    except LogSuperseded:
+        manager.log.refresh()
+        return None
+    except (JitdbError, OSError):
+        if manager.changed(records):
+            return None  # it was read while it changed
+        raise
+    return None if manager.changed(records) else found
 
 
 class Located(NamedTuple):
@@ -44,115 +80,31 @@ class Located(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def located(
-    manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], cancel: threading.Event | None
-) -> Located | None:
-    """The records that `choose()` names, with the lock held; None when the question must be asked again.
-
-    Then these seqs mean nothing any more: the log is another one, or was compacted; or an index was damaged.
-    """
-    try:
-        with manager.lock:
-            if manager.changed(records):
-                return None
-            records.note_deletions()
-            seqs = choose()
-            live, deleted = seqs, records.deleted
-            if deleted and deleted.intersect(bitmap_of(np.sort(seqs))):
-                live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
-            offsets = records.offsets_of(live)
-        return None if manager.changed(records) else Located(seqs, live, offsets)  # offsets are answers, too
-    except LogSuperseded:
-        records.log.refresh()
-    except IndexDamaged as damage:
-        manager.drop_damaged(damage, cancel)
-    return None
+def located(manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]]) -> Located:
+    """The records that `choose()` names, with the lock held. To be called in reading()."""
+    with manager.lock:
+        if manager.changed(records):
+            raise Gone(_NONE)
+        records.note_deletions()
+        seqs = live = choose()
+        deleted = records.deleted
+        if deleted and deleted.intersect(bitmap_of(np.sort(seqs))):
+            live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
+        return Located(seqs, live, records.offsets_of(live))
 
 
 def decoded(
-    manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64],
-    select: Selection | None = None,
-) -> list[Any] | None:  # fmt: skip
-    """The records, or what is selected of them; None when the question must be asked again, see read_raw."""
+    records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64], select: Selection | None
+) -> list[Any]:
+    """The records, or what is selected of them. Raises Gone where one was deleted, DecodeError."""
     if select is not None:
         from jitdb.engine.reading.selecting import Selector
 
-        batch = read_fields(manager, Selector(records, select), seqs, offsets)
-        return None if batch is None else batch.rows()
-    found = read_raw(manager, records, seqs, offsets)
-    if found is None:
-        return None
-    return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]
-
-
-def read_raw(
-    manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
-) -> list[bytes] | None:
-    """The bytes of records; None when the question must be asked again: some are deleted, damaged, or the log is
-    another.
-    """
-    found = _read(manager, records, lambda: records.read(offsets))
-    if found is None:
-        return None
-    gone = [number for number, record in enumerate(found) if record is None]
-    if gone:
-        _take_out(manager, records, seqs[gone])
-        return None
-    return found  # type: ignore[return-value]  # none of them is None
-
-
-def read_fields(
-    manager: IndexManager, selector: Selector, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
-) -> FieldBatch | None:
-    """What the selector finds in records; None as read_raw has it. Raises DecodeError, QueryError."""
-    from jitdb.engine.reading.selecting import Malformed
-
-    records = selector.records
-    found = _read(manager, records, lambda: records.read_batch(offsets, selector.scratch))
-    if found is None:
-        return None
-    if found.states.any():
-        _take_out(manager, records, seqs[found.states != LIVE])
-        return None
-    try:
-        return selector.batch(found, seqs, offsets)
-    except Malformed as malformed:
-        _take_out(manager, records, malformed.seqs)
-        return None
-
-
-def read_records(
-    manager: IndexManager, records: Records, offsets: NDArray[np.int64], scratch: Scratch
-) -> RecordBatch | None:
-    """The records at these offsets in one buffer, deleted ones marked so; None as read_raw has it."""
-    return _read(manager, records, lambda: records.read_batch(offsets, scratch))
-
-
-def _read(manager: IndexManager, records: Records, read: Callable[[], T]) -> T | None:
-    """What is read; None where that is damaged, or of another log."""
-    try:
-        found = read()
-    except LogCorrupt as fault:
-        if not manager.changed(records):
-            manager.set_aside(fault)
-        return None
-    except IndexDamaged as damage:
-        manager.drop_damaged(damage, None, records)
-        return None
-    except LogSuperseded:
-        manager.log.refresh()
-        return None
-    except (LogError, OSError):
-        if manager.changed(records):
-            return None  # it was read while it changed
-        raise
-    return None if manager.changed(records) else found
-
-
-def _take_out(manager: IndexManager, records: Records, seqs: NDArray[np.uint32]) -> None:
-    """These are deleted, as the log turned out."""
-    with manager.lock:
-        records.add_deleted(bitmap_of(np.sort(seqs)))
+        return Selector(records, select).read(seqs, offsets).rows()
+    found = records.read(offsets)
+    if None in found:
+        raise Gone(seqs[[record is None for record in found]])
+    return records.decode_all(found, offsets)  # type: ignore[arg-type]  # none of them is None
 
 
 def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:
@@ -167,7 +119,10 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
 
     while True:
         records, total, seqs, offsets = manager.ask(operation, order, cancel, look)
-        data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets, question.select)
+        if question.as_offsets:
+            data = offsets.tolist()
+        else:
+            data = reading(manager, records, partial(decoded, records, seqs, offsets, question.select), cancel)
         if data is not None:
             took = 1e3 * (time.perf_counter() - begin)
             return Page(data, total, start + len(data), took, question.select)
@@ -233,6 +188,7 @@ class Pages(Iterator[Page]):
         self._before = 0  # answers before it
         self._held: Snapshot | None = None
         self._total = 0
+        self._times: dict[int, Any] = {}  # of the records that are read now
         self._closed = False
 
     def __next__(self) -> Page:
@@ -273,34 +229,32 @@ class Pages(Iterator[Page]):
 
     def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
-        manager, question, records = self._manager, self._question, held.records
-        times: dict[int, Any] = {}
-
-        def choose() -> NDArray[np.uint32]:
-            seqs = held.answer.page(self._start, self.portion, question.descending)
-            order = held.answer.order
-            if self.is_timed and order is not None:
-                times.update(zip(seqs.tolist(), order.times(seqs, question.descending), strict=True))
-            self._note(order, seqs)
-            return seqs
-
-        found = located(manager, records, choose, self._cancel)
+        found = reading(self._manager, held.records, lambda: self._rows(held), self._cancel)
         if found is None:
             self._go_on(held)
             return None
-        data = self._data(records, found)
-        if data is not None:  # else some were deleted just now: look again
-            self._start += len(found.seqs)
-            self.times = [times[seq] for seq in found.live.tolist()] if self.is_timed else ()
+        at, data = found
+        self._start += len(at.seqs)
+        if self.is_timed:
+            self.times = [self._times[seq] for seq in at.live.tolist()] if self._times else ()
         return data
 
-    def _note(self, order: SomeOrder | None, seqs: NDArray[np.uint32]) -> None:
-        """These are the next ones; with the lock held."""
+    def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:
+        """The next records of the answer, and what the page has of them."""
+        at = located(self._manager, held.records, lambda: self._choose(held.answer))
+        return at, self._data(held.records, at)
 
-    def _data(self, records: Records, found: Located) -> list[Any] | None:
+    def _choose(self, answer: Answer) -> NDArray[np.uint32]:
+        descending = self._question.descending
+        seqs = answer.page(self._start, self.portion, descending)
+        if self.is_timed and answer.order is not None:
+            self._times = dict(zip(seqs.tolist(), answer.order.times(seqs, descending), strict=True))
+        return seqs
+
+    def _data(self, records: Records, at: Located) -> list[Any]:
         if self._question.as_offsets:
-            return list(found.offsets.tolist())
-        return decoded(self._manager, records, found.live, found.offsets, self._question.select)
+            return list(at.offsets.tolist())
+        return decoded(records, at.live, at.offsets, self._question.select)
 
     def _ask(self) -> Snapshot:
         manager, question = self._manager, self._question

@@ -13,14 +13,15 @@ import numpy as np
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
 from jitdb.common.values import UNDEFINED, value_at, value_key
+from jitdb.engine.records import Gone, Records
 from jitdb.log.codecs.columns.python_values import python_values
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch
+from jitdb.log.codecs.fields.constants import LIVE
+from jitdb.log.codecs.fields.located import FieldValues, Scratch
 from jitdb.log.codecs.path_locator import locator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.records import Records
     from jitdb.operators.nodes.selection import Selection
 
 
@@ -97,22 +98,17 @@ class Selector:
         self._paths = list(dict.fromkeys(before_any(path) for _, path in selection))
         self._locator = locator_of(records.log.codec, self._paths)
 
-    def batch(self, found: RecordBatch, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> FieldBatch:
-        """Those of these live records, which are in this order. Raises DecodeError, QueryError, Malformed."""
+    def read(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> FieldBatch:
+        """The fields of these records, in this order. Raises Gone, DecodeError, QueryError."""
+        found = self.records.read_batch(offsets, self.scratch)
+        if found.states.any():
+            raise Gone(seqs[found.states != LIVE])
         fields, malformed = self._locator.fields(found)
         if malformed:
             wrong = self._locator.invalid(found)
             if not self.records.log.framing.keeps_malformed:
-                raise Malformed(seqs[wrong])
+                raise Gone(seqs[wrong])
             for number in wrong.tolist():
                 self.records.decode(found.record(number), int(offsets[number]))
         by_path = dict(zip(self._paths, fields, strict=True))
         return FieldBatch(self.selection, seqs, offsets, [by_path[before_any(path)] for _, path in self.selection])
-
-
-class Malformed(Exception):
-    """Records that the codec cannot read, of a log where such count as deleted."""
-
-    def __init__(self, seqs: NDArray[np.uint32]) -> None:
-        super().__init__()
-        self.seqs = seqs

@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.engine.answering.neighbours import Neighbours, line_of, neighbours
 from jitdb.engine.answering.order import Order
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
+from jitdb.engine.reading.paging import changed_meanwhile, decoded, located, reading
 from jitdb.engine.records import Records
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.operators.passages import Passages, Seen
 from jitdb.operators.question import Context, Question
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PORTION: Final = 1000  # records read at a time, about
 
@@ -101,22 +104,23 @@ class LogPassages(Passages):
         last = max(self._next + 1, int(starts.searchsorted(begin + _PORTION)))
         stop = int(starts[last]) if last < len(starts) else len(found.chosen.seqs)
         seqs = found.chosen.seqs[begin:stop]
-        there = located(self._manager, found.records, lambda: seqs, self._cancel)
-        data: list[Any] | None = None
-        if there is not None:
-            offsets = there.offsets
-            data = offsets.tolist()
-            if not self._question.as_offsets:
-                data = decoded(self._manager, found.records, there.live, offsets, self._question.select)
-        if there is None or data is None:
+        read = reading(self._manager, found.records, lambda: self._rows(found, seqs), self._cancel)
+        if read is None:
             if self._manager.changed(found.records):
                 self._begin_anew()
-            return  # some were deleted or found damaged just now: look again
-        seen = dict(zip(there.live.tolist(), zip(data, offsets.tolist(), strict=True), strict=True))
+            return
         for number in range(self._next, last):
             high = int(starts[number + 1]) if number + 1 < len(starts) else stop
-            self._add(found.chosen, int(starts[number]), high, seen)
+            self._add(found.chosen, int(starts[number]), high, read)
         self._next = last
+
+    def _rows(self, found: _Found, seqs: NDArray[np.uint32]) -> dict[int, tuple[Any, int]]:
+        """Of each of these records that is still there what is given of it, and where it lies."""
+        at = located(self._manager, found.records, lambda: seqs)
+        offsets = at.offsets.tolist()
+        question = self._question
+        data = offsets if question.as_offsets else decoded(found.records, at.live, at.offsets, question.select)
+        return dict(zip(at.live.tolist(), zip(data, offsets, strict=True), strict=True))
 
     def _add(self, chosen: Neighbours, low: int, high: int, seen: dict[int, tuple[Any, int]]) -> None:
         pairs = zip(chosen.seqs[low:high].tolist(), chosen.marked[low:high].tolist(), strict=True)
