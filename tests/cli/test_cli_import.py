@@ -19,6 +19,7 @@ from cli_helpers import environment, make_log, records_of, write
 from waiting import until
 
 from jitdb.cli import main
+from jitdb.cli.input import lines
 from jitdb.log import Log
 from jitdb.log.io.filenames import LARGER
 
@@ -363,3 +364,27 @@ def test_a_first_line_that_is_an_array_is_handed_on_at_once(folder: Path) -> Non
         process.stdin.close()
     assert process.returncode == 0
     assert records_of(log) == [[1, 2]]
+
+
+@pytest.mark.parametrize("options", [[], ["--allow-prefix"], ["--format", "csv"]])
+@pytest.mark.parametrize("size", [3000, 5 << 20])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_line_that_is_too_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    options: list[str], size: int, is_last: bool,
+) -> None:  # fmt: skip
+    """It is a bad line like others: named, and passed over if that is wanted. It is never held as a whole."""
+    monkeypatch.setattr(lines, "LONGEST", 100)
+    monkeypatch.setattr(lines, "READ", 64)
+    if "csv" in options:
+        good, head = [b"%d\n" % number for number in range(20)], b"n\n"
+    else:
+        good, head = [b'{"n": %d}\n' % number for number in range(20)], b""
+    end = b"" if is_last else b"\n" + b"".join(good[10:])
+    Path("in").write_bytes(head + b"".join(good[:10]) + b'{"n": "' + b"x" * (size - 9) + b'"}' + end)
+    number = 12 if "csv" in options else 11
+    assert main(["import", "-q", *options, "in", "out.log"]) == 1
+    assert f"in, line {number}: it has more than 0 MiB, and no log holds it" in capsys.readouterr().err
+    assert main(["import", "-q", "--skip-bad", *options, "in", "all.log"]) == 1
+    assert "1 line was skipped" in capsys.readouterr().err
+    assert [record["n"] for record in records_of(Path("all.log"))] == list(range(10 if is_last else 20))

@@ -19,6 +19,7 @@ from jitdb.log.codecs.fields.constants import SLACK
 
 READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
+TOO_LONG: Final = b'{"\xff'  # is read in the place of a longer line, and is neither JSON nor UTF-8
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -29,7 +30,7 @@ class SourceDamaged(Failure):
 
 
 class Unreadable(Exception):
-    """Nothing can be read any more; `read` bytes were. Why is in __cause__; else a line is too long."""
+    """The input failed after `read` bytes; `__cause__` says why."""
 
     def __init__(self, read: int = 0) -> None:
         super().__init__()
@@ -121,11 +122,12 @@ class Source:
     def portions(self) -> Iterator[Portion]:
         """Runs of whole lines, in their order; each is gone when the next but one is asked for.
 
-        What a pipe has is handed on at once. Raises Failure; Unreadable, of which failure() tells.
+        A line of more than LONGEST bytes is read past, and TOO_LONG stands in its place. What a pipe has is handed on
+        at once. Raises Failure; Unreadable, of which failure() tells.
         """
         stream = self.stream()
         data, other = bytearray(READ + SLACK), bytearray(READ + SLACK)
-        is_handed_on = False
+        is_handed_on = is_too_long = False
         begin, end = 0, 0  # data[begin:end] is the beginning of a line
         failure: Unreadable | None = None
         at_start = True
@@ -133,7 +135,7 @@ class Source:
             rest = data[begin:end]
             if is_handed_on:
                 data, other, is_handed_on = other, data, False
-            if len(rest) > len(data) // 2:
+            if len(rest) > (len(data) - SLACK) // 2:
                 data = bytearray(2 * max(len(data), len(rest)))
             data[: len(rest)] = rest
             begin, end = 0, len(rest)
@@ -142,6 +144,11 @@ class Source:
             except Unreadable as broken:
                 read, failure = broken.read, broken
             end += read
+            if is_too_long:
+                newline = data.find(b"\n", len(rest), end)
+                is_too_long, passed = newline < 0, end if newline < 0 else newline
+                data[len(rest) : len(rest) + end - passed] = data[passed:end]
+                end -= passed - len(rest)
             if at_start and read:
                 begin, at_start = self._mark(data), False
             cut = data.rfind(b"\n", len(rest), end) + 1
@@ -150,7 +157,9 @@ class Source:
                 is_handed_on = True
                 begin = cut
             elif end - begin > LONGEST:
-                raise Unreadable
+                is_too_long = True
+                data[begin : begin + len(TOO_LONG)] = TOO_LONG
+                end = begin + len(TOO_LONG)
             if not read:
                 break
         if failure is not None:
@@ -186,9 +195,7 @@ class Source:
         return read
 
     def failure(self, error: BaseException | None) -> Failure:
-        """What to tell once all that was read before is taken; None: a line is too long."""
-        if error is None:
-            return Failure(f"{self.name}, line {self.taken + 1:,}: more than {LONGEST >> 20} MiB: is this NDJSON?")
+        """What to tell once all that was read before is taken."""
         packing = self._opened.packing if self._opened else ""
         what = f"the {packing} data are cut off" if isinstance(error, EOFError) else f"damaged {packing} data: {error}"
         where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
@@ -269,7 +276,7 @@ class Lines:
         try:
             return str(line, "utf-8")
         except UnicodeDecodeError as error:
-            self._faults.append(f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}")
+            self._faults.append(_no_utf8(line, error))
             return line.decode("latin-1")
 
     def take_faults(self) -> str:
@@ -366,7 +373,7 @@ class LineReader:
         try:
             text = line.decode().strip(_BLANKS)
         except UnicodeDecodeError as error:
-            return BadLine(number, f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}")
+            return BadLine(number, _no_utf8(line, error), mendable=line != TOO_LONG)
         try:
             return self._decoder.decode(text)
         except json.JSONDecodeError as error:
@@ -379,6 +386,12 @@ class LineReader:
             return BadLine(number, error.reason)
         except ValueError:
             return BadLine(number, f"an integer of more than {sys.get_int_max_str_digits():,} digits")
+
+
+def _no_utf8(line: bytes | bytearray, error: UnicodeDecodeError) -> str:
+    if line.rstrip(b"\n") == TOO_LONG:
+        return f"it has more than {LONGEST >> 20} MiB, and no log holds it"
+    return f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}"
 
 
 def excerpt(text: str, position: int) -> str:

@@ -39,16 +39,20 @@ from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.log.lines.line_log import LineLog
+from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport, counted
 from jitdb.log.source import MaintainedSource
 from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.log.lines.reading.streaming import Counted
     from jitdb.log.source import LogSource, ScanSource
 
 _DELETED: Final = deleted_spec(b"")
+
+_NAMED: Final = 20  # lines that cannot be read
 
 Progress: TypeAlias = Callable[[int, int], object]
 
@@ -288,7 +292,14 @@ def verify_database(
 ) -> Report:
     """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
     begin = time.perf_counter()
-    found = log.verify(progress) if isinstance(log, MaintainedSource) else _held_against_indexes(log, folder)
+    if isinstance(log, MaintainedSource):
+        found = log.verify(progress)
+    else:
+        found = _held_against_indexes(log, folder)
+        if isinstance(log, LineLog) and sample is None:
+            lines = log.counted()
+            blocks = -(-log.durable_end // log.block_size)
+            found = replace(found, records=lines.records, blocks=blocks, notes=(*found.notes, *_left_out(lines)))
     while True:
         name = LogName(log.identity, log.generation)
         check = IndexVerification(log, folder, given, sample, threads)
@@ -309,6 +320,16 @@ def _held_against_indexes(log: LogSource, folder: FilePath | None) -> LogReport:
     said = "behind this byte it is not what was indexed: it was edited in place"
     found = Finding("block", log.path.name, place, said, "is not needed: the next question builds the indexes anew")
     return LogReport(str(log.path), (found,), bytes=log.durable_end)
+
+
+def _left_out(lines: Counted) -> list[str]:
+    """Which lines are left out of all answers, for they cannot be read."""
+    numbers = lines.malformed
+    if not numbers:
+        return []
+    which = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + ", …" * (len(numbers) > _NAMED)
+    first = f" (the first: {lines.reason})" if lines.reason else ""
+    return [f"left out of all answers: {counted(len(numbers), 'line')} that cannot be read: {which}{first}"]
 
 
 def repair_database(

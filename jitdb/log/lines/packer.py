@@ -1,7 +1,8 @@
-"""Packing a file of lines: into zstd frames that can be decompressed each for itself, none of which cuts a line.
+"""Packing a file of lines: into short zstd frames that can be decompressed each for itself.
 
-The frames are followed by a seek table, as the zstd seekable format has it (compressed/frames.py), so that other tools
-can read from the middle, too. The file is written beside its place, read back, and renamed when it holds the very text.
+A frame ends with a line, unless that has more than LONGEST bytes. The frames are followed by a seek table, as the zstd
+seekable format has it (compressed/frames.py), so that other tools can read from the middle, too. The file is written
+beside its place, read back, and renamed when it holds the very text.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 FRAME: Final = 1 << 18  # bytes of text: a record costs 0.4 ms, and the file is a tenth larger than one frame of all
 LEVEL: Final = 3  # of zstd: its own default
 
+LONGEST: Final = 8 << 20  # bytes of text in a frame, and so of a line that no frame cuts
+
 _PIECE: Final = 1 << 20  # bytes of text read at a time
-_LONGEST: Final = 1 << 30  # bytes of a line, as of any log of lines
 _NOBODY: Final = bytes(24)  # a name: nothing that is kept is asked for
 
 
@@ -143,23 +145,21 @@ class _Writer:
     def __init__(self, fd: int, level: int, source: Path) -> None:
         """Raises LogError where the library is missing."""
         self._compressor = library("zstd", source).ZstdCompressor(level=level, write_checksum=True)
-        self._fd, self._source = fd, source
+        self._fd = fd
         self._held = bytearray()  # text of which there is no frame yet
         self.size = self.text = 0
         self.sizes: list[tuple[int, int]] = []
 
     def add(self, piece: memoryview) -> None:
-        """Text that follows. Raises LogError of a line that no log can have, OSError."""
+        """Text that follows. Raises OSError."""
         self._held += piece
         self.text += len(piece)
         while len(self._held) >= FRAME:
             fresh = max(FRAME, len(self._held) - len(piece))  # what is before was looked at
-            stop = self._held.rfind(b"\n", 0, FRAME) + 1 or self._held.find(b"\n", fresh) + 1
-            if not stop and len(self._held) > _LONGEST:
-                raise LogError(f"a line has more than {_LONGEST:,} bytes", path=self._source)
-            if not stop:
+            stop = self._held.rfind(b"\n", 0, FRAME) + 1 or self._held.find(b"\n", fresh, LONGEST) + 1
+            if not stop and len(self._held) < LONGEST:
                 return
-            self._frame(stop)
+            self._frame(stop or LONGEST)
 
     def _frame(self, stop: int) -> None:
         with memoryview(self._held) as held, held[:stop] as text:

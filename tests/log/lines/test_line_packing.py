@@ -186,10 +186,14 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "a").read_bytes().splitlines()[7])["n"] == 7
 
 
-def test_a_line_that_no_log_can_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, size in (("FRAME", 200), ("_PIECE", 333), ("_LONGEST", 1000)):
+def test_a_line_that_no_frame_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on in the next one, so that each can be decompressed as a whole."""
+    for name, size in (("FRAME", 200), ("_PIECE", 333), ("LONGEST", 1000)):
         monkeypatch.setattr(packer, name, size)
-    (tmp_path / "a").write_bytes(b'{"a": 1}\n' + b" " * 3000 + b"\n")
-    with pytest.raises(LogError, match="more than 1,000 bytes"):
-        pack(tmp_path / "a", tmp_path / "b")
-    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    text = b'{"a": 1}\n' + b" " * 3000 + b"1\n" + b'{"a": 2}\n' * 50
+    (tmp_path / "a").write_bytes(text)
+    pack(tmp_path / "a", tmp_path / "b")
+    frames = unpacked(tmp_path / "b")
+    assert b"".join(frames) == text
+    assert [len(frame) for frame in frames[:4]] == [9, 1000, 1000, 1000]
+    assert max(map(len, frames)) == 1000

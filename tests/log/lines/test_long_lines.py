@@ -66,7 +66,10 @@ def test_the_lines_around_it_are_found(tmp_path: Path, name: str, options: dict[
     with jitdb.open(path, **options) as db:  # by the indexes that are there
         assert db.count(field("n") >= 20) == 20 * times
     with jitdb.open(path, **options) as db:
-        assert db.verify().ok
+        report = db.verify()
+    assert report.ok
+    assert (report.log.records, len(report.log.notes)) == (40 * times, 1)
+    assert f"1 line that cannot be read: 21 (the first: it has more than {LIMIT:,} bytes)" in report.log.notes[0]
 
 
 @pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])

@@ -64,6 +64,7 @@ class Lines(NamedTuple):
 class Counted(NamedTuple):
     """What the lines of a file are that are no records.
 
+    records:     how many lines, or elements of lines, are some
     malformed:   numbers of those that should be some, from 1 on
     text:        how many hold text alone, where that may stand beside JSON
     parts:       how many say that they are parts of longer ones; they are text, or malformed
@@ -71,6 +72,7 @@ class Counted(NamedTuple):
     is_prefixed: some of the first malformed ones would be records if text might stand before JSON
     """
 
+    records: int
     malformed: list[int]
     text: int
     parts: int
@@ -124,8 +126,9 @@ def measure(log: LineSource) -> Stats:
 
 def counted(log: LineSource) -> Counted:
     """See LineLog.counted."""
-    numbers, text, parts, reason, is_prefixed, lines = list[int](), 0, 0, "", False, 0
+    numbers, records, text, parts, reason, is_prefixed, lines = list[int](), 0, 0, 0, "", False, 0
     for part in lines_of(log, log.durable_end):
+        records += len(part.live)
         fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
         if fresh and not numbers:
             reason = _reason(log, part.batch.record(fresh[0]))
@@ -141,7 +144,7 @@ def counted(log: LineSource) -> Counted:
             parts += parts_in(part.data.tobytes())
         else:
             is_prefixed = is_prefixed or any(_is_prefixed(log, part.batch.record(number)) for number in fresh)
-    return Counted(numbers, text, parts, reason, is_prefixed)
+    return Counted(records, numbers, text, parts, reason, is_prefixed)
 
 
 def _reason(log: LineSource, line: bytes) -> str:
