@@ -260,24 +260,32 @@ def run(seed: int) -> int:
         for tail in tails:
             twice = [number for number, count in Counter(tail.found()).items() if count > 1]
             assert not twice, f"{way}, {where}: twice {twice[:20]} of {writer.count:,} in {tail.runs} runs"
-        assert not missing, f"{way}, {where}: missing {sorted(missing)[:20]} of {writer.count:,}"
+        assert not missing, f"{way}, {where}: missing {ranges(missing)} of {writer.count:,}; {held_by(logs)}"
         return sum(tail.runs for tail in tails)
 
 
 def rotate(writer: Writer, way: str, tails: list[Tail], one: bool) -> None:
-    """Write and rotate for some seconds. Of one name, files that come and go between two looks are not seen."""
+    """Write and rotate for some seconds.
+
+    A tail of one name does not see a file that comes and goes between two looks, so a file is rotated only after each
+    tail has read a line of it.
+    """
     rng, begin = writer.rng, time.monotonic()
     next_turn = begin + (1.5 if one else 0.3)
+    first = 0  # the first line that is certainly in the file of now
     while time.monotonic() < begin + SECONDS * (2 if one else 1):
         writer.write()
         time.sleep(rng.choice((0, 0.001, 0.01)))
         if time.monotonic() > next_turn:
+            if one and not all(max(tail.found(), default=-1) >= first for tail in tails):
+                continue
             worker = threading.Thread(target=WAYS[way], args=(writer,))
             worker.start()
             while worker.is_alive():
                 writer.write()
                 time.sleep(0.002)
             worker.join()
+            first = writer.count
             next_turn = time.monotonic() + (1.5 if one else rng.choice((0.2, 0.5, 2)))
         if not one and rng.random() < 0.004:
             tail = rng.choice(tails)
@@ -295,6 +303,20 @@ def awaited(tails: list[Tail], wanted: set[int]) -> set[int]:
             break
         time.sleep(0.2)
     return missing
+
+
+def ranges(numbers: set[int]) -> str:
+    """5-9, 12-12"""
+    firsts = sorted(number for number in numbers if number - 1 not in numbers)
+    lasts = sorted(number for number in numbers if number + 1 not in numbers)
+    return ", ".join(f"{first}-{last}" for first, last in zip(firsts, lasts, strict=True))
+
+
+def held_by(logs: Path) -> str:
+    """Which lines are in which file now."""
+    files = [path for path in sorted(logs.iterdir()) if path.is_file()]
+    texts = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]
+    return "; ".join(f"{path.name}: {ranges({*numbers_in(text)})}" for path, text in zip(files, texts, strict=True))
 
 
 CAMPAIGN = Campaign(
