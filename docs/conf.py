@@ -106,7 +106,17 @@ def _own_alone(app: Sphinx, error: Exception | None) -> None:
             raise ExtensionError(f"{file} loads something from elsewhere: {foreign[0]}")
 
 
+def _without_self(
+    app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """The words of a chain are methods of a query without the query."""
+    if what != "function" or signature is None or not signature.startswith("(self"):
+        return None
+    return "(" + signature.removeprefix("(self").removeprefix(", "), returns
+
+
 def setup(app: Sphinx) -> None:
     app.connect("build-finished", _own_alone)
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _listed)
+    app.connect("autodoc-process-signature", _without_self)

@@ -18,7 +18,7 @@ from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selection
 from jitdb.operators.nodes.sort_key import SortKeys
 from jitdb.operators.nodes.sorting import sort_keys
-from jitdb.operators.question import Database, Question
+from jitdb.operators.question import Context, Database, Question
 from jitdb.operators.tasks.deferred import resolved
 
 
@@ -45,10 +45,8 @@ def with_context(
     question: Question, before: int, after: int, same: PathLike | None, among: Operation | None
 ) -> Question:
     """The question whose answers come with the records around them."""
-    from jitdb.operators.parts import context
-
     among = None if among is None else resolved(Question(operation=operation_of(among))).operation
-    return question.changed(context=context(before, after, same=same, among=among).value)
+    return question.changed(context=Context.around(before, after, same, among))
 
 
 def listed(name: str, fields: Any) -> list[Any]:

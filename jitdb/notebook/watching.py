@@ -10,13 +10,13 @@ from typing import Any, Final
 from jitdb.common.asyncio_bridge import in_thread, say_stopped
 from jitdb.common.words import counted, shown
 from jitdb.errors import QueryError
-from jitdb.operators import chain, parts
+from jitdb.operators import chain
 from jitdb.operators.queries import Query
 
 _MOST: Final = 86_400.0  # seconds between two looks
 
 
-async def watch(query: Query, *more: parts.Setting, every: float = 1.0, seconds: float | None = None) -> Any:
+async def watch(query: Query, *more: Query, every: float = 1.0, seconds: float | None = None) -> Any:
     """Show how many records there are, and show it anew whenever the log has changed it, until the cell is stopped.
 
     more:    parts of a query that say what else is to be shown: `timeline(every="1h")`, `value_counts("service")`, or
@@ -58,12 +58,12 @@ async def watch(query: Query, *more: parts.Setting, every: float = 1.0, seconds:
         raise
 
 
-def _asked(query: Query, more: tuple[parts.Setting, ...]) -> Query:
+def _asked(query: Query, more: tuple[Query, ...]) -> Query:
     """The query with these parts, and how many there are where nothing says what is to be shown."""
     if not isinstance(query, Query):
         raise QueryError(f"watch() takes a query, as db.query() gives it, not {shown(query)}")
     asked: Query = chain.query(query, *more)
-    return asked if asked.question.is_one or asked.question.limit else chain.query(asked, parts.count())
+    return asked if asked.question.is_one or asked.question.limit else chain.query(asked, chain.count())
 
 
 def _length(name: str, seconds: object) -> float:

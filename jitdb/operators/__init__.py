@@ -18,7 +18,7 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 | tasks/           | operations that are made, or grow, when they are asked                         |
 | running/         | asking: at once, in a loop, in an async one, live                              |
 | queries          | the value with methods                                                         |
-| parts, chain     | the same value in the words of the ancestor: `query(from_db(db), …)`            |
+| chain            | the same value in the JavaScript module's words: `query(from_db(db), …)`        |
 | text/            | the same operations as expressions and as JSON                                 |
 """
 
@@ -29,32 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jitdb.operators.chain import (
-        query,
-        slow_absent,
-        slow_equal,
-        slow_includes,
-        slow_predicate,
-        to_arrow,
-        to_async_iter,
-        to_awaitable,
-        to_callback,
-        to_iter,
-        to_pandas,
-        to_polars,
-        to_result,
-        to_set,
-    )
-    from jitdb.operators.nodes.absent import absent
-    from jitdb.operators.nodes.between import between
-    from jitdb.operators.nodes.compare import declared_sequence, declared_time, gt, gte, lt, lte
-    from jitdb.operators.nodes.equal import equal
-    from jitdb.operators.nodes.field import field
-    from jitdb.operators.nodes.includes import includes
-    from jitdb.operators.nodes.operation import Operation, and_, everything, not_, or_
-    from jitdb.operators.nodes.positions import offsets, seqs
-    from jitdb.operators.nodes.predicate import predicate
-    from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
-    from jitdb.operators.parts import (
         as_of,
         as_offsets,
         batch,
@@ -66,16 +40,40 @@ if TYPE_CHECKING:
         histogram,
         live,
         paginate,
+        query,
         select,
+        slow_absent,
+        slow_equal,
+        slow_includes,
+        slow_predicate,
         sort_by,
         sort_by_arrival,
         start_from,
         stats,
         stats_by,
         timeline,
+        to_arrow,
+        to_async_iter,
+        to_awaitable,
+        to_callback,
+        to_iter,
+        to_pandas,
+        to_polars,
+        to_result,
+        to_set,
         value_counts,
         where,
     )
+    from jitdb.operators.nodes.absent import absent
+    from jitdb.operators.nodes.between import between
+    from jitdb.operators.nodes.compare import declared_sequence, declared_time, gt, gte, lt, lte
+    from jitdb.operators.nodes.equal import equal
+    from jitdb.operators.nodes.field import field
+    from jitdb.operators.nodes.includes import includes
+    from jitdb.operators.nodes.operation import Operation, and_, everything, not_, or_
+    from jitdb.operators.nodes.positions import offsets, seqs
+    from jitdb.operators.nodes.predicate import predicate
+    from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
     from jitdb.operators.queries import Query
     from jitdb.operators.tasks.deferred import deferred
     from jitdb.operators.tasks.live_seqs import live_seqs
@@ -97,9 +95,10 @@ __all__ = [
 # Where each name is: it is imported when it is first used.
 _HOMES = {
     "chain": (
-        "query", "slow_absent", "slow_equal", "slow_includes", "slow_predicate",
-        "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
-        "to_result", "to_set",
+        "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "group_count", "histogram", "live",
+        "paginate", "query", "select", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by",
+        "sort_by_arrival", "start_from", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable",
+        "to_callback", "to_iter", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
     "nodes.absent": ("absent",),
@@ -111,11 +110,6 @@ _HOMES = {
     "nodes.positions": ("offsets", "seqs"),
     "nodes.predicate": ("predicate",),
     "nodes.text_match": ("contains", "ends_with", "like", "matches", "starts_with"),
-    "parts": (
-        "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "live", "paginate",
-        "group_count", "histogram", "select", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by",
-        "timeline", "value_counts", "where",
-    ),
     "queries": ("Query",),
     "tasks.deferred": ("deferred",),
     "tasks.live_seqs": ("live_seqs",),

@@ -1,7 +1,7 @@
-"""The words of the ancestor. `query(...)` puts parts together, in any order, and a consumer at its end asks.
+"""The JavaScript module's way to ask: `query(...)` takes words in any order, and a consumer at its end asks.
 
-Conditions of several `where` are and-ed; any other part that is said twice counts as said last, so that a query can be
-piped further and changed:
+A word is a method of Query: `descending()` is `Query.descending`. Conditions of several `where` are and-ed; of any
+other word that is said twice the last counts, so that a query can be piped further and changed:
 
     posts = query(from_db(db), where(equal("value.content.type", "post")))
     newest = query(posts, descending(), paginate(10), to_result())
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from jitdb.common.arguments import function
 from jitdb.common.words import shown
@@ -23,12 +23,14 @@ from jitdb.operators.nodes.field_ref import FieldLike, PathLike, as_path
 from jitdb.operators.nodes.includes import includes
 from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.predicate import predicate
-from jitdb.operators.parts import Setting
 from jitdb.operators.queries import Columns, Query
-from jitdb.operators.question import Question
+from jitdb.operators.question import Database, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.tasks.deferred import Deferred
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.summary import Summary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,7 +49,65 @@ class Consumer(Generic[R]):
         return self._name
 
 
-Part: TypeAlias = Setting | Query | Deferred
+class Word(Query):
+    """A part of a query that says one thing."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return ", ".join(self.question.words()) or "where()"
+
+    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
+        return Word(self.where(where).question.changed(summary=asked))
+
+
+_EMPTY: Final = Word(Question())
+
+Part: TypeAlias = Query | Deferred
+
+
+def from_db(db: Database) -> Query:
+    """Ask this database.
+
+    >>> from jitdb.operators import count, query, to_result
+    >>> query(from_db(db), count(), to_result())
+    5
+    """
+    if not hasattr(db, "paginate"):
+        raise QueryError(
+            f"from_db() takes an open database, as jitdb.open(path) gives it, not {shown(db)} ({type(db).__name__})"
+        )
+    return Word(Question(db=db))
+
+
+def count() -> Query:
+    """How many records there are, instead of the records.
+
+    >>> from jitdb.operators import from_db, query, to_result
+    >>> query(from_db(db), count(), to_result())
+    5
+    """
+    return Word(Question(counting=True))
+
+
+def _word(method: Callable[Concatenate[Query, P], object]) -> Callable[P, Query]:
+    """What this method of a query says, as a word."""
+
+    @wraps(method)
+    def word(*arguments: P.args, **options: P.kwargs) -> Query:
+        said: Any = method(_EMPTY, *arguments, **options)
+        return cast(Query, said)
+
+    return word
+
+
+where, since, until = _word(Query.where), _word(Query.since), _word(Query.until)
+descending, sort_by, sort_by_arrival = _word(Query.descending), _word(Query.sort_by), _word(Query.sort_by_arrival)
+start_from, paginate, batch = _word(Query.start_from), _word(Query.paginate), _word(Query.batch)
+select, as_offsets, as_of = _word(Query.select), _word(Query.as_offsets), _word(Query.as_of)
+live, debug = _word(Query.live), _word(Query.debug)
+value_counts, group_count, histogram = _word(Query.value_counts), _word(Query.group_count), _word(Query.histogram)
+timeline, stats, stats_by = _word(Query.timeline), _word(Query.stats), _word(Query.stats_by)
 
 
 @overload
@@ -69,19 +129,15 @@ def query(*parts: Any) -> Any:  # type: ignore[misc]  # that it takes what the f
     conditions: list[Operation] = []
     consumer: Consumer[Any] | None = None
     for part in parts:
-        if isinstance(part, Setting) and part.name == "operation":
-            conditions += [] if part.value is None else [part.value]
-        elif isinstance(part, Setting):
-            settings[part.name] = part.value
+        if isinstance(part, Query):
+            settings |= vars(part.question)
+            operation = settings.pop("operation", None)
+            if operation is not None and (type(part) is Word or not isinstance(operation, Everything)):
+                conditions.append(operation)
         elif isinstance(part, Consumer):
             if consumer is not None:
                 raise QueryError(f"a query has one consumer, and here are two: {consumer!r} and {part!r}")
             consumer = part
-        elif isinstance(part, Query):
-            settings |= vars(part.question)
-            operation = settings.pop("operation", None)
-            if operation is not None and not isinstance(operation, Everything):
-                conditions.append(operation)
         elif isinstance(part, Deferred):
             conditions.append(part)
         else:

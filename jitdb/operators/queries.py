@@ -10,17 +10,19 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import jitdb.operators.parts as parts  # by `from`, it would be sought among the ancestor's names first
+from jitdb.common.arguments import whole_number
 from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
+from jitdb.common.words import shown
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError, library
 from jitdb.operators.nodes.compare import Bound, declared_time
+from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operation import And, Everything, Operation, combine
+from jitdb.operators.nodes.operation import And, Everything, Operation, and_, combine
 from jitdb.operators.nodes.selection import SelectField, selection
-from jitdb.operators.nodes.sorting import SortField
-from jitdb.operators.question import Explained, Page, Question
+from jitdb.operators.nodes.sorting import SortField, sort_keys
+from jitdb.operators.question import Context, Explained, Live, Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.asking import Summaries
@@ -54,13 +56,15 @@ class Query(Immutable, Tabular, Summaries, Shown):
     question: Question
 
     def where(self, *operations: Operation | None) -> Query:
-        """Only the records of which all `operations` are true, too."""
-        more = parts.where(*operations).value
+        """Only the records of which all `operations` are true. None, or nothing, leaves all records in."""
+        for each in operations:
+            if each is not None and not isinstance(each, Operation):
+                raise QueryError(f"where() takes operations, and {not_an_operation(each)}")
+        more = operations[0] if len(operations) == 1 else and_(*operations) if operations else None
         if more is None:
             return self
         before = self.question.operation
-        operation = more if isinstance(before, Everything) else combine(And, (before, more))
-        return Query(self.question.changed(operation=operation))
+        return self._with(operation=more if isinstance(before, Everything) else combine(And, (before, more)))
 
     def since(self, time: Bound) -> Query:
         """Only the records whose declared time is this one or later: text (RFC 3339), a datetime, or a number."""
@@ -71,44 +75,69 @@ class Query(Immutable, Tabular, Summaries, Shown):
         return self.where(declared_time < time)
 
     def descending(self) -> Query:
-        """Newest first; of records that are sorted by fields, the other way round."""
-        return self._with(parts.descending())
+        """Newest first; without it, oldest first. Records sorted by fields come in reverse."""
+        return self._with(descending=True)
 
     def sort_by(self, *fields: SortField) -> Query:
-        """By the values of these fields, such as "size" or "-user.name" (the greatest first); see parts.sort_by."""
-        return self._with(parts.sort_by(*fields))
+        """Sort by these fields, the first of them first: `"size"`, or `"-size"` for the greatest first. Among equals
+        the older record comes first.
+
+        Numbers come before times as text, then other text, false, true, bytes, and all else. Records that have nothing
+        there, null or NaN come last in either direction.
+        """
+        return self._with(sort_by=sort_keys("sort_by()", fields))
 
     def sort_by_arrival(self) -> Query:
-        """In the order in which the records came into the log, not by the time they declare."""
-        return self._with(parts.sort_by_arrival())
+        """In the order of the log, not by the time that records declare."""
+        return self._with(sort_by="arrival")
 
     def select(self, *fields: SelectField) -> Query:
-        """Of each record a dict of these fields, such as "size" or "user.name", alone; the rest is not decoded."""
-        return self._with(parts.select(*fields))
+        """Give a dict of these fields instead of each record, such as "size" or "user.name"; the rest is not decoded.
+
+        A field that a record lacks is not in its dict. Whole numbers are integers.
+        """
+        return self._with(select=selection("select()", fields))
 
     def start_from(self, skip: int) -> Query:
-        """Leave the first `skip` records of the answer out."""
-        return self._with(parts.start_from(skip))
+        """Leave out the first `skip` records of the answer."""
+        return self._with(start_from=whole_number("start_from(n) takes the number of records to skip", skip))
+
+    def paginate(self, size: int) -> Query:
+        """Give lists of `size` records, or a Page where the answer comes at once."""
+        return self._with(limit=_page_size(size))
 
     def batch(self, size: int) -> Query:
-        """Read `size` records at a time, where they are given one by one."""
-        return self._with(parts.batch(size))
+        """Read `size` records at a time, and give them one by one."""
+        return self._with(batch=whole_number("batch(n) takes the number of records to read at a time", size, 1))
 
     def as_offsets(self) -> Query:
-        """The offsets of the records instead of the records."""
-        return self._with(parts.as_offsets())
+        """Give the offsets of the records instead of the records."""
+        return self._with(as_offsets=True)
 
     def as_of(self, place: int | str) -> Query:
-        """The log as it ended with the record at this offset, or at the cursor of a live query."""
-        return self._with(parts.as_of(place))
+        """Ask the log as it was when it ended with the record at this offset (-1: empty), or at this cursor of a live
+        query. What was deleted since is left out.
+        """
+        if not (type(place) is str and place):
+            taken = "an offset, as log.append() and log.since give it, or the cursor of a live query"
+            place = whole_number(f"as_of(place) takes {taken}", place, -1)
+        return self._with(as_of=place)
 
     def debug(self) -> Query:
-        """Write the query, and the size and time of its answers, to the logger `jitdb` at level DEBUG."""
-        return self._with(parts.debug())
+        """Log the query, and the size and time of its answers, to the logger `jitdb` at level DEBUG."""
+        return self._with(debugging=True)
 
     def live(self, old: bool = False, after: str | None = None) -> Query:
-        """Never end: give the records that come as well, in the order of the log. Only to be gone through."""
-        return self._with(parts.live(old, after))
+        """Never end: give new records as they come, in the order of the log. Only for loops.
+
+        old:   begin with the records that are there
+        after: begin behind this `cursor` of such a loop; `old` then means nothing
+        """
+        if not isinstance(old, bool):
+            raise QueryError(f"old is True, for the records that are there too, or False, not {shown(old)}")
+        if after is not None and (not isinstance(after, str) or not after):
+            raise QueryError(f"after is a cursor, the text that an iterator of a live query gives, not {shown(after)}")
+        return self._with(live=Live(old, after))
 
     def count(self) -> int:
         """How many records there are after the first `start_from`; never negative."""
@@ -128,13 +157,12 @@ class Query(Immutable, Tabular, Summaries, Shown):
 
     def page(self, size: int) -> Page:
         """At most `size` records, and where they stand in the whole answer."""
-        page: Page = self._answer("page()", limit=parts.paginate(size).value, batch=None)
+        page: Page = self._answer("page()", limit=_page_size(size), batch=None)
         return page
 
     def pages(self, size: int) -> Iterator[Page]:
         """The answer as it stands when the first page is asked for, page by page."""
-        limit = parts.paginate(size).value
-        question = answerable(self.question.changed(limit=limit, batch=None, counting=False), "pages()")
+        question = answerable(self.question.changed(limit=_page_size(size), batch=None, counting=False), "pages()")
         return iter(question.database.pages(question).read, None)
 
     def context(
@@ -153,9 +181,9 @@ class Query(Immutable, Tabular, Summaries, Shown):
         among: only records of which this is true
         limit: of answers, which are those that are marked (Seen.is_match)
         """
-        size = None if limit is None else parts.paginate(limit).value
-        around = parts.context(before, after, same=same, among=among)
-        question = answerable(self._with(around).question.changed(limit=size, batch=None), "context()")
+        size = None if limit is None else _page_size(limit)
+        around = Context.around(before, after, same, among)
+        question = answerable(self.question.changed(context=around, limit=size, batch=None).checked(), "context()")
         return question.database.context(question)
 
     def set(self) -> Any:
@@ -241,7 +269,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
         if question.is_one or question.as_offsets or question.context is not None:
             raise QueryError("a table is made of records", remedy="leave count(), as_offsets() and context() out")
         if limit is not None:
-            question = question.changed(limit=parts.paginate(limit).value, batch=None)
+            question = question.changed(limit=_page_size(limit), batch=None)
         if columns is None:
             return question, None
         schema: Any = columns if hasattr(columns, "pandas_metadata") else None
@@ -279,8 +307,8 @@ class Query(Immutable, Tabular, Summaries, Shown):
 
     __int__ = __float__ = __getitem__ = _not_asked
 
-    def _with(self, part: parts.Setting) -> Query:
-        return Query(self.question.changed(**{part.name: part.value}).checked())
+    def _with(self, **settings: Any) -> Query:
+        return type(self)(self.question.changed(**settings).checked())
 
     def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
         return self.where(where)._answer(f"{asked.name}()", batch=None, summary=asked)
@@ -288,3 +316,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _answer(self, method: str, **settings: Any) -> Any:
         question = self.question.changed(**{"limit": None, "counting": False, "summary": None, **settings}).checked()
         return answer(answerable(question, method))
+
+
+def _page_size(size: int) -> int:
+    return whole_number("paginate(n) takes the number of records in a page", size, 1)

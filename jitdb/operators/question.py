@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
+from jitdb.common.arguments import whole_number
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
+from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
@@ -66,6 +68,18 @@ class Context(NamedTuple):
     after: int
     same: Path | None = None
     among: Operation | None = None
+
+    @classmethod
+    def around(
+        cls, before: int = 0, after: int = 0, same: PathLike | None = None, among: Operation | None = None
+    ) -> Context:
+        """One with checked parts. Raises QueryError."""
+        return cls(
+            whole_number("before is a number of records", before),
+            whole_number("after is a number of records", after),
+            None if same is None else as_single_path("context", same),
+            among,
+        )
 
 
 class Question(Immutable):
@@ -127,9 +141,13 @@ class Question(Immutable):
         """How many records are read at a time."""
         return self.limit or self.batch or DEFAULT_BATCH
 
-    def __repr__(self) -> str:
+    def words(self) -> list[str]:
+        """The words of a chain that say it."""
         said = ((name, getattr(self, name)) for name in self.__match_args__)
-        parts = [written(name, value) for name, value in said if value != getattr(Question, name)]
+        return [_word(name, value) for name, value in said if value != getattr(Question, name)]
+
+    def __repr__(self) -> str:
+        parts = self.words()
         line = f"query({', '.join(parts)})"
         return line if len(line) <= 100 else "query(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
@@ -191,8 +209,8 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def written(name: str, value: object) -> str:
-    """A setting as the part of a query that says it."""
+def _word(name: str, value: object) -> str:
+    """The word of a chain that says a setting."""
     if name == "summary":
         return repr(value)
     if name == "select":

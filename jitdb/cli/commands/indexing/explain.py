@@ -11,6 +11,7 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import show_json, show_lines
 from jitdb.cli.parser import Parser
 from jitdb.operators.nodes.sorting import sort_keys
+from jitdb.operators.question import Context
 
 if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
@@ -45,9 +46,7 @@ def run(options: Namespace) -> int:
 
 def question_of(db: AnyDatabase, operation: Operation | None, options: Namespace) -> Question:
     """Raises QueryError."""
-    from jitdb.operators.parts import context
-
     question = db.query(operation).question
     if options.sort:
         question = question.changed(sort_by=sort_keys("--sort", options.sort))
-    return question.changed(context=context(same=options.same).value) if options.same else question
+    return question.changed(context=Context.around(same=options.same)) if options.same else question
