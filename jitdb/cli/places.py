@@ -79,7 +79,7 @@ def read_place(text: str) -> str | None:
     try:
         head = found[1].partition(":")[0] + ":"
         if head in _OF_FILES:
-            from jitdb.engine.files_cursor import parse_files_cursor
+            from jitdb.engine.cursor import parse_files_cursor
 
             parse_files_cursor(found[1], head)
             return found[1]

@@ -9,7 +9,8 @@ from jitdb.common.arguments import flag, is_list, whole_number
 from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.times import UNITS
 from jitdb.common.words import shown
-from jitdb.engine.plan import CoreFields, requirements
+from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.plan import requirements
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation

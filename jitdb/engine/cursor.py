@@ -1,27 +1,39 @@
-"""A place in a log, as a short text: `IDENTITY.GENERATION.SEQ.OFFSET`, the records before it being done with.
+"""Places that outlive a process, as text: in a log, and in files that are followed.
 
-Identity in hex, the others decimal. In the generation that it was made in, the offset counts: it is right whatever is
-found damaged. After a compaction the seq does, and the log tells how many of the records before it are still there.
+`IDENTITY.GENERATION.SEQ.OFFSET` is a place in a log: the records before it are done with. The identity is in hex, the
+others are decimal. In the generation that it was made in, the offset counts: it is right whatever is found damaged.
+After a compaction the seq counts, and the log says how many of the records before it are still there.
+
+`logs:` and a JSON list is a place in files that are followed, with an entry for each; so is `lines:`, where one name is
+followed.
+
+    [PATH, DEVICE, INODE, STOP, AT, HEAD, TAIL]   a file of lines, read up to the byte STOP. Its text is known by two
+                                                  digests, in hex, of what lies before the byte AT (seen_text.py)
+    [PATH, CURSOR]                                a log of jitdb's, and a place in it
+
+An older form, `logs:{PATH: CURSOR}`, is read as well.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
+    from jitdb.log.lines.files.seen_text import SeenText
     from jitdb.log.source import LogSource
 
 _FORM: Final = r"([0-9a-f]{32})\.(\d{1,10})\.(\d{1,20})\.(\d{1,20})"
-UNKNOWN: Final = -1  # the seq of a place whose records nobody counted yet
+UNKNOWN: Final = -1  # the seq of a place before which nobody counted the records yet
 
 
 class Cursor(NamedTuple):
-    """All records that begin before `offset` are done with; `seq` of them, deleted ones counted."""
+    """All records that begin before `offset` are done with: `seq` of them, deleted ones counted."""
 
     identity: bytes
     generation: int
@@ -87,3 +99,98 @@ def parse_cursor(text: str) -> Cursor:
         )
     identity, generation, seq, offset = found.groups()
     return Cursor(bytes.fromhex(identity), int(generation), int(seq), int(offset))
+
+
+# --- files that are followed -----------------------------------------------------------------------------------------
+
+MANY: Final = "logs:"
+ONE: Final = "lines:"
+
+
+class TextPlace(NamedTuple):
+    """A file of lines, read up to `stop`."""
+
+    path: str
+    key: tuple[int, ...]
+    stop: int
+    seen: SeenText
+
+
+class LogPlace(NamedTuple):
+    """A place in the log that was at this path."""
+
+    path: str
+    cursor: Cursor
+
+    def entry(self) -> str:
+        """As JSON."""
+        return json.dumps([self.path, str(self.cursor)], separators=(",", ":"))
+
+
+def cursor_of(head: str, entries: Iterable[str]) -> str:
+    """The text of a place, from its entries, which are JSON."""
+    return f"{head}[{','.join(filter(None, entries))}]"
+
+
+def is_cursor_of_files(text: str) -> bool:
+    """Whether it is one, or means to be."""
+    return isinstance(text, str) and text.startswith((MANY, ONE))
+
+
+def parse_files_cursor(text: str, head: str) -> list[TextPlace | LogPlace]:
+    """The places that a cursor with this head has. Raises QueryError.
+
+    >>> parse_files_cursor('logs:[["a.log",1,7,90,90,"0011","2233"]]', MANY)[0].stop
+    90
+    """
+    try:
+        found = json.loads(text[len(head) :]) if isinstance(text, str) and text.startswith(head) else None
+        if isinstance(found, dict):
+            return [LogPlace(path, parse_cursor(place.partition("/")[0])) for path, place in found.items()]
+        if isinstance(found, list):
+            return [_parsed(*entry) for entry in found]
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise QueryError(
+        f"this is no cursor of {'several logs' if head == MANY else 'a file of lines'}: {shown(text)}",
+        remedy="it is what `.cursor` of a live query gives, kept as it is",
+    )
+
+
+def _parsed(path: str, place: int | str, *rest: int | str) -> TextPlace | LogPlace:
+    if not isinstance(path, str):
+        raise TypeError
+    if not rest:
+        return LogPlace(path, parse_cursor(place))  # type: ignore[arg-type]
+    inode, stop, at, head, tail = rest
+    if not all(isinstance(number, int) and number >= 0 for number in (place, inode, stop, at)):
+        raise TypeError
+    from jitdb.log.lines.files.seen_text import SeenText
+
+    seen = SeenText(at, bytes.fromhex(head), bytes.fromhex(tail))  # type: ignore[arg-type]
+    return TextPlace(path, (place, inode), stop, seen)  # type: ignore[arg-type]
+
+
+def place_in(text: str, log: LogSource) -> Cursor:
+    """The place in this log that a cursor names: one of the log alone, or of files that were followed.
+
+    Raises QueryError.
+    """
+    if not is_cursor_of_files(text):
+        return parse_cursor(text)
+
+    def read(size: int, offset: int) -> bytes:
+        data = bytearray(size)
+        return bytes(data[: log.read_blocks(offset, offset + size, memoryview(data))])
+
+    for place in parse_files_cursor(text, ONE if text.startswith(ONE) else MANY):
+        if isinstance(place, LogPlace):
+            if place.cursor.identity == log.identity:
+                return place.cursor
+        elif place.stop <= log.durable_end and place.seen.fits(read):
+            return Cursor(log.identity, log.generation, 0, place.stop)
+    raise QueryError(
+        "the cursor tells no place in this log, or of this one before it was truncated or replaced",
+        path=log.path,
+        remedy="begin anew, with live(old=True) or without `after`",
+    )

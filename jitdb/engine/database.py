@@ -17,7 +17,7 @@ from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
 from jitdb.engine.checks import paths_of, question_of, unit_of
-from jitdb.engine.declared_time import found_time
+from jitdb.engine.declared_time import CoreFields, found_time
 from jitdb.engine.face.base import Asked, Cancel
 from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.face.introspection import Introspection
@@ -25,7 +25,7 @@ from jitdb.engine.face.keeping import Keeping
 from jitdb.engine.face.lookups import Lookups
 from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import Bounds, CoreFields
+from jitdb.engine.plan import Bounds
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
-    from jitdb.engine.sets.record_set import LogRecordSet
-    from jitdb.engine.sets.saved import SavedSets
+    from jitdb.engine.sets import LogRecordSet, SavedSets
     from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
@@ -336,14 +335,14 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
     ) -> LogRecordSet:
         """The matching records, at most `limit`, as a value that stands for them: see operators/sets.py."""
-        from jitdb.engine.sets.record_set import set_of
+        from jitdb.engine.sets import set_of
 
         return set_of(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     @property
     def sets(self) -> SavedSets:
         """Sets of records that are kept under names: `db.sets["suspicious"] = db.query(...).set()`."""
-        from jitdb.engine.sets.saved import SavedSets
+        from jitdb.engine.sets import SavedSets
 
         if self._sets is None:
             self._sets = SavedSets(self._manager)

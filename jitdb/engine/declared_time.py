@@ -1,17 +1,21 @@
-"""Which fields say when a record was made, where nobody named them: the first records are looked at.
+"""The fields that stand for a record's time and place in every record of a log.
 
-So all processes choose the same, as long as the log's beginning is what it was.
+Where nobody named those of the time, they are found in the first records, so all processes choose the same as long as
+the log's beginning is what it was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.common.paths import TIMESTAMPS, Path, parse_path
-from jitdb.common.times import time_of
+from jitdb.common.paths import TIMESTAMPS, Path, parse_path, single
+from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of, time_of_number
 from jitdb.common.values import value_at
-from jitdb.errors import LogError
+from jitdb.errors import LogError, QueryError
+from jitdb.indexes.spec import IndexSpec
 from jitdb.log.reading.sampling import first
+from jitdb.operators.nodes.instants import Instant
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -40,7 +44,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     """
     try:
         records = [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
-    except LogError:  # whoever reads these records is told
+    except LogError:  # raised again to who reads these records
         return USUAL
     if not records:
         return None
@@ -56,3 +60,82 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
 def _is_time(value: Any) -> bool:
     time = time_of(value)
     return time is not None and (isinstance(value, str) or time >= _PLAUSIBLE)
+
+
+class CoreFields:
+    """The fields of a database that stand for a record's time and place.
+
+    timestamp: None: `find` finds them among the usual names, and gives None while there is no record
+    unit:      of numbers that are times (jitdb.common.times); NUMBER where the declared time is no time
+    """
+
+    def __init__(
+        self,
+        timestamp: tuple[Path, ...] | None,
+        sequence: tuple[Path, ...],
+        unit: str = AUTO,
+        find: Callable[[], tuple[Path, ...] | None] | None = None,
+    ) -> None:
+        for path in (*sequence, *(timestamp or ())):
+            single(path, "a declared time or sequence")
+        self.sequence = sequence
+        self.unit = unit
+        self.named = timestamp
+        self._given: tuple[Path, ...] | None = None  # when they were last asked for
+        self._changes = 0
+        self._find = find
+        self._found: tuple[Path, ...] | None = None
+
+    @property
+    def timestamp(self) -> tuple[Path, ...]:
+        """The fields that say when a record was made."""
+        return self.named if self.named is not None else self._look()
+
+    def _look(self) -> tuple[Path, ...]:
+        if self._found is None and self._find is not None:
+            self._found = self._find()
+        given = self._found or USUAL
+        self._changes += self._given not in (None, given)
+        self._given = given
+        return given
+
+    def changes(self) -> int:
+        """How often `timestamp` was found to be other fields than were given before."""
+        if self._given is not None and self._found is None:
+            self._look()
+        return self._changes
+
+    def forget(self) -> None:
+        """It is another log now."""
+        self._given, self._found = None, None
+
+    def column(self, index: str | Path) -> IndexSpec:
+        """The column of "timestamp", of "sequence", or of a field's numbers."""
+        if index == "timestamp":
+            if self.unit == NUMBER:
+                return IndexSpec("column", self.timestamp)
+            return IndexSpec("time", self.timestamp, name=self.unit)
+        if index == "sequence":
+            return IndexSpec("column", self.sequence)
+        assert not isinstance(index, str)
+        return IndexSpec("column", (index,))
+
+    def compared(
+        self, index: str | Path, bound: int | float | Instant, largest: bool = False
+    ) -> tuple[IndexSpec, Nanoseconds]:
+        """The column that answers a comparison, and the number to compare with: nanoseconds, where times are compared.
+
+        A number is compared with the declared time as a time, and with a field as a number. Raises QueryError.
+        """
+        is_time = self.unit != NUMBER
+        if isinstance(bound, Instant):
+            if is_time and (index == "timestamp" or self.timestamp == (index,)):
+                return self.column("timestamp"), bound.time
+            if isinstance(index, str):
+                raise QueryError(f"the declared time is a number here, and {bound!r} a time", remedy="compare numbers")
+            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO, largest=largest), bound.time
+        if is_time and index == "timestamp":
+            time = time_of_number(bound, self.unit)
+            assert time is not None  # no question holds NaN
+            return self.column("timestamp"), time
+        return self.column(index)._replace(largest=largest), bound

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.evaluate import Unconfirmed
+from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.maintenance.updater import IndexUpdater
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan
+from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan
 from jitdb.errors import IndexDamaged, LogClosed, LogCorrupt, LogError, LogSuperseded, QueryError
 from jitdb.indexes.files.folder import known_indexes, remove_locked
 from jitdb.indexes.files.index import Index

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import Path, single
-from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
-from jitdb.engine.declared_time import USUAL
-from jitdb.errors import QueryError, TooManyIndexes
-from jitdb.indexes.spec import IndexSpec, Requirement
-from jitdb.operators.nodes.instants import Instant
+from jitdb.common.paths import Path
+from jitdb.common.values import value_at
+from jitdb.engine.declared_time import CoreFields
+from jitdb.errors import LogError, TooManyIndexes
+from jitdb.indexes.segment import BITMAPS
+from jitdb.indexes.spec import IndexSpec, Requirement, values_spec
+from jitdb.log.reading.sampling import sample
 from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
+    from jitdb.engine.catalog.catalog import Catalog
     from jitdb.indexes.files.index import Index
+    from jitdb.log.source import LogSource
     from jitdb.operators.question import Context
 
 
@@ -40,85 +42,6 @@ class Plan(NamedTuple):
         """Those that do not reach this byte of the log."""
         stale = [pair for pair in zip(*self, strict=True) if pair[1].reached < end]
         return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
-
-
-class CoreFields:
-    """The fields of a database that stand for a record's time and place.
-
-    timestamp: None are to be found among the usual names; `find` looks, and gives None while there is no record
-    unit:      of numbers that are times (jitdb.common.times); NUMBER where the declared time is no time
-    """
-
-    def __init__(
-        self,
-        timestamp: tuple[Path, ...] | None,
-        sequence: tuple[Path, ...],
-        unit: str = AUTO,
-        find: Callable[[], tuple[Path, ...] | None] | None = None,
-    ) -> None:
-        for path in (*sequence, *(timestamp or ())):
-            single(path, "a declared time or sequence")
-        self.sequence = sequence
-        self.unit = unit
-        self.named = timestamp
-        self._given: tuple[Path, ...] | None = None  # the last time that anybody asked; None: nobody did
-        self._changes = 0
-        self._find = find
-        self._found: tuple[Path, ...] | None = None
-
-    @property
-    def timestamp(self) -> tuple[Path, ...]:
-        """The fields that say when a record was made."""
-        return self.named if self.named is not None else self._look()
-
-    def _look(self) -> tuple[Path, ...]:
-        if self._found is None and self._find is not None:
-            self._found = self._find()
-        given = self._found or USUAL
-        self._changes += self._given not in (None, given)
-        self._given = given
-        return given
-
-    def changes(self) -> int:
-        """How often `timestamp` was found to be other fields than were given before."""
-        if self._given is not None and self._found is None:
-            self._look()
-        return self._changes
-
-    def forget(self) -> None:
-        """It is another log now."""
-        self._given, self._found = None, None
-
-    def column(self, index: str | Path) -> IndexSpec:
-        """The column of "timestamp", of "sequence", or of a field's numbers."""
-        if index == "timestamp":
-            if self.unit == NUMBER:
-                return IndexSpec("column", self.timestamp)
-            return IndexSpec("time", self.timestamp, name=self.unit)
-        if index == "sequence":
-            return IndexSpec("column", self.sequence)
-        assert not isinstance(index, str)
-        return IndexSpec("column", (index,))
-
-    def compared(
-        self, index: str | Path, bound: int | float | Instant, largest: bool = False
-    ) -> tuple[IndexSpec, Nanoseconds]:
-        """The column that answers a comparison, and the number to compare with: nanoseconds, where times are compared.
-
-        A number is compared with the declared time as a time, and with a field as a number. Raises QueryError.
-        """
-        is_time = self.unit != NUMBER
-        if isinstance(bound, Instant):
-            if is_time and (index == "timestamp" or self.timestamp == (index,)):
-                return self.column("timestamp"), bound.time
-            if isinstance(index, str):
-                raise QueryError(f"the declared time is a number here, and {bound!r} a time", remedy="compare numbers")
-            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO, largest=largest), bound.time
-        if is_time and index == "timestamp":
-            time = time_of_number(bound, self.unit)
-            assert time is not None  # no question holds NaN
-            return self.column("timestamp"), time
-        return self.column(index)._replace(largest=largest), bound
 
 
 def requirements(operation: Operation, core: CoreFields) -> Needs:
@@ -162,3 +85,67 @@ class Bounds(NamedTuple):
 
 
 UNBOUND: Final = Bounds()
+
+
+# --- which of several indexes serves ---------------------------------------------------------------------------------
+
+LARGE: Final = 16 << 20  # bytes of a log, below which a dictionary is made in no time
+_LOOKED_AT: Final = 500  # records of a large one
+_LONG: Final = 32  # bytes of a text, on average: shorter ones are numbered as fast as looked into
+_REPEATED: Final = 0.02  # of the texts, that others are too: then there are some ten thousand, which pay for themselves
+
+
+def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
+    """The index that has the values: bitmaps if they know more of the log than the index of counts, else that one."""
+    bitmaps, counted = IndexSpec("auto", (path,)), values_spec(path)
+    known = catalog.get(bitmaps)
+    return bitmaps if known.kind == BITMAPS and known.reached > catalog.get(counted).reached else counted
+
+
+class Serving:
+    """Which index serves where several would do. Guarded by the engine's lock.
+
+    For the values of a field, and for what is asked of its text, these are bitmaps that questions for a value left
+    behind, and a dictionary. Where one of them is there, nothing else is built for counting or for text. The one that
+    knows most of the log serves, so one that is up to date is enough. What is there may change while an index is built
+    (bitmaps become hashes), so plans are looked at again.
+
+    Where neither is there, the first question about text builds a dictionary, except for a field of long texts that
+    hardly ever repeat: keeping them all once more takes several times as long as looking for one thing in each. There
+    the records that match are an index of their own.
+    """
+
+    def __init__(self, catalog: Catalog, log: LogSource) -> None:
+        self._catalog, self._log = catalog, log
+        self._long: dict[Path, bool] = {}  # whether fields of a large log hold long texts that do not repeat
+
+    def needed(self, leaf: Operation, core: CoreFields) -> Requirement | None:
+        """The index that a leaf is answered from, as things are now; None when it needs none."""
+        need, own = leaf.need(core), leaf.own_spec
+        if need is None or own is None:
+            return need
+        (path,) = leaf.paths
+        values = serving_spec(self._catalog, path)
+        reached, known = self._catalog.get(values).reached, self._catalog.reached(own)
+        if reached or known:
+            return Requirement(values if reached > known else own)
+        return Requirement(own if need.spec == own or self.holds_long(path) else values)
+
+    def holds_long(self, path: Path) -> bool:
+        """Whether the log is large, and the field one of long texts that hardly ever repeat."""
+        if self._log.durable_end < LARGE or values_spec(path).is_owned:
+            return False
+        found = self._long.get(path)
+        if found is None:
+            found = self._long[path] = _are_long(path, self._log)
+        return found
+
+
+def _are_long(path: Path, log: LogSource) -> bool:
+    try:
+        values = [value_at(record, path) for record in sample(log, _LOOKED_AT)]
+    except LogError:  # raised again to who reads these records
+        return False
+    texts = [value for value in values if isinstance(value, str | bytes)]
+    repeated = len(texts) - len({*texts})
+    return bool(texts) and sum(map(len, texts)) >= _LONG * len(texts) and repeated <= _REPEATED * len(texts)

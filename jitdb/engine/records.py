@@ -171,7 +171,7 @@ class Records:
         if as_of is None:
             return end_seq
         if isinstance(as_of, str):
-            from jitdb.engine.files_cursor import place_in
+            from jitdb.engine.cursor import place_in
 
             return min(place_in(as_of, self.log).rank(self.log, self.rank), end_seq)
         offset = whole_number("as_of is an offset in the log, an integer", as_of, -1, InvalidOffset)

@@ -15,7 +15,7 @@ from jitdb.operators.nodes.compare import Range
 
 if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
-    from jitdb.engine.plan import CoreFields
+    from jitdb.engine.declared_time import CoreFields
     from jitdb.operators.nodes.operation import Operation
 
 _UNITS: Final = {

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
-    from jitdb.engine.sets.record_set import LogRecordSet
+    from jitdb.engine.sets import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
     from jitdb.log.lines.windows import LineOpener
     from jitdb.log.source import LogSource

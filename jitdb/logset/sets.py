@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
 from jitdb.common.words import shown
-from jitdb.engine.sets.record_set import LogRecordSet
+from jitdb.engine.sets import LogRecordSet
 from jitdb.errors import QueryError, SetNotFound
 from jitdb.logset.answering.merging import Place
 from jitdb.logset.members.finding import Member

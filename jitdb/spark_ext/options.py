@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from jitdb.common.paths import SEQUENCE, Path, parse_path, split_paths
 from jitdb.common.times import AUTO, UNITS
 from jitdb.engine.checks import paths_of
-from jitdb.engine.plan import CoreFields
+from jitdb.engine.declared_time import CoreFields
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation

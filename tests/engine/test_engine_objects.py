@@ -12,7 +12,7 @@ from index_cases import opened
 from oracle import Oracle
 
 from jitdb import JITDB, Log
-from jitdb.engine.plan import CoreFields
+from jitdb.engine.declared_time import CoreFields
 from jitdb.indexes import numbering
 from jitdb.indexes.building import field_builder
 from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES

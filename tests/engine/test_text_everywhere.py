@@ -17,7 +17,7 @@ from oracle import text_matches
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_at, value_key
-from jitdb.engine.serving import Serving
+from jitdb.engine.plan import Serving
 from jitdb.engine.text_tests import Texts, matcher_of
 from jitdb.errors import QueryError
 from jitdb.operators import (

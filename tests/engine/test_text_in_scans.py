@@ -15,8 +15,8 @@ from oracle import text_matches
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.engine import serving
-from jitdb.engine.serving import Serving
+from jitdb.engine import plan
+from jitdb.engine.plan import Serving
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators import contains, ends_with, equal, like, matches, not_, starts_with
@@ -129,7 +129,7 @@ def test_it_is_kept_extended_compacted_and_verified(tmp_path: Path) -> None:
 
 
 def test_long_texts_of_a_large_log_are_told_by_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "LARGE", 1 << 10)
+    monkeypatch.setattr(plan, "LARGE", 1 << 10)
     with Log(tmp_path / "log", codec="json") as log:
         log.append_many(
             {"text": f"{number} {MUCH}", "short": f"x{number}", "level": "i" * (number % 9),

@@ -12,7 +12,8 @@ from engine_helpers import stored_indexes
 
 from jitdb import JITDB, Log
 from jitdb.common.paths import TIMESTAMPS, parse_path
-from jitdb.engine.plan import CoreFields, requirements
+from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.plan import requirements
 from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.building.driver import Again, Driver
 from jitdb.spark_ext.building.joining import joined, keys_of, span_of

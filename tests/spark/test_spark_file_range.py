@@ -228,7 +228,7 @@ def test_a_worker_imports_what_it_does_itself(path: Path, does: str) -> None:
 
 def test_long_texts_of_a_large_range_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task samples its range as a log is sampled, and keeps no dictionary for one question."""
-    monkeypatch.setattr("jitdb.engine.serving.LARGE", 1)
+    monkeypatch.setattr("jitdb.engine.plan.LARGE", 1)
     with Log(tmp_path / "x.log", block_size=BLOCK) as log:
         log.append_many({"text": f"{number} is a long text of a message that differs"} for number in range(900))
     runs = [(0, 4 * BLOCK), (10 * BLOCK, 60 * BLOCK)]

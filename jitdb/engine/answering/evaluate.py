@@ -20,9 +20,9 @@ from pyroaring import BitMap
 from jitdb.common.values import ABSENT
 from jitdb.engine.answering.candidate_filter import CandidateFilter
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.plan import CoreFields
+from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.plan import Serving
 from jitdb.engine.records import Records
-from jitdb.engine.serving import Serving
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare

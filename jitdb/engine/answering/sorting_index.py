@@ -19,7 +19,7 @@ from jitdb.log.reading.sampling import first
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
-    from jitdb.engine.plan import CoreFields
+    from jitdb.engine.declared_time import CoreFields
     from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
 

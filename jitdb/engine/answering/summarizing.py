@@ -17,7 +17,7 @@ from jitdb.common.times import NUMBER
 from jitdb.common.values import NUMBER as A_NUMBER
 from jitdb.common.values import kind_of, split_number, value_at
 from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, ranked_groups, ranked_values
-from jitdb.engine.serving import serving_spec
+from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of

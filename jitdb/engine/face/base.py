@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from jitdb.common import js_aliases
 from jitdb.common.paths import Path
 from jitdb.engine.checks import operations_of
+from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.hinting.question_warnings import QuestionWarnings
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import CoreFields
 from jitdb.indexes.spec import Requirement
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operation import Operation
@@ -22,7 +22,7 @@ from jitdb.operators.tasks.deferred import resolved
 if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.page import Page
-    from jitdb.engine.sets.saved import SavedSets
+    from jitdb.engine.sets import SavedSets
     from jitdb.operators.summaries.fields import FieldNames
 
 Asked: TypeAlias = Operation | Question | None

@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
-from jitdb.engine.cursor import Cursor, parse_cursor
-from jitdb.engine.files_cursor import MANY, LogPlace
+from jitdb.engine.cursor import MANY, Cursor, LogPlace, parse_cursor
 from jitdb.errors import LogError, LogSuperseded, QueryError
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.seen_text import NOTHING_SEEN, SeenText

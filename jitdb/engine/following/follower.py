@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.engine.files_cursor import LogPlace, cursor_of, parse_files_cursor
+from jitdb.engine.cursor import LogPlace, cursor_of, parse_files_cursor
 from jitdb.engine.following.followed import (
     NOWHERE,
     Files,

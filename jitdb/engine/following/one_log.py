@@ -6,8 +6,7 @@ import os
 from contextlib import nullcontext, suppress
 from typing import Final
 
-from jitdb.engine.cursor import parse_cursor
-from jitdb.engine.files_cursor import ONE, LogPlace, cursor_of, is_cursor_of_files
+from jitdb.engine.cursor import ONE, LogPlace, cursor_of, is_cursor_of_files, parse_cursor
 from jitdb.engine.following.followed import Askable, Files
 from jitdb.engine.following.follower import Follower
 from jitdb.errors import LogError

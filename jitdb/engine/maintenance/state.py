@@ -15,9 +15,9 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, needs_of_context
+from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, needs_of_context
 from jitdb.engine.records import Records
-from jitdb.engine.serving import Serving
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.cursor import UNKNOWN, Cursor
-from jitdb.engine.files_cursor import place_in
+from jitdb.engine.cursor import UNKNOWN, Cursor, place_in
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import Located, decoded, located, reading
 from jitdb.engine.records import Records
