@@ -59,13 +59,13 @@ def __getattr__(name: str) -> "Any":
 
 def load_ipython_extension(shell: "Any") -> None:
     """What `%load_ext jitdb` calls: the magics %jitdb and %%jitdb (docs/notebook.md)."""
-    from jitdb.notebook.extension import load
+    from jitdb.notebook import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: "Any") -> None:
-    from jitdb.notebook.extension import unload
+    from jitdb.notebook import unload
 
     unload(shell)
 

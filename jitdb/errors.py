@@ -95,17 +95,22 @@ def free_name(stem: str, ending: str) -> str:
 
 
 class _Described(Exception):
-    """What errors and warnings have in common."""
+    """What errors and warnings have in common. `_parts` are the attributes of a kind besides these, None by default."""
 
     reason: str
     remedy: Remedy | None
     path: str | None
+    _parts: tuple[str, ...] = ()
 
-    def __init__(self, reason: str, *, path: _Path = None, remedy: Remedy | str | None = None) -> None:
+    def __init__(self, reason: str, *, path: _Path = None, remedy: Remedy | str | None = None, **parts: Any) -> None:
         super().__init__(reason)
         self.reason = reason
         self.remedy = Remedy(remedy, remedy) if isinstance(remedy, str) else remedy
         self.path = None if path is None else os.fspath(path)
+        unknown = parts.keys() - set(self._parts)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no {', '.join(unknown)}")
+        vars(self).update(dict.fromkeys(self._parts), **parts)
 
     def __str__(self) -> str:
         where = "" if self.path is None else f"{self.path}: "
@@ -177,11 +182,8 @@ class JitdbError(_Described):
 class LogError(JitdbError):
     """Something is wrong with a log. `path` is its file, `offset` the byte position (or None)."""
 
-    def __init__(
-        self, reason: str, *, path: _Path = None, offset: int | None = None, remedy: Remedy | str | None = None
-    ) -> None:
-        super().__init__(reason, path=path, remedy=remedy)
-        self.offset = offset
+    _parts: tuple[str, ...] = ("offset",)
+    offset: int | None
 
 
 class InvalidArgument(LogError, ValueError):
@@ -195,11 +197,8 @@ class NotALog(LogError):
 class LogLocked(LogError):
     """Another process (`pid`, when known) has the log open for writing."""
 
-    def __init__(
-        self, reason: str, *, path: _Path = None, pid: int | None = None, remedy: Remedy | str | None = None
-    ) -> None:
-        super().__init__(reason, path=path, remedy=remedy)
-        self.pid = pid
+    _parts = ("offset", "pid")
+    pid: int | None
 
 
 class LogClosed(LogError):
@@ -213,26 +212,15 @@ class LogReadOnly(LogError):
 class LogCorrupt(LogError):
     """Bytes on disk are not those that were written. `block` is the number of the damaged block."""
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        path: _Path = None,
-        offset: int | None = None,
-        block: int | None = None,
-        expected: object = None,
-        got: object = None,
-        remedy: Remedy | str | None = None,
-    ) -> None:
-        super().__init__(reason, path=path, offset=offset, remedy=remedy)
-        self.block = block
-        self.expected = expected
-        self.got = got
+    _parts = ("offset", "block", "expected", "got")
+    block: int | None
+    expected: object
+    got: object
 
 
 class LogSuperseded(LogError):
-    """A reader does not know yet that the log was compacted or replaced: which records were deleted since is told only
-    to who calls refresh(). Questions do so by themselves.
+    """A reader does not know yet that the log was compacted or replaced. After refresh() it does, and knows the records
+    deleted since. Questions do so by themselves.
     """
 
 
@@ -284,18 +272,9 @@ class EncodeError(CodecError, ValueError):
 class DecodeError(CodecError, ValueError):
     """The bytes are no value of this codec. `position` is the byte in the record, `offset` the record's."""
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        path: _Path = None,
-        position: int | None = None,
-        offset: int | None = None,
-        remedy: Remedy | str | None = None,
-    ) -> None:
-        super().__init__(reason, path=path, remedy=remedy)
-        self.position = position
-        self.offset = offset
+    _parts = ("position", "offset")
+    position: int | None
+    offset: int | None
 
 
 class QueryError(JitdbError, ValueError):
@@ -308,11 +287,8 @@ class QueryError(JitdbError, ValueError):
 class MissingLibrary(QueryError):
     """What is asked for is made by a library (`library`) that is not installed."""
 
-    def __init__(
-        self, reason: str, *, library: str = "", path: _Path = None, remedy: Remedy | str | None = None
-    ) -> None:
-        super().__init__(reason, path=path, remedy=remedy)
-        self.library = library
+    _parts = ("library",)
+    library: str
 
 
 class SetNotFound(QueryError, KeyError):
@@ -330,11 +306,9 @@ class QueryCancelled(JitdbError):
 class IndexDamaged(JitdbError):
     """An index file is not what was written. Inside the engine only: the file is rebuilt, with a warning."""
 
+    _parts: tuple[str, ...] = ("offset",)
     path: str
-
-    def __init__(self, reason: str, *, path: str | os.PathLike[str], offset: int | None = None) -> None:
-        super().__init__(reason, path=path)
-        self.offset = offset
+    offset: int | None
 
 
 class IndexForeign(IndexDamaged):
@@ -343,9 +317,8 @@ class IndexForeign(IndexDamaged):
     `generation` is that of the log that the file belongs to, where it is the same log, or was; else None.
     """
 
-    def __init__(self, reason: str, *, path: str | os.PathLike[str], generation: int | None = None) -> None:
-        super().__init__(reason, path=path)
-        self.generation = generation
+    _parts = ("offset", "generation")
+    generation: int | None
 
 
 class IndexBehind(IndexDamaged):

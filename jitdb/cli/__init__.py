@@ -1,13 +1,13 @@
-"""The command line. `main` finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
+"""The command line. `main` finds the command, runs it, and turns each error into one line and an exit code.
 
-Each command is a file of its own, imported when it is asked for: a count whose indexes are fresh should take no longer
-than numpy needs to start, so nothing here imports numpy, rich or numba, and regular expressions wait for their use.
+A command's module is imported when the command is typed: a count whose indexes are fresh should take no longer than
+numpy needs to start. So nothing here imports numpy, rich or numba, and regular expressions are compiled late.
 
     0    done; also when a reader of the output has had enough (`jitdb query … | head`)
     1    failed: the log, the data or the disk
     2    the command line or an expression cannot be understood
-    130  interrupted with Ctrl-C; while it is loaded, the signal ends it (130 to a shell, too)
-    143  a command that goes on until it is told to end (tail) was ended with SIGTERM
+    130  interrupted with Ctrl-C; while the program loads, the signal ends it (130 to a shell, too)
+    143  ended with SIGTERM, of a command that runs until it is stopped (tail)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.cli.commands import COMMANDS, find_command
 from jitdb.cli.failures import Diagnostic, complain, warnings_on_one_line
 from jitdb.cli.output.output import flush
 from jitdb.cli.signals import handlers_kept, none_lost
@@ -35,9 +35,9 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command (`sys.argv` by default); gives the exit code and never raises what a user can cause."""
+    """Run one command (`sys.argv` by default) and return its exit code. Raises nothing that a user can cause."""
     if argv is None:
-        # numpy's linear algebra, which nothing here needs, would start a thread for each core
+        # numpy's linear algebra is not used here, and would start a thread for each core.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         _prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -45,25 +45,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     quiet = "--quiet" in arguments or "-q" in arguments
     is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
     if "_ARGCOMPLETE" in os.environ:
-        from jitdb.cli.completion import complete
+        from jitdb.cli.commands.completion import complete
 
         complete()
     with terminals_guarded(), warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):
         try:
             code = _done(arguments, debug, is_alone)
             if is_alone:
-                signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left that could be cut short
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to cut short
             return code
         except KeyboardInterrupt as interrupt:
             if argv is None and threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends, and its last word is heard
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # its last message is not cut short
             complain(Diagnostic.of(interrupt), debug)
             return INTERRUPTED
 
 
 def _prepare_streams() -> None:
-    """Standard streams that somebody closed stay so, and no log is opened in their place: what libraries write there
-    would go into it. Names of files go out as they are.
+    """Keep the numbers of closed standard streams taken, or a log could get one and receive what libraries print. Let
+    names of files be printed as they are.
     """
     while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(null, True)
@@ -74,7 +74,7 @@ def _prepare_streams() -> None:
 
 
 def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
-    """Run the command: its exit code. Raises KeyboardInterrupt, by which it leaves in order what it began."""
+    """Run the command and return its exit code. Raises KeyboardInterrupt, on which the command has cleaned up."""
     try:
         run = _command(arguments, is_alone)
         if is_alone:
@@ -88,7 +88,7 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
         _drop_output()
         return OK
     except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 makes another error of it as a class is made
+        if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps it while it makes a class
             raise error.__cause__ from None
         told = Diagnostic.of(error)
         complain(told, debug)
@@ -104,20 +104,19 @@ def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
 
         return what_to_show(rest)
     name, *rest = rest
-    from jitdb.cli.parser import Program
-
-    options = Program().parse_args([name, *early, *rest])
+    command = find_command(name)
+    options = command.parser.read([*early, *rest])
     options.is_alone = is_alone
-    if name not in ("count", "values"):  # which may do without
-        import_module("numpy")  # here, for all others need it, and it makes an ImportError of a Ctrl-C that it hears
-    return lambda: int(module_of(name).run(options))
+    if name not in ("count", "values"):  # these may do without
+        import_module("numpy")  # while Ctrl-C still ends the process: numpy would turn it into an ImportError
+    return lambda: command.run(options)
 
 
 def _drop_output() -> None:
-    """Nobody reads standard output any more: keep Python from complaining about that when it flushes at exit."""
+    """Keep Python from complaining at exit that nobody reads standard output any more."""
     try:
         target = sys.stdout.fileno()
-    except (AttributeError, OSError, ValueError):  # no stdout, or one that is no file
+    except (AttributeError, OSError, ValueError):
         return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, target)
@@ -125,7 +124,7 @@ def _drop_output() -> None:
 
 
 def _drop_unwritable(error: Exception) -> None:
-    """After a failed write to standard output the rest in its buffer would fail again at exit."""
+    """After a failed write to standard output, drop the rest of its buffer: it would fail again at exit."""
     if isinstance(error, OSError):
         try:
             flush()

@@ -1,4 +1,4 @@
-"""The expression of a command: read, or said to be in the wrong place, in pieces, or eaten by the shell."""
+"""The operands of a question: the logs, a field, the expression; and what is wrong where they are not in order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ _BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_]
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 
 
-def one_expression(options: argparse.Namespace) -> Operation | None:
-    """The command's expression, None when there is none. Raises UsageError, QueryError."""
+def read_question(options: argparse.Namespace, has_field: bool = False) -> Operation | None:
+    """Read the operands behind the log: `options.path`, if a field is one of them, and `options.operation`, which is
+    returned; None: all records. Raises UsageError, QueryError.
+    """
+    if "expressions" not in options:
+        options.operation = None
+        return None
+    if has_field:
+        options.path = _take_field(options)
     check_operands(options)
     texts = without_logs(options)
     if len(texts) > 1:
@@ -28,12 +35,13 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
-    found = read_expression(texts[0]) if texts else None
-    return _within(found, options)
+    options.operation = _within(read_expression(texts[0]) if texts else None, options)
+    found: Operation | None = options.operation
+    return found
 
 
-def field_and_expression(options: argparse.Namespace) -> tuple[Path, Operation | None]:
-    """The field that stands behind the logs, and the command's expression. Raises UsageError, QueryError."""
+def _take_field(options: argparse.Namespace) -> Path:
+    """The field that stands behind the logs."""
     from jitdb.operators.nodes.field_ref import as_path
 
     texts: list[str] = options.expressions
@@ -46,12 +54,11 @@ def field_and_expression(options: argparse.Namespace) -> tuple[Path, Operation |
             f"jitdb {options.command} {options.log} PATH [EXPR]",
         )
     options.expressions = texts[:count] + texts[count + 1 :]
-    operation = one_expression(options)
-    return as_path(options.command, texts[count]), operation
+    return as_path(options.command, texts[count])
 
 
 def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
-    """What is left of it between --since and --until, or --older-than."""
+    """The operation within --since, --until and --older-than."""
     since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))
     if since is None and not any(ends):
         return found
@@ -65,7 +72,7 @@ def _within(found: Operation | None, options: argparse.Namespace) -> Operation |
 
 
 def expressions_of(options: argparse.Namespace) -> list[Operation]:
-    """All that the command was given, one or more. Raises UsageError, QueryError."""
+    """All expressions of the command, at least one. Raises UsageError, QueryError."""
     check_operands(options)
     texts = without_logs(options)
     if not texts:

@@ -1,19 +1,20 @@
-"""What `jitdb` alone says, and `jitdb help`; and which command was probably meant."""
+"""What `jitdb` and `jitdb help` print; and which command or option was probably meant by an unknown word."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from jitdb import __version__
-from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.cli.commands import COMMANDS, find_command
 from jitdb.cli.failures import UsageError
+from jitdb.common.spelling import nearest
 from jitdb.errors import import_command
 
 _OVERVIEW: Final = """\
-jitdb {version}: ask an append-only log questions. Indexes are built when a question first needs them.
+jitdb {version}: query an append-only log. Indexes are built when a question first needs them.
 
 usage: jitdb COMMAND …
 
@@ -25,18 +26,43 @@ New here? `jitdb demo` takes some seconds. Then, with your own data:
   jitdb count events.log 'level == "error" and status >= 500'
   jitdb query events.log 'user.name == "ada"' --descending --limit 5
 
-`jitdb help COMMAND` tells about one command, `jitdb help expressions` how questions are written.
+`jitdb help COMMAND` describes one command, `jitdb help expressions` how to write questions.
 """
 
 _EXPRESSIONS: Final = """\
-An expression looks like Python and is never evaluated. Put it between single quotes, and text in it between double
-quotes: the shell would take <, > and blanks for itself.
+An expression looks like Python and is never evaluated. Put it in single quotes and text inside it in double quotes:
+without quotes the shell interprets <, > and blanks.
 
 """
 
+_LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
+
+# Other tools' names for our commands. They count before likeness: `find` is much like `fields`, and means `query`.
+_COMMANDS: Final = {
+    "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
+    "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
+    "ls": "info", "stat": "info", "show": "query", "index": "prepare",
+    "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
+    "vacuum": "compact", "shrink": "compact", "gc": "compact",
+    "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
+    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
+}  # fmt: skip
+
+# Other tools' names for our options.
+_OPTIONS: Final = {
+    "reverse": ("descending",), "newest": ("descending",), "desc": ("descending",),
+    "head": ("limit",), "max": ("limit",), "count": ("limit",), "lines": ("limit",), "offset": ("skip",),
+    "order": ("sort", "descending"), "order-by": ("sort",), "sort-by": ("sort",),
+    "columns": ("fields",), "select": ("fields",), "keys": ("fields",), "field": ("fields",), "group-by": ("by",),
+    "from": ("since",), "after": ("since",), "start": ("since",), "to": ("until",), "before": ("until",),
+    "end": ("until",), "out": ("output",), "outfile": ("output",), "force": ("yes",), "check": ("dry-run",),
+    "verbose": ("debug",), "jobs": ("threads",), "workers": ("threads",), "silent": ("quiet",), "follow": ("old",),
+}  # fmt: skip
+_EXPRESSION: Final = frozenset({"where", "filter", "expr", "expression", "query", "match", "grep"})
+
 
 def what_to_show(words: list[str]) -> Callable[[], int]:
-    """For a command line without a command: what says so, helps, or tells the version. Raises UsageError."""
+    """What a command line without a command runs: help, or the version. Raises UsageError."""
     name = words[0] if words else "help"
     if name in ("-h", "--help"):
         return show_overview
@@ -48,7 +74,7 @@ def what_to_show(words: list[str]) -> Callable[[], int]:
 
 
 def show_overview() -> int:
-    """What `jitdb` says when it is asked for nothing."""
+    """The commands."""
     width = max(map(len, COMMANDS)) + 2
     rows = "\n".join(f"  {name:{width}}{summary}" for name, summary in COMMANDS.items())
     print(_OVERVIEW.format(version=__version__, commands=rows), end="")
@@ -56,7 +82,7 @@ def show_overview() -> int:
 
 
 def show_version() -> int:
-    """The version, and that of the Python it runs on: what a report of a mistake needs."""
+    """The version, and that of Python, as a bug report needs them."""
     print(f"jitdb {__version__} (Python {sys.version.split()[0]})")
     return 0
 
@@ -71,49 +97,56 @@ def show_help(topics: list[str]) -> int:
 
         print(_EXPRESSIONS + EXPRESSION_HELP, end="")
     elif topic in COMMANDS:
-        module_of(topic).PARSER.print_help()
+        find_command(topic).parser.print_help()
     else:
         raise unknown_command(topic)
     return 0
 
 
 def _option_first(words: list[str]) -> UsageError:
-    from jitdb.cli.meant import nearest_option
-
-    command = next((word for word in words if word in COMMANDS), None)
+    name = next((word for word in words if word in COMMANDS), None)
     typed = words[0]
-    if command is not None:
-        known = module_of(command).PARSER.long_options()
+    if name is not None:
+        known = find_command(name).parser.long_options()
         typed = typed if typed in known else nearest_option(typed, known) or typed
     return UsageError(
         f"there is no option {words[0]} before the command",
-        f"options stand behind it: jitdb {command or 'COMMAND'} … {typed}",
+        f"options stand behind it: jitdb {name or 'COMMAND'} … {typed}",
     )
 
 
 def unknown_command(name: str) -> UsageError:
-    """The error for a command that does not exist, with the one that was probably meant."""
-    from jitdb.common.spelling import nearest
-
+    """The error for an unknown command. It suggests one."""
     if os.path.isfile(name):
         import shlex
 
         text = name.endswith((".ndjson", ".jsonl", ".json", ".gz", ".zst"))
         typed = import_command(name) if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
-    meant = _SYNONYMS.get(name.lower()) or nearest(name.lower(), [*COMMANDS, "help"])
+    meant = _COMMANDS.get(name.lower()) or nearest(name.lower(), [*COMMANDS, "help"])
     if meant:
         return UsageError(f"there is no command {name!r}; did you mean `jitdb {meant}`?")
     return UsageError(f"there is no command {name!r}", f"there are: {', '.join(COMMANDS)}")
 
 
-# What other tools call it; this counts first: `find` is much like `fields`, and means `query`.
-_SYNONYMS: Final = {
-    "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
-    "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
-    "ls": "info", "stat": "info", "show": "query", "index": "prepare",
-    "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
-    "vacuum": "compact", "shrink": "compact", "gc": "compact",
-    "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
-    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
-}  # fmt: skip
+def is_expression_option(option: str) -> bool:
+    """Whether it is what other tools call the option that selects records."""
+    return option.lstrip("-").lower() in _EXPRESSION
+
+
+def nearest_option(option: str, known: Sequence[str]) -> str:
+    """The known option that other tools call so, or that is written most like this one; empty if none is.
+
+    >>> [nearest_option(option, ["--codec", "--descending"]) for option in ("--codecs", "--reverse", "--order-of")]
+    ['--codec', '--descending', '']
+    """
+    typed = option.lstrip("-").lower()  # dashes would count as likeness
+    names = [each.lstrip("-") for each in known]
+    others = [other for other in _OPTIONS.get(typed, ()) if other in names]
+    near = others[0] if others else nearest(typed, names, _LIKE)
+    return f"--{near}" if near else ""
+
+
+def commands_with(option: str) -> list[str]:
+    """The commands that have this option."""
+    return [name for name in COMMANDS if find_command(name).parser.option(option) is not None]

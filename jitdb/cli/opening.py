@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.errors import NotALog
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
     from jitdb.logset.logset import AnyDatabase
+
+Seen = TypeVar("Seen")
 
 _ONE: Final = (
     "this command takes files; count, query, tail, values and the other commands that ask, and info, indexes, verify "
@@ -66,6 +68,29 @@ def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase
         return
     with log_set(options, may_come=may_come) if is_many(options) else database(options) as db:
         yield db
+
+
+@contextmanager
+def seen_or_asked(
+    options: Namespace, look: Callable[[AnyLog, Path], Seen | None]
+) -> Iterator[tuple[Seen | None, AnyDatabase | None]]:
+    """What `look` finds in a log and its fresh indexes, without loading the engine. If it finds nothing: None, and the
+    database.
+    """
+    if is_many(options):
+        load_numpy(options)
+        with log_set(options) as logs:
+            yield None, logs
+        return
+    with log_only(options) as log:
+        has_indexes = options.as_of is None and options.indexes != "none"
+        found = look(log, index_place(options, log)) if has_indexes else None
+        if found is not None:
+            yield found, None
+            return
+        load_numpy(options)
+        with database(options, log) as db:
+            yield None, db
 
 
 def is_many(options: Namespace) -> bool:

@@ -1,7 +1,4 @@
-"""The options that commands share, in one table: each is written once, with its type, its help and its group.
-
-A command takes them by name: `PARSER.take("log", "expressions", *READING, *GENERAL)`.
-"""
+"""The options that commands share, in one table, each with its type, its help and its group. Commands name them."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 
 
 
 def number(least: int) -> Callable[[str], int]:
-    """A whole number of at least `least`."""
+    """A type: a whole number of at least `least`."""
 
     def read(text: str) -> int:
         try:
@@ -35,7 +32,7 @@ def number(least: int) -> Callable[[str], int]:
 
 
 def size(text: str) -> int:
-    """A number of bytes that can be a block size.
+    """The bytes of a block.
 
     >>> size("64K"), size("1MiB"), size("65536")
     (65536, 1048576, 65536)
@@ -133,115 +130,130 @@ def age(text: str) -> Instant:
 
 
 class Option(NamedTuple):
-    """What argparse is to be given, and the title of the group that help shows it in; empty: operands and options."""
+    """The arguments of argparse for an option, and the title of its group in the help; empty: operands and options."""
 
     group: str
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
 
-def _option(group: str, *flags: str, **settings: Any) -> Option:
-    return Option(group, flags, settings)
+def option(spec: str, help: str, *, group: str = "", **settings: Any) -> Option:
+    """An option, or an operand: its flags, and what help calls its value. Without a value it is a switch.
+
+    >>> option("-n, --limit N", "at most N").flags, option("--old", "begin with old ones").settings["action"]
+    (('-n', '--limit'), 'store_true')
+    """
+    *flags, last = spec.split(", ")
+    flag, _, metavar = last.partition(" ")
+    if metavar:
+        settings["metavar"] = metavar
+    elif not {"choices", "action"} & settings.keys():
+        settings["action"] = "store_true"
+    return Option(group, (*flags, flag), {"help": help, **settings})
 
 
-_SHOWN: Final = "which records, and how"
-_AROUND: Final = "what stands around them"
+def changed(name: str, help: str, **settings: Any) -> Option:
+    """An option of the table with other words, and other settings."""
+    shared = OPTIONS[name]
+    return Option(settings.pop("group", shared.group), shared.flags, {**shared.settings, "help": help, **settings})
+
+
+class Once(argparse.Action):
+    """An option that other commands take several times, and this one does not: the last would win silently."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is said twice, and stands here once")
+        setattr(namespace, self.dest, values)
+
+
+SHOWN: Final = "which records, and how"
+AROUND: Final = "records around the matches"
 _LOG: Final = "the log"
 _GENERAL: Final = "in general"
+_SUMMARIES: Final = ("table", "csv", "tsv", "json", "ndjson")
 
 OPTIONS: Final = {
-    "log": _option("", "log", metavar="LOG", help="file of the log"),
-    "more_logs": _option("", "more_logs", metavar="LOG", nargs="*", default=[], help=argparse.SUPPRESS),
-    "expressions": _option(
-        "", "expressions", metavar="EXPR", nargs="*", default=[],
-        help="which records, between quotes, such as 'value.content.type == \"post\"'; all when left out "
-        "(see `jitdb help expressions`)",
+    "log": option("log LOG", "file of the log"),
+    "more_logs": option("more_logs LOG", argparse.SUPPRESS, nargs="*", default=[]),
+    "expressions": option(
+        "expressions EXPR", "which records, in quotes, such as 'value.content.type == \"post\"'; without it, all "
+        "(see `jitdb help expressions`)", nargs="*", default=[],
     ),
-    "field_and_expression": _option(
-        "", "expressions", metavar="FIELD [EXPR]", nargs="*", default=[],
-        help="the field, such as status; then which records, all when left out",
+    "field_and_expression": option(
+        "expressions FIELD [EXPR]", "a field, such as status; then which records (default: all)", nargs="*", default=[]
     ),
-    "json": _option("", "--json", action="store_true", help="one JSON object instead of text"),
-    "force": _option("", "--force", action="store_true", help="do it to a log of a store, too"),
-    "dry_run": _option("", "--dry-run", action="store_true", help="tell what would be done, and change nothing"),
-    "summary_format": _option(
-        "", "--format", choices=("table", "csv", "tsv", "json", "ndjson"), default="table",
-        help="table: for people; json: one object of all; ndjson: a line each",
+    "json": option("--json", "write one JSON object instead of text"),
+    "force": option("--force", "allow this on a log of a store, too"),
+    "dry_run": option("--dry-run", "show what would be done; change nothing"),
+    "summary_format": option(
+        "--format", "table: for people; json: one object with everything; ndjson: one line a row",
+        choices=_SUMMARIES, default="table",
     ),
-    "escape_formulas": _option(
-        "", "--escape-formulas", action="store_true",
-        help="of CSV and TSV: an apostrophe before text that a spreadsheet would take for a formula",
+    "escape_formulas": option(
+        "--escape-formulas", "in CSV and TSV, put an apostrophe before text that a spreadsheet would run as a formula"
     ),
-    "output": _option(
-        "", "-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)"
+    "output": option("-o, --output FILE", "write to FILE (replaced if it exists; .gz compresses)"),
+    "skip_bad": option("--skip-bad", "skip lines that are no records; the exit code is then 1"),
+    "limit": option("-n, --limit N", "at most N records (default: all)", type=number(1), group=SHOWN),
+    "offsets": option("--offsets", "print the records' offsets, one a line", group=SHOWN),
+    "fields": option("--fields PATHS", "keys of each JSON line: a.b,c.d", type=fields, group=SHOWN),
+    "sort": option(
+        "--sort PATHS", "sort by these fields: a.b,-c.d (- puts the greatest first)",
+        type=sort_fields, action="extend", default=[], group=SHOWN,
     ),
-    "limit": _option(_SHOWN, "-n", "--limit", metavar="N", type=number(1), help="at most N records (default: all)"),
-    "offsets": _option(_SHOWN, "--offsets", action="store_true", help="the records' offsets instead, one a line"),
-    "fields": _option(_SHOWN, "--fields", metavar="PATHS", type=fields, help="keys of each JSON line: a.b,c.d"),
-    "sort": _option(
-        _SHOWN, "--sort", metavar="PATHS", type=sort_fields, action="extend", default=[],
-        help="by the values of these fields: a.b,-c.d (with a - the greatest first)",
+    "same": option("--same PATH", "show only records with the same value in this field", group=AROUND),
+    "as_of": option(
+        "--as-of PLACE", "ask the log as it was when it ended with the record at this offset, or before this cursor",
+        type=as_of, group=SHOWN,
     ),
-    "same": _option(
-        _AROUND, "--same", metavar="PATH", help="only records that have the same value in this field",
+    "since": option(
+        "--since TIME", "only records from this time on: 2026-11-01, 2026-11-01T12:00, 2h (ago), 7d, today, yesterday",
+        type=instant, group=SHOWN,
     ),
-    "as_of": _option(
-        _SHOWN, "--as-of", metavar="PLACE", type=as_of,
-        help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
+    "until": option("--until TIME", "only records before this time", type=instant, group=SHOWN),
+    "older_than": option("--older-than AGE", "only records older than this: 30d, 12h, 2w", type=age, group=SHOWN),
+    "codec": option(
+        "--codec NAME", "format of the records: msgpack, bipf, json, raw or an installed one (default: detected)",
+        type=codec, group=_LOG,
     ),
-    "codec": _option(
-        _LOG, "--codec", metavar="NAME", type=codec,
-        help="of the records: msgpack, bipf, raw, or of an installed package (default: found by looking)",
+    "block_size": option(
+        "--block-size BYTES", "block size of the log, such as 65536 or 64K (default: detected)", type=size, group=_LOG
     ),
-    "block_size": _option(
-        _LOG, "--block-size", metavar="BYTES", type=size,
-        help="of the log, such as 65536 or 64K (default: found by looking)",
+    "allow_prefix": option(
+        "--allow-prefix", "JSON Lines may have text before the JSON, as from container runtimes and syslog; lines "
+        "without JSON are skipped", group=_LOG,
     ),
-    "allow_prefix": _option(
-        _LOG, "--allow-prefix", action="store_true",
-        help="of JSON Lines: let text stand before the JSON of a line, as container runtimes write it; lines without "
-        "JSON are text",
+    "each": option(
+        "--each PATH", "each line of JSON Lines is a batch, whose records are at PATH: items[], or "
+        "resourceLogs[].scopeLogs[].logRecords[]", type=each, default="", group=_LOG,
     ),
-    "each": _option(
-        _LOG, "--each", metavar="PATH", type=each, default="",
-        help="of JSON Lines: the elements that are records, of batches in one line: items[], or "
-        "resourceLogs[].scopeLogs[].logRecords[]",
+    "timestamp": option(
+        "--timestamp PATH", "field that holds the time of a record; of several, the earliest time counts (default: a "
+        "field with a usual name, such as timestamp, time, ts or @timestamp)", action="append", group=_LOG,
     ),
-    "timestamp": _option(
-        _LOG, "--timestamp", metavar="PATH", action="append",
-        help="field that says when a record was made; given more than once, the earliest time counts "
-        "(default: the one of a usual name, such as timestamp, time, ts or @timestamp)",
+    "time_unit": option(
+        "--time-unit", "unit of times that are numbers (auto: by their size; number: they are no times)",
+        choices=UNITS, group=_LOG,
     ),
-    "time_unit": _option(
-        _LOG, "--time-unit", choices=UNITS,
-        help="of times that are numbers (auto: told by their size; number: not times at all)",
+    "sequence": option("--sequence PATH", 'field for index("sequence") (default: value.sequence)', group=_LOG),
+    "indexes": option(
+        "--indexes DIR", "folder of the index files; `none` keeps indexes in memory (default: LOG.jitdb/indexes)",
+        default="", group=_LOG,
     ),
-    "since": _option(
-        _SHOWN, "--since", metavar="TIME", type=instant,
-        help="from then on: 2026-11-01, 2026-11-01T12:00, 2h (ago), 7d, today, yesterday",
+    "threads": option(
+        "--threads N", "threads of a scan (default: one a core)", type=number(1), default=0, group=_LOG
     ),
-    "older_than": _option(_SHOWN, "--older-than", metavar="AGE", type=age, help="made so long ago: 30d, 12h, 2w"),
-    "until": _option(_SHOWN, "--until", metavar="TIME", type=instant, help="before then"),
-    "sequence": _option(
-        _LOG, "--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)'
-    ),
-    "indexes": _option(
-        _LOG, "--indexes", metavar="DIR", default="",
-        help="folder of the index files, or `none` to keep them in memory (default: LOG.jitdb/indexes)",
-    ),
-    "threads": _option(
-        _LOG, "--threads", metavar="N", type=number(1), default=0, help="threads of a scan (default: one a core)"
-    ),
-    "no_progress": _option(_GENERAL, "--no-progress", action="store_true", help="no progress bar"),
-    "quiet": _option(
-        _GENERAL, "-q", "--quiet", action="store_true", help="no progress, notes or warnings; errors are still told"
-    ),
-    "debug": _option(_GENERAL, "--debug", action="store_true", help="show the traceback of an error"),
-    "help": _option(_GENERAL, "-h", "--help", action="help", help="show this"),
+    "no_progress": option("--no-progress", "show no progress bar", group=_GENERAL),
+    "quiet": option("-q, --quiet", "no progress, notes or warnings; only errors", group=_GENERAL),
+    "debug": option("--debug", "show the traceback of an error", group=_GENERAL),
+    "help": option("-h, --help", "show this", action="help", group=_GENERAL),
 }  # fmt: skip
 
-FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
-LINES: Final = ("allow_prefix", "each")  # and of JSON Lines
-READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # of who asks a log
-SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # of who counts
-GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands
+FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
+LINES: Final = ("allow_prefix", "each")  # how to read JSON Lines
+READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # for questions
+SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
+GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # every command has these

@@ -1,107 +1,130 @@
-"""Reading a command line: argparse, with a subparser for each command, and complaints in our own words."""
+"""Commands, and how their lines are read: argparse, with a parser for each command, and complaints in our own words."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any, Final, NoReturn
 
-from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.failures import Diagnostic, UsageError
-from jitdb.cli.options import OPTIONS
+from jitdb.cli.options import GENERAL, OPTIONS, Option
 from jitdb.cli.output.output import columns, flush, show_lines
 from jitdb.errors import JitdbError
 
 _EXAMPLES: Final = "examples:"
 
-
-class Program(argparse.ArgumentParser):
-    """`jitdb COMMAND …`. A command's module, which has its parser, is imported when that is asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(prog="jitdb", add_help=False, allow_abbrev=False)
-        commands = self.add_subparsers(prog="jitdb", dest="command", required=True)
-        commands.choices = commands._name_parser_map = _Parsers(dict.fromkeys(COMMANDS))
+Run = Callable[[argparse.Namespace], int]
+Show = Callable[[Any], object]
+Answer = Callable[[Any, argparse.Namespace, Show], Any]
 
 
-class _Parsers(dict[str, Any]):
-    """The commands' parsers, by name."""
+class Command:
+    """A command: the function that runs it, and what its line may hold.
 
-    def __getitem__(self, name: str) -> Parser:
-        parser: Parser = module_of(name).PARSER
-        return parser
+    operands: what stands behind the name in the usage line
+    about:    what the command does, for --help
+    examples: (what to type behind `jitdb `, what it does)
+    options:  those of the table in options.py by name, or options of its own; those of all commands are added
+    answer:   gives what it answers of a database; `show` gets the answer before notes on it are printed. A notebook has
+              the commands that have one
+    """
 
-
-class Once(argparse.Action):
-    """An option that other commands take several times, and this one does not: the last would win silently."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    def __init__(
+        self,
+        name: str,
+        run: Run,
+        operands: str,
+        about: str,
+        examples: Sequence[tuple[str, str]],
+        options: Sequence[str | Option],
+        answer: Answer | None = None,
     ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is said twice, and stands here once")
-        setattr(namespace, self.dest, values)
+        self.name, self.run, self.answer = name.rstrip("_"), run, answer
+        self.operands, self.about, self.examples, self.options = operands, about, examples, (*options, *GENERAL)
+
+    @cached_property
+    def parser(self) -> Parser:
+        return Parser(self)
+
+    @property
+    def has_field(self) -> bool:
+        """Whether a field stands before the expression."""
+        return "field_and_expression" in self.options
+
+    def answers(self, answer: Answer) -> Answer:
+        """A decorator for the function that answers it."""
+        self.answer = answer
+        return answer
+
+
+def command(
+    operands: str, about: str, examples: Sequence[tuple[str, str]], *options: str | Option
+) -> Callable[[Run], Command]:
+    """Make a command of the function that runs it, under the function's name."""
+    return lambda run: Command(run.__name__, run, operands, about, examples, options)
+
+
+def question(
+    operands: str, about: str, examples: Sequence[tuple[str, str]], *options: str | Option
+) -> Callable[[Answer], Command]:
+    """Make a command of the function that answers it, under the function's name."""
+
+    def made(answer: Answer) -> Command:
+        def run(given: argparse.Namespace) -> int:
+            from jitdb.cli.expressions import read_question
+            from jitdb.cli.opening import asked
+            from jitdb.cli.output.tables import show_result
+
+            read_question(given, found.has_field)
+            with asked(given) as db:
+                answer(db, given, partial(show_result, given))
+            return 0
+
+        found = Command(answer.__name__, run, operands, about, examples, options, answer)
+        return found
+
+    return made
 
 
 class Parser(argparse.ArgumentParser):
-    """The arguments of one command.
+    """The arguments of one command."""
 
-    name:     as it is typed
-    operands: what stands in the usage line behind the name
-    about:    what the command does, for --help
-    examples: (what to type behind `jitdb `, what it does)
-    """
-
-    def __init__(self, name: str, operands: str, about: str, examples: Sequence[tuple[str, str]]) -> None:
-        shown = "\n".join(f"  # {what}\n  jitdb {typed}" for typed, what in examples)
+    def __init__(self, command: Command) -> None:
+        shown = "\n".join(f"  # {what}\n  jitdb {typed}" for typed, what in command.examples)
         super().__init__(
-            prog=f"jitdb {name}",
-            usage=f"jitdb {name} {operands}",
-            description=about,
+            prog=f"jitdb {command.name}",
+            usage=f"jitdb {command.name} {command.operands}",
+            description=command.about,
             epilog=f"{_EXAMPLES}\n{shown}",
             formatter_class=_Help,
             add_help=False,
         )
-        self.name = name
+        self.name = command.name
+        self.set_defaults(command=command.name)
         self._positionals.title = "operands"
-        self._groups: dict[str, Any] = {"": self}
-        self._is_inner = False
         self._negative_number_matcher = re.compile(r"-[\d.]")  # also several, as bins are: -50,0,50
+        groups: dict[str, Any] = {"": self}
+        for each in command.options:
+            option = OPTIONS[each] if isinstance(each, str) else each
+            if option.group not in groups:
+                groups[option.group] = self.add_argument_group(option.group)
+            groups[option.group].add_argument(*option.flags, **option.settings)
 
-    def take(self, *names: str, **changes: Any) -> None:
-        """Add options of the table in options.py; `changes` are what is different here."""
-        for name in names:
-            option = OPTIONS[name]
-            self.group(option.group).add_argument(*option.flags, **{**option.settings, **changes})
-
-    def group(self, title: str) -> Any:
-        """The group of options that help shows under this title."""
-        if title not in self._groups:
-            self._groups[title] = self.add_argument_group(title)
-        return self._groups[title]
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def read(self, args: Sequence[str]) -> argparse.Namespace:
         """The options, which may stand between operands. Raises UsageError; SystemExit after --help."""
-        if self._is_inner:  # argparse's own way to find them calls this
-            return super().parse_known_args(args, namespace)
-        args = _with_falling(sys.argv[1:] if args is None else args)
-        self._is_inner = True
-        try:
-            options, rest = self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._is_inner = False
+        options, rest = self.parse_known_intermixed_args(_with_falling(args))
         if rest:
             self._complain_of(rest)
         if "more_logs" in options:
             from jitdb.cli.expressions import pass_over_sidecars
 
             pass_over_sidecars(options)
-        return options, rest
+        return options
 
     def print_help(self, file: Any = None) -> None:
-        """argparse would keep silent where it cannot be written. Raises OSError."""
+        """Raises OSError where it cannot be written; argparse would keep silent."""
         show_lines(self.format_help().rstrip("\n"))
         flush()
 
@@ -117,22 +140,15 @@ class Parser(argparse.ArgumentParser):
         unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-") and argument != "-"]
         if not unknown:
             self.error(f"too many operands: {' '.join(rest)}")
-        from jitdb.cli.meant import nearest_option
+        from jitdb.cli.help import commands_with, is_expression_option, nearest_option
 
         meant = {option: nearest_option(option, self.long_options()) for option in unknown}
-        guesses = [f"{option} (did you mean {near}?)" if near else option for option, near in meant.items()]
-        if len(guesses) > 1:
+        if len(meant) > 1:
+            guesses = [f"{option} (did you mean {near}?)" if near else option for option, near in meant.items()]
             self.error(f"there are no options {', '.join(guesses)}")
         option = unknown[0]
         if meant[option]:
             raise UsageError(f"{self.name}: there is no option {option}; did you mean {meant[option]}?")
-        self._tell_others(option)
-        self.error(f"there is no option {option}")
-
-    def _tell_others(self, option: str) -> None:
-        """Raises UsageError where it is an option of other commands, or one that no command of ours needs."""
-        from jitdb.cli.meant import commands_with, is_expression_option
-
         if is_expression_option(option) and any(action.dest == "expressions" for action in self._actions):
             told = f"the expression stands behind the log: jitdb {self.name} LOG 'EXPR'"
             raise UsageError(f"{self.name}: there is no option {option}", told)
@@ -140,13 +156,18 @@ class Parser(argparse.ArgumentParser):
         if others:
             have = "has it" if len(others) == 1 else "have it"
             raise UsageError(f"{self.name}: there is no option {option} here; {' and '.join(others)} {have}")
+        self.error(f"there is no option {option}")
 
     def long_options(self) -> list[str]:
         """Its options, by their long names."""
         return [option for option in self._option_string_actions if option.startswith("--")]
 
+    def option(self, flag: str) -> argparse.Action | None:
+        """The option with this name."""
+        return self._option_string_actions.get(flag)
+
     def _get_value(self, action: argparse.Action, text: str) -> Any:
-        """The value of an option. What the library has against it is said as what its type has."""
+        """The value of an option. An error of the library becomes one of the option."""
         try:
             return text if action.type is None else action.type(text)  # type: ignore[operator]
         except argparse.ArgumentTypeError as error:

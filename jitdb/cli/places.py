@@ -1,7 +1,7 @@
-"""Places in a log, as they are typed, and as a file keeps them.
+"""Places in a log: as they are typed, and as `jitdb tail --cursor` keeps them in a file.
 
-A place is a cursor: of one log (engine/cursor.py), or of files that are followed (engine/files_cursor.py). In a file a
-checksum stands behind it: `CURSOR crc32:XXXXXXXX` and a newline.
+A place is a cursor: of one log (engine/cursor.py), or of files that are followed (engine/files_cursor.py). A file holds
+it with a checksum: `CURSOR crc32:XXXXXXXX` and a newline.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OF_FILES: Final = ("logs:", "lines:")  # the heads of cursors of files that are
 
 
 def cursor(text: str) -> str:
-    """For argparse: a cursor, with or without its checksum.
+    """A type for argparse: a cursor, with or without its checksum.
 
     >>> cursor("000102030405060708090a0b0c0d0e0f.1.5.320")
     '000102030405060708090a0b0c0d0e0f.1.5.320'
@@ -36,7 +36,7 @@ def cursor(text: str) -> str:
 
 
 def check_as_of(log: LogSource, place: int | str | None) -> None:
-    """Raises Failure where --as-of tells no state of this log."""
+    """Raises Failure if --as-of is no state of this log."""
     if isinstance(place, str):
         check_place(log, place, "--as-of", "cursors of this log are those that `jitdb tail --cursor` keeps for it")
     elif place is not None and not -1 <= place < log.durable_end:
@@ -47,7 +47,7 @@ def check_as_of(log: LogSource, place: int | str | None) -> None:
 
 
 def check_place(log: LogSource | None, text: str | None, source: str, remedy: str) -> None:
-    """Raises Failure where the cursor tells no place of this log (None: of several); `source` is where it came from."""
+    """Raises Failure if the cursor is no place in this log (None: in several logs); `source` is where it came from."""
     if text is None or (log is None and is_of_many(text)):
         return
     if log is None:
@@ -64,7 +64,7 @@ def check_place(log: LogSource | None, text: str | None, source: str, remedy: st
 
 
 def read_place(text: str) -> str | None:
-    """The cursor in a text; None where there is none, or it is not what was written.
+    """The cursor in a text; None if it holds none, or the checksum does not fit.
 
     >>> read_place(written("000102030405060708090a0b0c0d0e0f.1.5.320"))
     '000102030405060708090a0b0c0d0e0f.1.5.320'
@@ -89,12 +89,12 @@ def read_place(text: str) -> str | None:
 
 
 def is_of_many(place: str) -> bool:
-    """Whether it is a place in several logs, or means to be."""
+    """Whether it is a place in several logs, by its head."""
     return place.startswith("logs:")
 
 
 def written(cursor: str) -> str:
-    """The line that holds it.
+    """The line of a file that keeps the cursor.
 
     >>> written("000102030405060708090a0b0c0d0e0f.1.5.320")
     '000102030405060708090a0b0c0d0e0f.1.5.320 crc32:39c2dd06\\n'

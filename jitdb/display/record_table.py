@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.display.cells import WIDEST, cell, is_number
 from jitdb.display.columns import GAP, TIMES, fitting, floor_of, head_pieces, last_word
+from jitdb.display.sheet import aligned
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-_OPAQUE: Final = 16  # characters of a column that holds keys and hashes: their beginnings tell them apart
+_OPAQUE: Final = 16  # characters of a column of keys or hashes: their beginnings tell them apart
 _TIME: Final = 35  # characters of a time with nanoseconds and an offset
-_ANSWER: Final = ">"  # before what was asked for, among what stands around it
-_BETWEEN: Final = "--"  # passages, as grep has it
+_MATCH: Final = ">"  # before a record that matches, among those around it
+_BETWEEN: Final = "--"  # between passages, as in grep
 
 
 class Marks(NamedTuple):
-    """Which rows are answers, among what stands around them, and which begin another passage."""
+    """Which rows match, among those around them, and which begin another passage."""
 
     answers: Sequence[bool]
     begins: Collection[int]
 
 
-def make_table(
+class Line(NamedTuple):
+    """A line of a table. Terminals show heads and matches in bold."""
+
+    text: str
+    is_bold: bool = False
+
+
+def record_lines(
     records: Sequence[Any],
     columns: dict[str, Path],
     width: int,
@@ -35,39 +40,37 @@ def make_table(
     marks: Marks | None = None,
     *,
     by_name: bool = False,
-) -> tuple[Table, list[str]]:
-    """The records as a rich table of at most `width` characters, and the columns that it has room for."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+) -> tuple[list[Line], list[str]]:
+    """The lines of a table of these records, at most `width` characters wide, and the columns that it has room for.
 
+    by_name: the records are rows of these columns (Query.select)
+    """
     times = times_of(columns, timestamps)
     values = values_of(records, columns, by_name)
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     if marks is not None:
         width -= len(_BETWEEN) + GAP
-        table.add_column("", width=len(_BETWEEN))
-    most = fitting(_floors(texts, times), width)
-    texts = dict(islice(texts.items(), most))
-    for name, characters in zip(texts, _widths(texts, width, times), strict=True):
-        right = name not in times and all(value is UNDEFINED or is_number(value) for value in values[name])
-        table.add_column(
-            Text(head_of(name, characters)),
-            justify="right" if right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            width=characters,
-        )
-    for number, row in enumerate(zip(*texts.values(), strict=True)):
-        if marks is None:
-            table.add_row(*map(Text, row))
-            continue
-        if number in marks.begins:
-            table.add_row(_BETWEEN)
-        is_answer = marks.answers[number]
-        table.add_row(_ANSWER if is_answer else "", *map(Text, row), style="bold" if is_answer else None)
-    return table, list(texts)
+    texts = dict(islice(texts.items(), fitting(_floors(texts, times), width)))
+    widths = _widths(texts, width, times)
+    right = [
+        name not in times and all(value is UNDEFINED or is_number(value) for value in values[name]) for name in texts
+    ]
+    heads = [head_of(name, characters) for name, characters in zip(texts, widths, strict=True)]
+    rows = list(zip(*texts.values(), strict=True))
+    if marks is not None:
+        widths, right, heads = [len(_BETWEEN), *widths], [False, *right], [[""], *heads]
+        rows = [(_MATCH if is_match else "", *row) for is_match, row in zip(marks.answers, rows, strict=True)]
+    gap, tall = " " * GAP, max(map(len, heads))
+    lines = [
+        Line(aligned(line, widths, right, gap), True)
+        for line in zip(*([""] * (tall - len(head)) + head for head in heads), strict=True)
+    ]
+    lines.append(Line("─" * (sum(widths) + GAP * (len(widths) - 1))))
+    for number, row in enumerate(rows):
+        if marks is not None and number in marks.begins:
+            lines.append(Line(_BETWEEN))
+        lines.append(Line(aligned(row, widths, right, gap), marks is not None and marks.answers[number]))
+    return lines, list(texts)
 
 
 def times_of(columns: dict[str, Path], timestamps: Sequence[str] | None) -> set[str]:
@@ -76,21 +79,26 @@ def times_of(columns: dict[str, Path], timestamps: Sequence[str] | None) -> set[
 
 
 def values_of(records: Sequence[Any], columns: dict[str, Path], by_name: bool) -> dict[str, list[Any]]:
-    return {name: [_at(record, (name,) if by_name else path) for record in records] for name, path in columns.items()}
+    """The values of each column. A record that is no map has one column, the empty path."""
+
+    def value(record: Any, path: Path) -> Any:
+        return record if path == ("",) and not isinstance(record, dict) else value_at(record, path)
+
+    return {name: [value(record, (name,) if by_name else path) for record in records] for name, path in columns.items()}
 
 
-def head_of(name: str, width: int) -> str:
+def head_of(name: str, width: int) -> list[str]:
     """A column's name, in lines of at most so many characters where its parts allow it.
 
-    >>> head_of("user.firstName", 9).split("\\n"), head_of("user.id", 9)
-    (['user.', 'firstName'], 'user.id')
+    >>> head_of("user.firstName", 9), head_of("user.id", 9)
+    (['user.', 'firstName'], ['user.id'])
     """
     lines = [""]
     for piece in head_pieces(name):
         if lines[-1] and len(lines[-1]) + len(piece) > width:
             lines.append("")
         lines[-1] += piece
-    return "\n".join(lines)
+    return lines
 
 
 def _floors(texts: dict[str, list[str]], times: Collection[str]) -> list[int]:
@@ -120,8 +128,3 @@ def _widths(texts: dict[str, list[str]], width: int, times: Collection[str]) -> 
             return [min(width, want) for want in wanted]  # one that is wider than the table
         wanted[max(over, key=wanted.__getitem__)] -= 1
     return wanted
-
-
-def _at(record: Any, path: Path) -> Any:
-    """The field's value. A record that is no map has one column, the empty path."""
-    return record if path == ("",) and not isinstance(record, dict) else value_at(record, path)

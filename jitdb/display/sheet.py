@@ -1,4 +1,4 @@
-"""What is counted, in rows, as a table of text with bars."""
+"""Counts in rows, as a table of text with bars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jitdb.display.cells import cell, is_number
 
 _WIDEST: Final = 40  # characters of a cell
 _BAR: Final = 40  # of a bar, at most
-_LEAST: Final = 8  # a shorter one tells nothing
+_LEAST: Final = 8  # shorter bars tell nothing
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
 _GROUPED: Final = 10**30  # from here on nobody counts digits
@@ -23,26 +23,25 @@ class Spark(NamedTuple):
 
 
 class State(NamedTuple):
-    """How something is: `mood` is "good", "fair", "bad" or "" for what is neither."""
+    """A state. `mood` is "good", "fair", "bad", or "" for neither."""
 
     text: str
     mood: str
 
 
 class Code(NamedTuple):
-    """What is written as Python, or an expression, has it."""
+    """Text in the syntax of Python, or of expressions."""
 
     text: str
 
 
 class Sheet(NamedTuple):
-    """Rows of values, and what is to be said of all of them.
+    """Rows of values, and what is said of all of them.
 
-    names:  of the columns
-    rows:   counts are integers, shares are of the column `share`
-    bars:   the column whose numbers are shown as bars, by its place; None: no bars
-    about:  what stands beside the rows in JSON
-    footer: below the table
+    names:  of the columns; shares are in the column `share`
+    bars:   the number of the column that is shown as bars; None: no bars
+    about:  what JSON has beside the rows
+    footer: a line below the table
     """
 
     names: Sequence[str]
@@ -65,7 +64,7 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
     numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
     texts = [[short(name, value) for name, value in zip(sheet.names, row, strict=True)] for row in sheet.rows]
     heads = [cut(cell(name)) for name in sheet.names]
-    widths = [max(map(_width, column)) for column in zip(heads, *texts, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(heads, *texts, strict=True)]
     left = min(width - sum(widths) - len(_GAP) * len(widths), _BAR)
     bars = [""] * len(texts)
     if sheet.bars is not None and left >= _LEAST:
@@ -73,8 +72,7 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
         most = max(*counts, 1)
         bars = [_GAP + _bar(count / most * left, blocks) for count in counts]
     for line, bar in zip([heads, *texts], ["", *bars], strict=True):
-        cells = map(_padded, line, widths, numeric)
-        yield (_GAP.join(cells) + bar).rstrip()
+        yield (aligned(line, widths, numeric, _GAP) + bar).rstrip()
 
 
 def _bar(length: float, blocks: bool) -> str:
@@ -138,14 +136,28 @@ def cut(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
-def _padded(text: str, width: int, right: bool) -> str:
-    blanks = " " * (width - _width(text))
-    return blanks + text if right else text + blanks
+def aligned(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool], gap: str) -> str:
+    """The cells of a row in columns of these widths, cut where they are longer, with the gap between them.
+
+    >>> aligned(["long text", "5"], [6, 3], [False, True], "  ")
+    'long …    5'
+    """
+    padded = []
+    for text, width, is_right in zip(cells, widths, right, strict=True):
+        shown = text
+        if width_of(text) > width:
+            while shown and width_of(shown) >= width:
+                shown = shown[:-1]
+            shown += "…"
+        blanks = " " * (width - width_of(shown))
+        padded.append(blanks + shown if is_right else shown + blanks)
+    return gap.join(padded)
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
+    """Columns of a terminal that the text takes."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from unicodedata import category, east_asian_width
 
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(0 if category(char) in ("Mn", "Me") else 2 if east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,8 +1,8 @@
-"""The door to a terminal: whatever a command writes there goes through it, and nothing that a record, a field or the
-name of a file holds acts on the screen. Pipes and files get what is written, byte for byte.
+"""A guard before the terminal: nothing in a record, a field or a file's name acts on the screen. Pipes and files get
+what is written, byte for byte.
 
-A character that would act is shown as JSON escapes it, so that JSON stays JSON. Who paints (rich) writes behind the
-door, and makes each text `printable` before.
+Control characters are shown as JSON escapes them, so that JSON stays JSON. `paint` and rich write past the guard; their
+texts are made printable first.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
-# Controls but newline and tab; what turns text around, or ends its line or paragraph; bytes that are no UTF-8.
+# Control characters but newline and tab; marks of direction; separators of lines, paragraphs; bytes that are no UTF-8.
 _ACTING: Final = re.compile("[\0-\b\v-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with what would act on a terminal as an escape.
+    """The text with escapes for what would act on a terminal.
 
     >>> visible("a\\x1b[2J\\tb\\u202e")
     'a\\\\u001b[2J\\tb\\\\u202e'
@@ -32,44 +32,48 @@ def visible_bytes(data: bytes) -> bytes:
 
 
 class Terminal:
-    """A stream that is a terminal. All but what is written is asked of the stream itself."""
+    """A guarded stream. All but writing is passed on to the stream itself."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self.rich_proxied_file = getattr(stream, "rich_proxied_file", stream)  # what rich writes to
+        self.rich_proxied_file = getattr(stream, "rich_proxied_file", stream)  # to which rich writes
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     @property
     def buffer(self) -> Terminal:
-        """What takes bytes: this does."""
+        """The stream for bytes: this one."""
         return self
 
     def write(self, data: str | bytes) -> int:
-        """Write text, or UTF-8 whose last character is whole; what the encoding of the stream lacks is escaped, too."""
+        """Write text, or UTF-8 that ends with a whole character. What the stream's encoding lacks is escaped, too."""
         text = visible(data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else data)
         try:
             self._stream.write(text)
         except UnicodeEncodeError:
-            encoding = self._stream.encoding
-            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self.paint(text)
         return len(data)
+
+    def paint(self, text: str) -> None:
+        """Write text that may act."""
+        encoding = self._stream.encoding
+        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def guarded(stream: TextIO) -> TextIO:
-    """The stream, with the door before it if it is a terminal."""
+    """The stream, guarded if it is a terminal."""
     return cast(TextIO, Terminal(stream)) if stream.isatty() else stream
 
 
 def one_line(text: str, stream: TextIO | Terminal) -> str:
-    """A line for this stream. A newline in it is not ours: a terminal shows it."""
+    """A line for this stream. On a terminal, newlines in it, which are not ours, are shown."""
     return text.replace("\n", "\\n") if isinstance(stream, Terminal) else text
 
 
 @contextmanager
 def terminals_guarded() -> Iterator[None]:
-    """Within this, standard output and standard error have the door before them."""
+    """Within this, standard output and standard error are guarded."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (stream and guarded(stream) for stream in before)
     try:

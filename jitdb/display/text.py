@@ -10,6 +10,7 @@ from jitdb.common.paths import Path
 from jitdb.display.cells import printable
 from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields, left_out
 from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part, Records
+from jitdb.display.record_table import record_lines
 from jitdb.display.sheet import Sheet, short, table_lines
 
 _LEAST: Final = 40  # columns of a terminal, below which lines are longer than it
@@ -64,21 +65,14 @@ def _fact(value: Any) -> str:
 
 
 def _record_lines(part: Records, width: int) -> Iterator[str]:
-    from io import StringIO
-
-    from rich.console import Console
-
-    from jitdb.display.record_table import make_table
-
-    columns = columns_for(part, columns_in(width), width)
-    table, kept = make_table(part.records, columns, width, by_name=part.by_name)
-    stream = StringIO()
-    console = Console(file=stream, width=width, color_system=None, highlight=False, force_jupyter=False)
-    console.print(table)
-    yield from (line.rstrip() for line in stream.getvalue().splitlines())
-    hidden = left_out(names_left_out(part, kept), width)
-    if hidden:
-        yield hidden
+    if part.records:
+        lines, kept = record_lines(
+            part.records, columns_for(part, columns_in(width), width), width, by_name=part.by_name
+        )
+        yield from (line.text.rstrip() for line in lines)
+        hidden = left_out(names_left_out(part, kept), width)
+        if hidden:
+            yield hidden
 
 
 def columns_for(part: Records, most: int, width: int = 0) -> dict[str, Path]:

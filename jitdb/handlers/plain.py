@@ -1,4 +1,4 @@
-"""Any value as one that a record can hold: what logging calls carry is of every kind, and none of it may be refused."""
+"""Any value as one that a record can hold: logging calls carry values of every kind, and none may be refused."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from reprlib import Repr
 from typing import Any, Final
 
 _SIMPLE: Final = frozenset({type(None), bool, float, bytes})
-_LEVELS: Final = 16  # of containers; what is deeper is told as text, which also ends what contains itself
-_PARTS: Final = 1 << 18  # values in all containers: what has one part in many places would be endless if written out
-_TOLD: Final = 1 << 8  # values that a container may cost which is told as text
-_LONGEST: Final = 2000  # characters of what is told as text
-_DIGITS: Final = 1 << 13  # bits of an integer that is told in digits; of larger ones Python refuses to
+_LEVELS: Final = 16  # of containers; deeper ones become text, which also ends those that contain themselves
+_PARTS: Final = 1 << 18  # values in all containers: a part that many share is written out each time
+_TOLD: Final = 1 << 8  # room for a container that becomes text
+_LONGEST: Final = 2000  # characters of what becomes text
+_DIGITS: Final = 1 << 13  # bits of an integer that is written in digits: Python refuses larger ones
 _SHORT: Final = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST, _LONGEST
 
@@ -20,8 +20,8 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST, _LONGEST
 def plain(value: Any, levels: int = _LEVELS, room: list[int] | None = None) -> Any:
     """The value as None, a bool, an integer of 64 bits, a float, text, bytes, a list, or a dict with keys of text.
 
-    What is none of these is told as text: by str() where its class has one, as dates, paths and UUIDs have, else by
-    repr(). Raises nothing, whatever the value's methods do. Keys that read alike are told apart by their classes.
+    Other values become text: by str() if their class defines it, as dates, paths and UUIDs do, else by repr(). Raises
+    nothing, whatever the value's methods do. Keys with the same text are told apart by their classes.
 
     >>> from datetime import date
     >>> plain({"at": date(2026, 11, 23), 1: (2, 2**64), "why": KeyError("x")})
@@ -36,7 +36,7 @@ def plain(value: Any, levels: int = _LEVELS, room: list[int] | None = None) -> A
 
 
 def told(value: Any) -> str:
-    """What one would print of it, of containers the beginning."""
+    """The value as text; only the beginning of containers."""
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         return _text(_SHORT.repr(value)[:_LONGEST])
     has_text = "__str__" in _methods(type(value)) and not isinstance(value, BaseException)
@@ -44,7 +44,7 @@ def told(value: Any) -> str:
 
 
 def shortened(value: dict[str, Any], size: int) -> dict[str, Any]:
-    """The same, with keys, texts and bytes cut, and containers told as text, so that all is about `size` bytes.
+    """The value with keys, texts and bytes cut, and containers as text, in about `size` bytes.
 
     >>> shortened({"message": "x" * 100, "n": 1}, 40)
     {'message': 'xxxxxxxxxxxxxxxxxxxx…', 'n': 1}
@@ -79,14 +79,14 @@ def _plain(value: Any, levels: int, room: list[int]) -> Any:
 
 
 def _takes(room: list[int], parts: int) -> bool:
-    """Whether there is room for so many values more; they take it."""
+    """Take room for this many values, if there is enough."""
     fits = parts <= room[0]
     room[0] -= parts if fits else 0
     return fits
 
 
 def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """With keys of text. Of those that read alike, text goes first, and the others say what they are."""
+    """With keys of text. Of keys with the same text, the text itself keeps it, and others name their class."""
     found = {_key(key): part for key, part in pairs}
     if len(found) == len(pairs):
         return found
@@ -100,7 +100,7 @@ def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _methods(kind: type) -> set[str]:
-    """The names of what its class and those above say themselves, `object` left out."""
+    """The names that a class and its bases define, without `object`."""
     return {name for each in kind.__mro__[:-1] for name in vars(each)}
 
 
@@ -111,7 +111,7 @@ def _key(key: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Without lone surrogates, of which UTF-8 has none."""
+    """Without lone surrogates, which UTF-8 lacks."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -124,8 +124,8 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def attempt(make: Callable[[], Any], kind: type) -> Any:
-    """What `make` makes of a value of this class, or that it cannot."""
+    """What `make` returns for a value of this class, or text that says that it raised."""
     try:
         return make()
-    except Exception as error:  # of a method of its own; or another thread changes it
+    except Exception as error:  # the value's own methods may raise, and other threads change it
         return f"<{kind.__name__}: it raised {type(error).__name__} when it was logged>"

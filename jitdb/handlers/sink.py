@@ -1,8 +1,8 @@
-"""Values from any thread of a program become records of a log, durable soon, and nobody waits for the disk.
+"""Values from any thread of a program become durable records of a log, without waiting for the disk.
 
-put() only puts into a queue. A thread takes all that is there, some ten times a second, and makes it durable. What
-cannot be written (a full disk, another process that has the log) is kept and tried again; what finds the queue full is
-counted, and the count becomes a record itself as soon as one can be written: nothing is dropped silently.
+put() only adds to a queue, which a thread empties about ten times a second. What cannot be written (a full disk, a
+locked log) is kept and tried again. Records that find the queue full are counted, and the count is logged as soon as
+possible: nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
@@ -22,27 +23,29 @@ from typing import Any, Final, Self
 from jitdb.common.arguments import file_path, whole_number
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import counted
-from jitdb.errors import InvalidArgument, LogClosed, LogWarning
-from jitdb.handlers.batches import BatchWriter
-from jitdb.handlers.plain import plain
+from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning
+from jitdb.handlers.plain import plain, shortened, told
+from jitdb.log import Log
+from jitdb.log.blocks.block_format import largest_record
+from jitdb.log.io.filenames import followed
 from jitdb.log.writing.writer import check_interval
 
-_AGAIN: Final = 1.0  # seconds until what could not be written is tried again
+_AGAIN: Final = 1.0  # seconds until a failed write is tried again
 
 
 class RecordSink:
-    """A log that a program writes beside its work. Safe for threads.
+    """Writes a log beside the work of a program. Safe for threads.
 
-    path:     the log; it is made where there is none. `{pid}` in it stands for the number of the process: one process
-              writes a log, so where several run (the workers of a server), each has its own
+    path:     the log; made if there is none. `{pid}` in it stands for the number of the process: only one process can
+              write a log, so each worker of a server needs its own
     codec, block_size: of a new log, as for Log
-    capacity: records that may wait to be written; what finds so many is dropped, counted, and told of
+    capacity: records that may wait to be written; more are dropped and counted, with a warning
     interval: seconds from a put() to the write
 
-    A forked child goes on with a log of its own where the path has `{pid}`; else it finds the log locked, as any other
-    process does. What waits at the end of the program is written then.
+    A forked child writes a log of its own if the path has `{pid}`; else it finds the log locked. At the end of the
+    program, waiting records are written.
 
-    Raises LogError where the log cannot be opened, CodecError, InvalidArgument.
+    Raises LogError if the log cannot be opened, CodecError, InvalidArgument.
     """
 
     def __init__(
@@ -67,16 +70,16 @@ class RecordSink:
         self._writer = BatchWriter(self.path, *self._options)
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._taken = 0  # from the queue, and not durable yet
-        self._hurry = threading.Event()  # somebody waits
+        self._hurry = threading.Event()  # somebody waits for a flush
         self._thread: threading.Thread | None = None
-        self._marks: list[Future[None]] = []  # each stands in the queue behind what somebody waits for
+        self._marks: list[Future[None]] = []  # queued behind the records of each flush()
         self._dropped = self._lost = 0
-        self._has_told = False  # since all was well
+        self._has_told = False  # since the last success
         self._closing = False
 
     def begin_anew(self) -> None:
-        """In a forked child: what waits is the parent's to write, and so is its log."""
-        self._parents = self._writer  # kept: thrown away, its log would warn that nobody closed it
+        """In a forked child: the parent writes its waiting records, and its log."""
+        self._parents = self._writer  # kept, or its log would warn that nobody closed it
         self._begin()
 
     @property
@@ -85,11 +88,10 @@ class RecordSink:
         return Path(self._template.replace("{pid}", str(os.getpid())))
 
     def put(self, value: Mapping[str, Any]) -> bool:
-        """Hand a value over, to be a record; False where it is dropped, because too many wait. Never waits.
+        """Queue a value as a record and return at once; False if it is dropped because too many wait. Raises LogClosed.
 
-        What in it no record can hold is told as text (plain.py), and what is no mapping is a `message`; of a value that
-        is larger than a record can be, the beginnings of its texts are kept, with `truncated`, the bytes that it had.
-        Raises LogClosed.
+        Values that no record can hold become text (plain.py); what is no mapping becomes a `message`. Of a value too
+        large for a record, the beginnings of its texts are kept, with its size as `truncated`.
         """
         if self._closing:
             raise LogClosed("the sink was closed", path=self.path)
@@ -107,10 +109,7 @@ class RecordSink:
         return True
 
     def flush(self, timeout: float | None = None) -> None:
-        """Return when all that was put before is durable.
-
-        Raises the error that keeps it from being written, TimeoutError after so many seconds.
-        """
+        """Return when all that was put before is durable. Raises the error of writing, or TimeoutError."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return
@@ -124,9 +123,8 @@ class RecordSink:
         mark.result()
 
     def close(self, timeout: float | None = 10) -> None:
-        """Write what waits, and close the log; a warning tells of what cannot be written, or not in so many seconds.
-
-        Safe to call twice.
+        """Write waiting records and close the log; a warning counts those that cannot be written in time. May be called
+        twice.
         """
         with self._lock:
             if self._closing:
@@ -165,7 +163,7 @@ class RecordSink:
         while not is_last:
             first = self._queue.get()
             self._hurry.wait(self._interval)
-            self._hurry.clear()  # before the queue is emptied: who sets it has put its mark there
+            self._hurry.clear()  # before emptying the queue, which holds the marks of those who set it
             taken = self._take(first)
             is_last = None in taken
             values = [value for value in taken if isinstance(value, dict)]
@@ -192,7 +190,7 @@ class RecordSink:
         while values:
             try:
                 self._writer.write(values)
-            except Exception as failure:  # whatever it is: nobody else would tell of it, and the next may succeed
+            except Exception as failure:  # any: nobody else would report it, and the next try may succeed
                 self._tell(f"records cannot be written now, and wait: {failure}")
                 if self._closing:
                     self._lost += len(values) - bool(dropped) + dropped
@@ -205,15 +203,15 @@ class RecordSink:
                 return
 
     def _pass(self, marks: list[Future[None]]) -> None:
-        """What was put before these is durable."""
+        """Report that all before these is durable."""
         with self._lock:
             self._marks = [each for each in self._marks if each not in marks]
         for mark in marks:
-            if not mark.done():  # else it was told of a failure
+            if not mark.done():  # else it got a failure
                 mark.set_result(None)
 
     def _fail(self, failure: Exception) -> None:
-        """Whoever waits learns why it takes longer."""
+        """Raise this in all flush() calls that wait."""
         with self._lock:
             marks, self._marks = self._marks, []
         for mark in marks:
@@ -223,12 +221,12 @@ class RecordSink:
         """Warn, once until all is well again."""
         if not self._has_told:
             self._has_told = True
-            with suppress(LogWarning):  # where it is made an error, it would end the one who is told
+            with suppress(LogWarning):  # made an error, it would end the caller
                 warnings.warn(LogWarning(what, path=self.path), stacklevel=3)
 
 
 def _note(dropped: int) -> dict[str, Any]:
-    """The record that tells of others."""
+    """The record about dropped ones."""
     return {
         "timestamp": time.time() * 1000,
         "level": "WARNING",
@@ -236,3 +234,90 @@ def _note(dropped: int) -> dict[str, Any]:
         "message": f"{counted(dropped, 'record was', 'records were')} dropped: too many waited to be written",
         "dropped": dropped,
     }
+
+
+class BatchWriter:
+    """Writes batches to the log at `path`, each once and whole, also through failures, after which it opens the log
+    again.
+
+    For one thread.
+    """
+
+    def __init__(self, path: Path, codec: str | None, block_size: int | None) -> None:
+        self._path, self._codec, self._block_size = path, codec, block_size
+        self._log: Log | None = None
+        self._since: int | None = None  # offset of the last durable record
+        self._records: list[bytes] | None = None  # of a failed batch: those that are not in the log
+
+    def open(self) -> Log:
+        """The log. Raises LogError, CodecError."""
+        if self._log is None:
+            followed(os.fspath(self._path), is_written=True)
+            self._log = Log(self._path, codec=self._codec, block_size=self._block_size)
+            if self._since is None:
+                self._since = self._log.since
+            elif self._records:
+                self._pass_over(self._log, self._records)
+        return self._log
+
+    def write(self, values: list[dict[str, Any]]) -> None:
+        """Return when all of them are durable. Raises LogError: call it again with the same values until it succeeds.
+        What had reached the log is not written twice.
+        """
+        log = self.open()
+        if self._records is None:
+            self._records = [_encoded(value, log) for value in values]
+        try:
+            _append(log, self._records)
+            log.flush()
+        except LogError:
+            self.close()
+            raise
+        self._since, self._records = log.since, None
+
+    def close(self) -> None:
+        """Close the log, if it is open."""
+        log, self._log = self._log, None
+        if log is not None:
+            with suppress(LogError):  # of a failed write, which was reported
+                log.close()
+
+    def _pass_over(self, log: Log, records: list[bytes]) -> None:
+        """Forget the records that are in the log already."""
+        there = 0
+        for record in log.stream(gt=self._since, raw=True):
+            if there == len(records) or record.value != records[there]:
+                break
+            there += 1
+        del records[:there]
+
+
+def _append(log: Log, records: list[bytes]) -> None:
+    if records:
+        from jitdb.log.codecs.fields.located import RecordBatch  # late: it imports numpy
+
+        batch = RecordBatch.of(records)
+        log.append_encoded(batch.buffer, batch.lengths)
+
+
+def _encoded(value: dict[str, Any], log: Log) -> bytes:
+    """The record of this value; if it does not fit, of a shorter one that says so."""
+    largest = largest_record(log.block_size)
+    try:
+        record = log.codec.encode(value)
+    except Exception as error:  # whatever a codec raises: other records wait
+        value = _refused(value, error, largest)
+        record = log.codec.encode(value)
+    if len(record) <= largest:
+        return record
+    size = largest
+    while len(record) > largest:
+        size //= 2
+        record = log.codec.encode({**shortened(value, size), "truncated": len(record)})
+    return record
+
+
+def _refused(value: dict[str, Any], error: Exception, largest: int) -> dict[str, Any]:
+    when = value.get("timestamp")
+    now = float(when) if isinstance(when, int | float) and isfinite(when) else time.time() * 1000
+    return {"timestamp": now, "message": repr(value)[: largest // 8], "refused": told(str(error))[: largest // 8]}

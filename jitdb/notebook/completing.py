@@ -1,27 +1,24 @@
-"""How a line of `%jitdb`, or the expression of a cell, may go on: commands, databases, options, fields and values.
+"""Completion: of `%jitdb` lines, of the expression in a cell, and of Python that asks a database.
 
-Fields and values are those of a sample of the log: nothing is scanned for a key that is pressed.
+Fields and values come from a sample of the log; the Tab key scans nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.cli.commands import module_of
+from jitdb.cli.commands import find_command
 from jitdb.cli.opening import asked
-from jitdb.cli.parser import Program
-from jitdb.notebook.answers import ANSWERS
+from jitdb.notebook.magic import ASKING, NO_LOG, Magic, kept
 from jitdb.notebook.variables import Names, database_named, databases
-from jitdb.notebook.words import NO_LOG, kept
 from jitdb.operators.text.format import format_value
 
 if TYPE_CHECKING:
     from argparse import Action
 
-    from jitdb.notebook.magic import Magic
     from jitdb.operators.summaries.fields import FieldNames
 
 _SAMPLE: Final = 200  # records looked at: a person waits
@@ -33,10 +30,23 @@ _VARIABLE: Final = re.compile(r"[{$](\w*)$")
 _VALUE: Final = re.compile(  # a value that is begun, and the field that it is compared with
     r"""((?:[\w.@]|\[[^\]]*\])+)\s*(?:==|!=|in\s*\[(?:[^\]]*,)?)\s*("[^"]*|'[^']*|\w*)$"""
 )
+_TAKE_A_PATH: Final = (
+    "field|equal|includes|absent|predicate|contains|starts_with|ends_with|like|matches|value_counts|group_count|"
+    "histogram|stats|stats_by|select|sort_by|values|distinct"
+)
+_PATH: Final = re.compile(  # a path that is begun: the first argument, a later one, or an element of a list
+    rf"""\b(?:{_TAKE_A_PATH})\(\s*\[?(?:"[^"]*",\s*|'[^']*',\s*)*(["'])(-?)([^"']*)$|\b(?:by|same|select)=(["'])([^"']*)$"""
+)
+_KEY: Final = re.compile(r"\.fields\[([\"'])([^\"']*)$")
+_COMPARED: Final = re.compile(  # a value that is begun, and the field that it is compared with
+    r"""(?:\bfield\((["'])(?P<path>.+?)\1\)|\.fields(?P<keys>(?:\.\w+)+))\s*(?:[!=]=\s*|\.isin\(\s*\[(?:[^\]]*,)?\s*)"""
+    r"""(?P<quote>["'])(?P<begun>[^"']*)$"""
+)
+_ATTRIBUTE: Final = re.compile(r"\b(\w+)\.fields((?:\.\w+)*)\.(\w*)$")
 
 
 class Offer(NamedTuple):
-    """What may stand in the place of the last `begun` characters; nothing else, if that is all."""
+    """Texts that may replace the last `begun` characters; `is_all`: nothing else may."""
 
     begun: str
     texts: list[str]
@@ -66,11 +76,11 @@ class Completing:
         return found
 
     def offered(self, text: str) -> Offer | None:
-        """What may follow on this text, which ends at the cursor; None where it is none of ours."""
+        """How this text, which ends at the cursor, may go on; None where nothing is ours."""
         first, is_cell, cell = text.partition("\n")
         magic = _MAGIC.match(f"{first} " if first.startswith("%%") and is_cell else text.rpartition("\n")[2])
         if magic is None:
-            return self._of_python(text)
+            return python_offered(text, self._shell.user_ns)
         if magic[1] == "%":
             first, is_cell, cell = text.rpartition("\n")[2], "", ""
         _, line, body = kept(first[magic.end() :], cell if is_cell else None)
@@ -78,13 +88,13 @@ class Completing:
         words = line.split()
         typed = words[-1] if words and not line[-1:].isspace() and not is_cell else ""
         before = words[:-1] if typed else words
-        command = before[0] if before and before[0] in ANSWERS else "query"
+        command = before[0] if before and before[0] in ASKING else "query"
         operands = [word for word in before[before[:1] == [command] :] if not word.startswith("-")]
         if is_cell:
             return self._of_expression(body or "", operands)
         action = _action(command, before[-1]) if before else None
         if action is None and typed.startswith("-"):
-            return _begun(typed, module_of(command).PARSER.long_options())
+            return _begun(typed, find_command(command).parser.long_options())
         if action is not None and action.choices is not None:
             return _begun(typed, map(str, action.choices))
         if action is not None and action.metavar in _FIELDS:
@@ -96,15 +106,9 @@ class Completing:
         here = self._of_expression(line, operands)
         if operands:
             return here
-        others = [*([] if before else [*ANSWERS, "open", "close", "help"]), *databases(names)]
+        others = [*([] if before else [*ASKING, "open", "close", "help"]), *databases(names)]
         offer = _begun(typed, others)  # or a file; or, of the current log, a field or an expression
         return Offer(typed, [*offer.texts, *(here.texts if before and here.begun == typed else ())], is_all=False)
-
-    def _of_python(self, text: str) -> Offer | None:
-        from jitdb.notebook.python_completing import python_offered
-
-        found = python_offered(text, self._shell.user_ns)
-        return None if found is None else Offer(*found)
 
     def _of_expression(self, text: str, operands: list[str]) -> Offer:
         if variable := _VARIABLE.search(text):
@@ -117,19 +121,19 @@ class Completing:
         return _begun(fragment[0], known.names()[:_MOST] if known is not None else ())
 
     def _known(self, operands: list[str]) -> FieldNames | None:
-        """The fields of the log that the line names, or of the current one."""
+        """The fields of the log that the line names, or else of the current one."""
         return next((found for place in (*operands[:1], self._magic.current) if (found := self._sampled(place))), None)
 
     def _sampled(self, place: str) -> FieldNames | None:
-        """Of the log at a place, or in a variable; None where there is none that can be read."""
+        """The fields of the log at a path, or in a variable; None if it cannot be read."""
         from jitdb.operators.summaries.fields import FieldNames
 
         db = database_named(place, self._shell.user_ns)
-        with suppress(Exception):  # who presses a key is told of no error: the line itself will tell it
+        with suppress(Exception):  # completion never raises: running the line will
             if db is not None:
                 db.fields.names()
                 return db.fields
-            options = Program().parse_args(["fields", place or NO_LOG, "--indexes", "none"])
+            options = find_command("fields").parser.read([place or NO_LOG, "--indexes", "none"])
             with asked(options) as opened:
                 records = opened.sample(_SAMPLE)
             return FieldNames(lambda _: records, lambda: place)
@@ -141,7 +145,7 @@ def _begun(begun: str, texts: Iterable[str]) -> Offer:
 
 
 def _quoted(value: Any, begun: str) -> str:
-    """As an expression writes it, text between the quotes that are begun, or double ones, where that can be."""
+    """The value as in an expression; text in the quotes that are begun, or in double quotes, where possible."""
     quote = "'" if begun == "'" else '"'
     if isinstance(value, str) and value.isprintable() and quote not in value and "\\" not in value:
         return f"{quote}{value}{quote}"
@@ -150,5 +154,57 @@ def _quoted(value: Any, begun: str) -> str:
 
 def _action(command: str, word: str) -> Action | None:
     """The option that takes the next word."""
-    found: Action | None = module_of(command).PARSER._option_string_actions.get(word)
+    found = find_command(command).parser.option(word)
     return None if found is None or found.nargs == 0 else found
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+def python_offered(text: str, names: Names) -> Offer | None:
+    """How a line of Python may go on where it asks a database: `field("`, `field("level") == "`, `db.fields.`; None
+    where nothing is ours. Fields and values come from samples of the databases that the line names, or else of all.
+    """
+    line = text.rpartition("\n")[2]
+    attribute = _ATTRIBUTE.search(line)
+    if attribute is not None:
+        return _attributes(attribute, names)
+    value = _COMPARED.search(line)
+    if value is not None:
+        path = value["path"] or value["keys"][1:]
+        found = [
+            each for known in _asked(line, names) for each in _quietly(known.values, path) if isinstance(each, str)
+        ]
+        return _begun(value["begun"], [each for each in found if value["quote"] not in each and each.isprintable()])
+    key = _KEY.search(line)
+    path_begun = _PATH.search(line)
+    if key is None and path_begun is None:
+        return None
+    begun = key[2] if key is not None else (path_begun[3] or path_begun[5] or "") if path_begun is not None else ""
+    return _begun(begun, [name for known in _asked(line, names) for name in _quietly(known.names) if '"' not in name])
+
+
+def _attributes(found: re.Match[str], names: Names) -> Offer | None:
+    db = database_named(found[1], names)
+    if db is None:
+        return None
+    path = tuple(found[2].split(".")[1:])
+    keys = [key for key in _quietly(db.fields.keys_in, path) if key.isidentifier()]
+    return _begun(found[3], keys)
+
+
+def _asked(line: str, names: Names) -> Iterator[FieldNames]:
+    """The known fields of the databases that the line names, or of all."""
+    known = databases(names)
+    named = [name for name in known if re.search(rf"\b{re.escape(name)}\b", line)]
+    for name in named or known:
+        db = database_named(name, names)
+        if db is not None:
+            yield db.fields
+
+
+def _quietly(look: Any, *arguments: Any) -> list[Any]:
+    """Completion never raises: running the line will."""
+    with suppress(Exception):
+        return list(look(*arguments))
+    return []

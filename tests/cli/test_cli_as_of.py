@@ -15,7 +15,7 @@ from cli_helpers import environment, make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.cursor_files import written
+from jitdb.cli.places import written
 from jitdb.log import Log
 
 COUNT = 3000

@@ -12,7 +12,7 @@ import pytest
 from cli_helpers import environment, make_log
 
 import jitdb
-from jitdb.cli.completion import fields_of
+from jitdb.cli.commands.completion import fields_of
 
 pytest.importorskip("argcomplete")
 

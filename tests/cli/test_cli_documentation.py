@@ -13,7 +13,7 @@ from cli_helpers import EVENTS, ROOT, make_log
 from page_examples import shows_what_happens
 
 from jitdb.cli import main
-from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.cli.commands import COMMANDS, find_command
 from jitdb.stores.hyperdb import HyperDB
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -28,7 +28,7 @@ def test_the_page_shows_what_happens(shell, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_page_names_every_command_and_option() -> None:
     for name in COMMANDS:
         assert f"`jitdb {name}" in PAGE
-        for option in module_of(name).PARSER.long_options():
+        for option in find_command(name).parser.long_options():
             if option not in ("--help", "--json", "--keep", "--runs"):
                 assert option in PAGE, f"{option} of {name}"
 
@@ -36,7 +36,7 @@ def test_the_page_names_every_command_and_option() -> None:
 def help_examples() -> list[tuple[str, str]]:
     found = []
     for name in COMMANDS:
-        text = module_of(name).PARSER.format_help()
+        text = find_command(name).parser.format_help()
         lines = re.findall(r"^  (jitdb .*)$", text, re.M)
         assert 2 <= len(lines) <= 4, name
         if name != "prebuild":  # with Spark: tests/spark/test_cli_prebuild.py

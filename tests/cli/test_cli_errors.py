@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import environment, make_log
 
-import jitdb.cli.commands.asking.count
+import jitdb.cli.commands.count
 from jitdb.cli import main
 from jitdb.cli.failures import Diagnostic, Failure
 from jitdb.cli.opening import check_exists
@@ -190,7 +190,7 @@ def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pyt
     def broken(options: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(jitdb.cli.commands.asking.count, "run", broken)
+    monkeypatch.setattr(jitdb.cli.commands.count.count, "run", broken)
     said = fails(1, "count", "events.log")
     assert "ZeroDivisionError: oops" in said
     assert "report it" in said
@@ -213,7 +213,7 @@ def test_what_the_machine_lacks_is_no_mistake_of_the_program(
     def lacking(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(jitdb.cli.commands.asking.count, "run", lacking)
+    monkeypatch.setattr(jitdb.cli.commands.count.count, "run", lacking)
     first, second = fails(1, "count", str(events)).splitlines()
     assert said in first
     assert hint in second
@@ -348,6 +348,6 @@ def test_an_interrupt_that_became_another_error(run, events: Path, monkeypatch: 
     def interrupted(*_: object) -> None:
         raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
 
-    monkeypatch.setattr("jitdb.cli.commands.asking.count.one_expression", interrupted)
+    monkeypatch.setattr("jitdb.cli.commands.count.read_question", interrupted)
     done = run("count", "events.log")
     assert (done.returncode, done.stderr) == (130, "jitdb: interrupted\n")

@@ -133,7 +133,7 @@ def test_reasons_are_sentences(folder: Path, capsys: pytest.CaptureFixture[str])
         assert main(["import", "in.ndjson", "out.log"]) == 1
         said = capsys.readouterr().err
         assert words in said
-        assert "nothing was imported\n  --skip-bad passes over such lines\n" in said
+        assert "nothing was imported\n  --skip-bad skips such lines\n" in said
         assert max(map(len, said.splitlines())) < 300
     write(folder, b'{"a":18446744073709551617}\n')
     assert main(["import", "in.ndjson", "out.log", "--codec", "bipf"]) == 1

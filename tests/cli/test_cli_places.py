@@ -11,7 +11,7 @@ from cli_helpers import make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.cursor_files import read_place, written
+from jitdb.cli.places import read_place, written
 
 
 def records(numbers: range) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ def test_import(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 1
     assert "--allow-prefix" in err
     code, out, err = said(capsys, "import", "--allow-prefix", path, "a.log")
-    assert (code, err) == (0, f"jitdb: {path}: 2 lines without JSON passed over\n")
+    assert (code, err) == (0, f"jitdb: {path}: 2 lines without JSON skipped\n")
     assert "6 records were imported" in out
     assert said(capsys, "count", "a.log", "n >= 0") == (0, "6\n", "")
     assert said(capsys, "count", "a.log", "--allow-prefix") == (0, "6\n", "")  # a log of ours has no lines

@@ -26,7 +26,7 @@ _HEAVY = (
     "tempfile",
     "importlib.resources",
     "jitdb.engine.building.scan",
-    "jitdb.cli.commands.asking.query",
+    "jitdb.cli.commands.query",
 )
 
 
@@ -105,7 +105,7 @@ def test_ndjson_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path:
     question = 'level == "error"'
     assert main(["prepare", "events.log", question]) == 0
     modules = loaded(tmp_path, "query", "events.log", question, "--format", "ndjson")
-    heavy = set(_HEAVY) - {"jitdb.cli.commands.asking.query"}
+    heavy = set(_HEAVY) - {"jitdb.cli.commands.query"}
     assert modules.isdisjoint(heavy), modules.intersection(heavy)
 
 

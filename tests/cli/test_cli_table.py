@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_helpers import EVENTS, FIXTURE, records_of
-from rich.console import Console
 
 from jitdb.display.cells import cell
 from jitdb.display.columns import choose_columns, columns_in, leaf_fields
-from jitdb.display.record_table import make_table
+from jitdb.display.record_table import record_lines
 
 
 def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None) -> list[str]:
     paths = {name: tuple(name.split(".")) for name in columns} if columns else None
     paths = paths or {".".join(path): path for path in choose_columns(records)}
-    stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None).print(make_table(records, paths, width)[0])
-    return stream.getvalue().splitlines()
+    return [line.text for line in record_lines(records, paths, width)[0]]
 
 
 def test_columns_of_the_fixture() -> None:

@@ -24,7 +24,7 @@ from cli_helpers import EVENTS, environment, make_log
 from waiting import until
 
 import jitdb
-from jitdb.cli.cursor_files import read_place, written
+from jitdb.cli.places import read_place, written
 from jitdb.cli.signals import Ending, none_lost
 from jitdb.engine.cursor import parse_cursor
 from jitdb.log import Log

@@ -111,7 +111,7 @@ def test_a_handler_may_share_a_sink(path: Path) -> None:
 
 def test_flush_of_a_handler_raises_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from jitdb.errors import LogWriteFailed
-    from jitdb.handlers.batches import BatchWriter
+    from jitdb.handlers.sink import BatchWriter
 
     handler = LogHandler(path)
 

@@ -20,8 +20,7 @@ from waiting import until_async
 
 import jitdb
 from jitdb.notebook.completing import Completing
-from jitdb.notebook.failures import MagicFailed, MagicInterrupted
-from jitdb.notebook.magic import Magic
+from jitdb.notebook.magic import Magic, MagicFailed, MagicInterrupted
 from jitdb.notebook.variables import in_expression
 from jitdb.notebook.watching import watch
 from jitdb.operators import field, parse_expression
@@ -238,7 +237,7 @@ def test_a_stopped_cell_says_so(ask: Any, capsys: pytest.CaptureFixture[str], mo
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jitdb.notebook.magic.answer", stopped)
+    monkeypatch.setattr("jitdb.notebook.magic._answer", stopped)
     with pytest.raises(MagicInterrupted):
         ask("%jitdb count events.ndjson")
     assert "".join(capsys.readouterr()) == "jitdb: interrupted\n"

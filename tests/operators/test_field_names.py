@@ -10,7 +10,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.notebook.python_completing import python_offered
+from jitdb.notebook.completing import Offer, python_offered
 from jitdb.operators import field
 
 RECORDS = [
@@ -110,8 +110,8 @@ def test_what_is_not_ours_is_left_alone(db: JITDB, text: str) -> None:
 def test_no_error_is_told_of_a_key(db: JITDB) -> None:
     db.close()
     names: dict[str, Any] = {"db": db}
-    assert python_offered('field("', names) == ("", [])
-    assert python_offered("db.fields.", names) == ("", [])
+    assert python_offered('field("', names) == Offer("", [])
+    assert python_offered("db.fields.", names) == Offer("", [])
 
 
 def test_fields_of_all_records(tmp_path: Path) -> None:

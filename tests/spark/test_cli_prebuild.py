@@ -14,7 +14,7 @@ from range_cases import files_of
 
 from jitdb import JITDB, Log
 from jitdb.cli import main
-from jitdb.cli.commands import module_of
+from jitdb.cli.commands import find_command
 from jitdb.operators import equal
 from jitdb.spark_ext import sessions
 
@@ -32,7 +32,7 @@ def shared(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "session", lambda master, **conf: Shared())
 
 
-EXAMPLES = re.findall(r"^  (jitdb .*)$", module_of("prebuild").PARSER.format_help(), re.M)
+EXAMPLES = re.findall(r"^  (jitdb .*)$", find_command("prebuild").parser.format_help(), re.M)
 
 
 @pytest.mark.parametrize("line", EXAMPLES)

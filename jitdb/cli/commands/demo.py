@@ -11,20 +11,23 @@ import tempfile
 import time
 from argparse import Namespace
 from importlib.resources import files
-from textwrap import indent
 from typing import Any, Final
 
 import jitdb
 from jitdb.cli.failures import Failure
-from jitdb.cli.options import GENERAL
-from jitdb.cli.parser import Parser
+from jitdb.cli.options import option
+from jitdb.cli.output.output import show_painted
+from jitdb.cli.output.tables import show_records
+from jitdb.cli.parser import command
 from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
-from jitdb.display.record_table import make_table
 from jitdb.display.terminal import visible
 from jitdb.operators import field
 
 NAME: Final = "ssb.log"
+_HEAD: Final = "1;36"  # colors
+_ANSWER: Final = "1;32"
+_CODE: Final = "33"
 _AUTHOR: Final = "@G67QQFBERjRTyeiUVLobqED58vz62t1U2CmWV5OiQV4=.ed25519"  # who wrote most of it
 _BEGIN: Final = f"""\
 import jitdb
@@ -52,21 +55,18 @@ _STEPS: Final = (
     ),
 )
 
-PARSER = Parser(
-    "demo",
+
+@command(
     "[options]",
     "Ask four questions of a log that comes with jitdb: 5,000 records in the shape of Secure Scuttlebutt's, written "
-    "by the JavaScript module async-append-only-log. All times shown are measured while you look.",
+    "by the JavaScript module async-append-only-log. All times shown are measured as it runs.",
     [
         ("demo", "in a temporary folder, which is removed again"),
-        ("demo --keep playground", f"keep the log as playground/{NAME}, to ask it your own questions"),
+        ("demo --keep playground", f"keep the log as playground/{NAME}, for your own questions"),
     ],
+    option("--keep DIR", f"put the log into this folder, as {NAME}, and leave it there"),
 )
-PARSER.add_argument("--keep", metavar="DIR", help=f"put the log into this folder, as {NAME}, and leave it there")
-PARSER.take(*GENERAL)
-
-
-def run(options: Namespace) -> int:
+def demo(options: Namespace) -> int:
     """Unpack, ask, and say what to do next."""
     if options.keep is None:
         with tempfile.TemporaryDirectory(prefix="jitdb-demo-") as folder:
@@ -81,33 +81,29 @@ def run(options: Namespace) -> int:
 
 
 def _show(path: str, options: Namespace) -> None:
-    from jitdb.cli.output.table import console
-
     packed = files("jitdb") / "data" / "ssb-5k.bipf.gz"
     with open(path, "xb") as file:
         file.write(gzip.decompress(packed.read_bytes()))
-    screen = console()
     with jitdb.open(path, progress=False) as db:
-        _say(screen, f"A log of 5,000 records, {os.path.getsize(path) / 1e6:.1f} MB: {path}")
-        _say(screen, "JavaScript's async-append-only-log wrote it. There are no indexes yet.")
-        _code(screen, _BEGIN)
+        _say(f"A log of 5,000 records, {os.path.getsize(path) / 1e6:.1f} MB: {path}")
+        _say("JavaScript's async-append-only-log wrote it. There are no indexes yet.")
+        _code(_BEGIN)
         names: dict[str, Any] = {"db": db, "field": field}
         for words, code in _STEPS:
-            _say(screen, f"\n{words}", "bold cyan")
-            _code(screen, code)
+            _say(f"\n{words}", _HEAD)
+            _code(code)
             asked = compile(code, NAME, "exec")
             begin = time.perf_counter()
             exec(asked, names)
             shown = duration(1e3 * (time.perf_counter() - begin))
             answer = names["answer"]
             if isinstance(answer, int):
-                _say(screen, f"  {answer:,}   in {shown}", "bold green")
+                _say(f"  {answer:,}   in {shown}", _ANSWER)
             else:
                 paths = {name: parse_path(name) for name in ("timestamp", "value.author", "value.content.text")}
-                table, _ = make_table(answer.data, paths, screen.width)
-                screen.print(table)
-                _say(screen, f"  {len(answer.data)} of {answer.total:,}   in {shown}", "bold green")
-    _say(screen, "\nWhat next?", "bold cyan")
+                show_records(answer.data, paths)
+                _say(f"  {len(answer.data)} of {answer.total:,}   in {shown}", _ANSWER)
+    _say("\nWhat next?", _HEAD)
     typed, kept = program(), shlex.quote(path)
     if options.keep is None:
         steps = [
@@ -118,7 +114,7 @@ def _show(path: str, options: Namespace) -> None:
         question = "'value.content.type == \"post\"'"
         steps = [f"{typed} info {kept}", f"{typed} query {kept} {question} --descending"]
     for line in (*steps, f"{typed} help expressions"):
-        _say(screen, f"    {line}")
+        _say(f"    {line}")
 
 
 def program() -> str:
@@ -132,18 +128,11 @@ def program() -> str:
     return f"{shlex.quote(sys.executable)} -m jitdb"
 
 
-def _say(screen: Any, text: str, style: str = "") -> None:
-    from rich.text import Text
+def _say(text: str, style: str = "") -> None:
+    for line in text.split("\n"):
+        show_painted(visible(line), style)
 
-    screen.print(Text(visible(text), style=style), soft_wrap=not screen.is_terminal)
 
-
-def _code(screen: Any, code: str) -> None:
-    if not screen.is_terminal:
-        print(indent(code, "    "))
-        return
-    from rich.padding import Padding
-    from rich.syntax import Syntax
-
-    shown = Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
-    screen.print(Padding(shown, (0, 0, 0, 4)))
+def _code(code: str) -> None:
+    for line in code.split("\n"):
+        show_painted(f"    {line}", _CODE)

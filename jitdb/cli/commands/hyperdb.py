@@ -9,48 +9,48 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.options import GENERAL
+from jitdb.cli.options import changed, option
 from jitdb.cli.output.output import show, show_json
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb import HyperDB, Node
 
-PARSER = Parser(
-    "hyperdb",
+_KEYED: Final = ("put", "get", "delete")
+
+
+@command(
     "put|get|delete|list|history|info FOLDER [KEY [VALUE]] [options]",
-    "Write to a HyperDB, and look into it: a key/value store of several writers, each with a log of its own. `put` "
-    "makes the database where there is none, and reads the value from standard input where none is given. `get` writes "
-    "the value as it is; where writers did not know of each other's, all of them, one a line. The others write a line "
-    "for each key, or each entry, what does not print as an escape. A feed is a log, too: `jitdb query "
-    "FOLDER/feeds/KEY.log`.",
+    "Write to a HyperDB and read it: a key/value store of several writers, each with a log of its own. `put` makes "
+    "the database if there is none; without VALUE it reads standard input. `get` writes the value as it is; if "
+    "writers disagree, all values, one a line. The other actions write a line for each key or entry, with escapes for "
+    "what does not print. A feed is a log, too: `jitdb query FOLDER/feeds/KEY.log`.",
     [
         ("hyperdb put notes life/cat meow", "write a value under a key"),
         ("hyperdb get notes life/cat", "its value"),
         ("hyperdb list notes life", "the keys below a prefix"),
         ("hyperdb history notes --json", "who wrote what, and in which order"),
     ],
+    option(
+        "action ACTION",
+        "put, get, delete, list, history or info",
+        choices=("put", "get", "delete", "list", "history", "info"),
+    ),
+    option("folder FOLDER", "folder of the database"),
+    option("key KEY", "a key, or for list a prefix; segments are separated by /", nargs="?"),
+    option("value VALUE", "for put: the value, as text (default: standard input)", nargs="?"),
+    changed("json", "write one JSON object for each node instead of text"),
+    option("--version HEX", "read it as of this version, which `info` shows"),
 )
-PARSER.add_argument("action", metavar="ACTION", choices=("put", "get", "delete", "list", "history", "info"),
-                    help="put, get, delete, list, history or info")  # fmt: skip
-PARSER.add_argument("folder", metavar="FOLDER", help="where the database lies")
-PARSER.add_argument("key", metavar="KEY", nargs="?", help="a key, or of list a prefix; segments with / between them")
-PARSER.add_argument("value", metavar="VALUE", nargs="?", help="of put: the value, as text (default: standard input)")
-PARSER.take("json", help="one JSON object for each node instead of text")
-PARSER.add_argument("--version", metavar="HEX", help="as it was at this version, which `info` tells")
-PARSER.take(*GENERAL)
-
-_KEYED: Final = ("put", "get", "delete")
-
-
-def run(options: Namespace) -> int:
-    """Do it; 1 where a key that was asked for has no value."""
+def hyperdb(options: Namespace) -> int:
+    """Do it; 1 if a key that was asked for has no value."""
+    usage = f"usage: {hyperdb.parser.usage}"
     if options.action in _KEYED and options.key is None:
-        raise UsageError(f"hyperdb: {options.action} needs a key", f"usage: {PARSER.usage}")
+        raise UsageError(f"hyperdb: {options.action} needs a key", usage)
     if options.key is not None and options.action == "info":
-        raise UsageError("hyperdb: info takes no key", f"usage: {PARSER.usage}")
+        raise UsageError("hyperdb: info takes no key", usage)
     if options.value is not None and options.action != "put":
-        raise UsageError(f"hyperdb: {options.action} takes no value", f"usage: {PARSER.usage}")
+        raise UsageError(f"hyperdb: {options.action} takes no value", usage)
     writing = options.action in ("put", "delete")
     if writing and options.version:
         raise UsageError("hyperdb: what was cannot be written to", "leave --version out")

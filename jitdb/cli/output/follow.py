@@ -1,7 +1,7 @@
-"""What a live question gives, written out as it comes: hand out what came, keep the place behind it, wait for more.
+"""The loop of `jitdb tail`: write what came, keep the place after it, wait for more.
 
-Only what was written out moves the place, and the place is saved after that: so nothing is left out, whatever ends
-the program. A signal is answered between two lines: then nothing comes twice, either.
+The place moves only after records were written, and is saved after that: so none is left out, however the program ends.
+A signal takes effect between two lines: then none comes twice, either.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.failures import Failure
+from jitdb.cli.opening import exists
 from jitdb.cli.output.output import STDOUT, flush, named
+from jitdb.cli.places import read_place, written
 from jitdb.cli.signals import Ending
 from jitdb.common.json_text import line_of
 from jitdb.display.terminal import visible_bytes
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
 LOOK: Final = 0.5  # seconds between looks whether somebody still reads, while nothing comes
 _ASK: Final = 100  # milliseconds between looks whether to stop, while the reader is slow
 _PATIENCE: Final = 2.0  # seconds that a slow reader has for the rest of a line, when asked to stop
+_LONGEST: Final = 1 << 28  # bytes of a file with a place: about 100,000 logs
 _SAVE: Final = 0.25  # seconds between two savings of the place: each waits for the disk
 
 
 class Pipe:
-    """Standard output, without a buffer of ours: what was written is known to the byte. Raises Failure without one."""
+    """Standard output without a buffer, so that each byte written is known. Raises Failure without standard output."""
 
     def __init__(self) -> None:
         flush()
@@ -51,9 +53,8 @@ class Pipe:
         self._is_file = stat.S_ISREG(os.fstat(self._fd).st_mode)
 
     def write(self, lines: Sequence[bytes], asked: Callable[[], bool]) -> int:
-        """Write the lines, and give their number: fewer, but whole ones, when `asked` to stop meanwhile.
-
-        A reader who then takes no more gets a part of a line, which does not count. Raises BrokenPipeError, OSError.
+        """Write the lines and return their number. Once `asked` to stop, it ends after the current line; if the reader
+        does not take the rest of that, it does not count. Raises BrokenPipeError, OSError.
         """
         if self._is_terminal:
             lines = list(map(visible_bytes, lines))
@@ -67,26 +68,71 @@ class Pipe:
                     stop = ends[whole] if done > (ends[whole - 1] if whole else 0) else done
                     patience = time.monotonic() + _PATIENCE
                 elif self._room.poll(_ASK):
-                    # So many bytes a pipe takes at once when it takes any: this never waits.
+                    # A pipe that is ready takes this many bytes at once: the write never waits.
                     done += os.write(self._fd, data[done : min(stop, done + select.PIPE_BUF)])
         return bisect_right(ends, done)
 
     def check(self) -> None:
-        """Raises BrokenPipeError when nobody reads any more."""
+        """Raises BrokenPipeError if nobody reads any more."""
         if self._end.poll(0):
             raise BrokenPipeError
 
     def sync(self) -> None:
-        """What was written into a file becomes durable."""
+        """Make durable what was written, if it is a file."""
         if self._is_file:
             with named(STDOUT):
                 os.fsync(self._fd)
 
 
-class Follower:
-    """Writes what a feed gives, each record a line, at most `limit` of them; keeps the place in `keeper`.
+class PlaceFile:
+    """A file that keeps a place. `place` is what it holds; None while there is no such file."""
 
-    log: that the feed is of; None where it is of several
+    def __init__(self, path: str, logs: Iterable[str]) -> None:
+        """Raises Failure for a file that holds something else and must not be overwritten, such as one of the logs;
+        LogError if another user planted it.
+        """
+        from jitdb.log.io.filenames import followed
+
+        self._path = followed(path, is_written=True)
+        self.name = path
+        folder = os.path.dirname(path)
+        if folder and not exists(folder):
+            raise Failure(f"{path}: there is no folder {folder}")
+        self.place = self._read(logs) if exists(path) else None
+
+    def _read(self, logs: Iterable[str]) -> str:
+        from jitdb.log.io.osfile import Descriptor, fs
+
+        if any(exists(log) and os.path.samefile(self._path, log) for log in logs):
+            raise Failure(f"{self.name}: this is a log itself; choose another file for the place")
+        if not os.path.isfile(self._path):
+            raise Failure(f"{self.name}: this is no file, and cannot keep a place")
+        with Descriptor(fs, self._path, os.O_RDONLY) as fd:
+            text = fs.read(fd, _LONGEST, 0).decode(errors="replace")
+        found = read_place(text)
+        if found is None:
+            raise Failure(
+                f"{self.name}: this holds no place in a log, as `jitdb tail --cursor` keeps it, or is damaged",
+                "name another file, or remove this one to begin anew",
+            )
+        return found
+
+    def save(self, place: str) -> None:
+        """Write the place durably, unless it is there already. Raises OSError."""
+        from jitdb.log.io.osfile import fs
+
+        if place != self.place:
+            try:
+                fs.replace_file(self._path, written(place).encode())
+            except OSError as error:  # it names the temporary file
+                raise OSError(error.errno, error.strerror, self.name) from error
+            self.place = place
+
+
+class Follower:
+    """Writes the records of a feed, each as a line, at most `limit` of them; keeps the place in `keeper`.
+
+    log: the log of the feed; None for several
     """
 
     def __init__(
@@ -106,14 +152,14 @@ class Follower:
         self._keeper = keeper
         self._left = limit
         self._ending = ending
-        self._place: str | None = None  # behind what was written
+        self._place: str | None = None  # after what was written
         self._saved = float("-inf")  # when
 
     def run(self) -> None:
         """Go on until the limit. Raises KeyboardInterrupt, BrokenPipeError, Failure, LogError, OSError."""
         wake = threading.Event()
         self._note_place()
-        self._save()  # what keeps it from being saved is told before anything is written
+        self._save()  # an error of saving comes before anything is written
         unwatch = self._feed.watch(wake.set)
         try:
             while self._left != 0:
@@ -159,7 +205,7 @@ class Follower:
     # --- the place -------------------------------------------------------------------------------------------------
 
     def _note_place(self) -> None:
-        """Nothing that was read is left to be written: the place is behind all that was looked at."""
+        """All that was read is written: the place is after all that was looked at."""
         if self._keeper is not None:
             self._place = self._feed.cursor
 

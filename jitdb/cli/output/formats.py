@@ -10,18 +10,19 @@ import base64
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.cli.opening import paths_of
-from jitdb.cli.output.fields import chosen, paths_by_name
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
-from jitdb.common.values import UNDEFINED
+from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
     from jitdb.cli.output.output import Output
+    from jitdb.common.paths import Path
+    from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
@@ -35,6 +36,11 @@ _SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
+BEFORE: Final = "_prefix"  # keys of what is put into a record: what stands before it in its line
+BEHIND: Final = "_text"  # and the lines behind it, up to the next record
+
+_CUT: Final = "\n…"
+
 _PAGE: Final = 1000  # records read at a time
 _END: Final = "\r\n"  # csv quotes what has a character of it
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # what begins text that a spreadsheet reckons
@@ -197,6 +203,75 @@ def write_arrow(
     return answer.several()
 
 
+# --- what the options say of records ---------------------------------------------------------------------------------
+
+
+def settings_of(options: Namespace) -> Settings:
+    """Which records, and in which order."""
+    return {
+        "start_from": options.skip,
+        "descending": options.descending,
+        "sort_by": options.sort or ("arrival" if options.arrival else "declared"),
+        "as_of": options.as_of,
+    }
+
+
+def paths_by_name(names: list[str] | None) -> dict[str, Path]:
+    """The paths that --fields gave, by the names of their columns. Raises QueryError."""
+    from jitdb.operators.nodes.selection import selection
+
+    return dict(selection("--fields", names)) if names else {}
+
+
+def chosen(record: Any, paths: dict[str, Path]) -> dict[str, Any]:
+    """The fields asked for, by the names of their columns; absent ones are left out."""
+    held = ((name, value_at(record, path)) for name, path in paths.items())
+    return {name: value for name, value in held if value is not UNDEFINED}
+
+
+def note_unseen(db: AnyDatabase, rows: Iterable[Any], paths: dict[str, Path], options: Namespace) -> None:
+    """Say which of the columns none of these rows has, if there are any."""
+    held = [row.keys() for row in rows] if paths else []
+    if held:
+        known = set().union(*held)
+        note_unknown_columns(db, [path for name, path in paths.items() if name not in known], options)
+
+
+def with_text(db: AnyDatabase, places: Sequence[Any], *, labelled: bool) -> list[Any]:
+    """The records at these places, which a question gave `as_offsets`, with the text around them in a file of lines
+    (`jitdb query --text`). Records that are gone by now are left out. Raises LogError.
+
+    labelled: records of a set of logs get the fields of their paths
+    """
+    from jitdb.logset import LogSet
+    from jitdb.logset.members.finding import fields_of
+
+    if not isinstance(db, LogSet):
+        return list(_of_log(db, places, {}))
+    found: list[Any] = []
+    for path, group in groupby(places, key=lambda place: place.path):
+        with db.using(path) as one:
+            found += _of_log(one, [place.offset for place in group], fields_of(path) if labelled else {})
+    return found
+
+
+def _of_log(db: JITDB, offsets: Sequence[int], more: Any) -> Iterator[Any]:
+    from jitdb.log.lines.line_log import LineLog
+
+    log = db.log
+    for offset, data in zip(offsets, log.get_many_raw(offsets), strict=True):
+        if data is None:
+            continue
+        record = log.codec.decode(data)
+        if isinstance(record, dict):
+            record = {**record, **more}
+            if isinstance(log, LineLog):
+                around = log.text_around(offset)
+                behind = around.behind + _CUT if around.is_cut else around.behind
+                record |= {name: text for name, text in ((BEFORE, around.before), (BEHIND, behind)) if text}
+        yield record
+
+
 # --- an answer -------------------------------------------------------------------------------------------------------
 
 
@@ -238,8 +313,6 @@ def records_of(
     pages: Iterator[Page] = db.pages(operation, limit=_PAGE if limit is None else min(_PAGE, limit), **settings)
     if not options.text:
         return islice(chain.from_iterable(page.data for page in pages), limit)
-    from jitdb.cli.output.beside import with_text
-
     labelled = bool(options.fields)
     records = islice(chain.from_iterable(with_text(db, page.data, labelled=labelled) for page in pages), limit)
     paths = paths_by_name(options.fields)

@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file. Always bytes, whatever the terminal's locale."""
+"""Where results go: standard output or a file, in UTF-8 whatever the locale."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from jitdb.cli.failures import Failure
-from jitdb.display.terminal import one_line
+from jitdb.display.terminal import Terminal, one_line
 
 STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
@@ -18,7 +18,7 @@ _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """An OSError of a write does not say of which file: it gets `name`."""
+    """Within this, an OSError of a write gets the name of the file, which the system leaves out."""
     try:
         yield
     except OSError as error:
@@ -28,7 +28,7 @@ def named(name: str) -> Iterator[None]:
 
 
 def flush() -> None:
-    """What was printed becomes visible, or an error."""
+    """Write out what was printed. Raises OSError, BrokenPipeError."""
     if sys.stdout is not None:
         with named(STDOUT):
             sys.stdout.flush()
@@ -45,15 +45,25 @@ def show_lines(text: str) -> None:
         print(text)
 
 
+def show_painted(text: str, style: str) -> None:
+    """Print a line whose characters are all printable, on a terminal in a style: the number of an escape sequence."""
+    stream = sys.stdout
+    if not (style and isinstance(stream, Terminal)) or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
+        show_lines(text)
+        return
+    with named(STDOUT):
+        stream.paint(f"\x1b[{style}m{text}\x1b[0m\n")
+
+
 def show_json(value: Any) -> None:
-    """Print it as JSON that a person can read, too."""
+    """Print it as JSON, indented for people."""
     import json
 
     show_lines(json.dumps(value, indent=2))
 
 
 def columns(otherwise: int) -> int:
-    """Of the terminal; where there is none, so many. Without shutil, which would take as long as a question."""
+    """The width of the terminal, or this number without one. shutil would take as long to import as a question."""
     try:
         return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or otherwise
     except (ValueError, OSError, AttributeError):
@@ -96,10 +106,10 @@ class Output:
 
 @contextmanager
 def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
-    """Standard output, or the file at `path`, which is replaced when all is written; a new one can be read by those who
-    can read all the logs, and whom the umask lets.
+    """Standard output, or the file at `path`, which is replaced once all is written. Those who may read all the logs
+    may read a new file, as far as the umask lets them.
 
-    Raises Failure when that is one of the logs, LogError where another user put it there.
+    Raises Failure if it is one of the logs, LogError if another user planted it.
     """
     if path is None or path == "-":
         if sys.stdout is None:
@@ -126,8 +136,8 @@ def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
 
 @contextmanager
 def _replacing(path: str, target: str, logs: Sequence[str]) -> Iterator[BinaryIO]:
-    """A file that takes the place of the one at `path`, which is `target`, when it is whole; until then that stays as
-    it is. What is no file, such as a pipe, is written to.
+    """A file that replaces the one at `path` (`target`, without links) once it is whole; until then that one is
+    unchanged. What is no file, such as a pipe, is written directly.
     """
     is_there = os.path.exists(target)
     beside = None
@@ -149,18 +159,18 @@ def _replacing(path: str, target: str, logs: Sequence[str]) -> Iterator[BinaryIO
 
 
 def _make_beside(path: str, target: str, logs: Sequence[str] | None) -> str | None:
-    """The name of a new file in the folder of the target; None where only the target can be written. It is for those
-    who may read all the logs; without these it has the owner and permissions of the target.
+    """Make a file beside the target and return its name; None where only the target can be written. Those who may read
+    all the logs may read it; without logs it has the owner and permissions of the target.
     """
     from jitdb.log.io.osfile import Descriptor, fs
 
     if logs is None:
-        os.close(os.open(path, os.O_WRONLY))  # what may not be written is not replaced, either
+        os.close(os.open(path, os.O_WRONLY))  # Raises OSError: what may not be written is not replaced, either
     folder, name = os.path.split(target)
     beside = os.path.join(folder, f".{name[:200]}.{os.getpid()}.part")
     try:
         with suppress(FileNotFoundError):
-            os.unlink(beside)  # of a process of this number, that was killed
+            os.unlink(beside)  # left by a killed process with our number
         if logs is None:
             with Descriptor(fs, beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
                 fs.share(fd, os.stat(target), is_log=True)
@@ -169,12 +179,12 @@ def _make_beside(path: str, target: str, logs: Sequence[str] | None) -> str | No
     except OSError:
         with suppress(OSError):
             os.unlink(beside)
-        return None  # if nothing can be written at all, opening the target tells why
+        return None  # opening the target then says why, if that fails, too
     return beside
 
 
 def _status(log: str) -> os.stat_result:
-    """Of a log that is gone: that nobody may read it."""
+    """The status of a log; of one that is gone, that nobody may read it."""
     try:
         return os.stat(log)
     except OSError:
@@ -183,7 +193,7 @@ def _status(log: str) -> os.stat_result:
 
 @contextmanager
 def _compressing(path: str, file: BinaryIO) -> Iterator[BinaryIO]:
-    """The file, open as long as the context lasts; compressed if its name says so."""
+    """The open file, compressed if its name ends in .gz."""
     with file:
         if not path.endswith(".gz"):
             yield file
@@ -192,5 +202,5 @@ def _compressing(path: str, file: BinaryIO) -> Iterator[BinaryIO]:
         from typing import cast
 
         name = os.path.basename(path)
-        with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:  # whatever the clock says
+        with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
             yield cast(BinaryIO, compressed)

@@ -1,4 +1,4 @@
-"""Answers among the records around them (`jitdb query -C 3`): a table with marks, or JSON lines with two keys more."""
+"""Matches with the records around them (`jitdb query -C 3`): a table with marks, or JSON lines with two more keys."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import is_many
-from jitdb.cli.output.fields import chosen, settings_of
+from jitdb.cli.options import AROUND, number, option
+from jitdb.cli.output.formats import chosen, settings_of, with_text
 from jitdb.common.paths import Path
 
 if TYPE_CHECKING:
-    from jitdb.cli.parser import Parser
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.passages import Seen
 
-MATCH: Final = "_match"  # keys of what is put into a JSON line: whether it is an answer
-PASSAGE: Final = "_passage"  # and the number of its passage, from 1
+MATCH: Final = "_match"  # keys that are added to a JSON line: whether the record matches
+PASSAGE: Final = "_passage"  # the number of its passage, from 1
 _VALUE: Final = "_value"  # of a record that is no map
 
 _AROUND: Final = 5  # records on either side of --around, unless said otherwise
 
 
-def take_context(parser: Parser) -> None:
-    """Add the options."""
-    from jitdb.cli.options import number
-
-    group = parser.group("what stands around them")
-    group.add_argument("-A", "--after", metavar="N", type=number(0), help="N later records behind each that matches")
-    group.add_argument("-B", "--before", metavar="N", type=number(0), help="N earlier records before each")
-    group.add_argument("-C", "--context", metavar="N", type=number(0), help="both")
-    group.add_argument(
-        "--around", metavar="OFFSET", type=number(0),
-        help="what stands around the record at this offset (see --offsets), of those that EXPR names, if given",
-    )  # fmt: skip
-    parser.take("same")
+CONTEXT: Final = (
+    option("-A, --after N", "N later records after each match", type=number(0), group=AROUND),
+    option("-B, --before N", "N earlier records before each match", type=number(0), group=AROUND),
+    option("-C, --context N", "both", type=number(0), group=AROUND),
+    option(
+        "--around OFFSET",
+        "the records around the one at this offset (see --offsets); EXPR says which of them, if given",
+        type=number(0),
+        group=AROUND,
+    ),
+    "same",
+)
 
 
 def wants_context(options: Namespace) -> bool:
-    """Whether more is asked for than the records that match. Raises UsageError for what does not go together."""
+    """Whether more than the matching records is asked for. Raises UsageError for options that exclude each other."""
     sides = (options.after, options.before, options.context)
     if options.around is None and sides == (None, None, None):
         if options.same:
@@ -77,12 +76,10 @@ def passages_of(
 
 
 def as_records(db: AnyDatabase, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:
-    """The records of a passage, and whether each is an answer."""
+    """The records of a passage, and whether each matches."""
     if not options.text:
         yield from ((seen.record, seen.is_match) for seen in passage)
         return
-    from jitdb.cli.output.beside import with_text
-
     for seen in passage:
         for record in with_text(db, [seen.record], labelled=bool(options.fields)):
             yield record, seen.is_match
@@ -94,31 +91,31 @@ def passage_lines(
     """The lines of each passage."""
     from jitdb.common.json_text import line_of
 
-    for number, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
+    for place, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
         lines = []
         for record, is_match in as_records(db, passage, options):
             shown = record if isinstance(record, dict) else {_VALUE: record}
             if paths:
                 shown = chosen(record, paths)
-            lines.append(line_of({**shown, MATCH: is_match, PASSAGE: number}))
+            lines.append(line_of({**shown, MATCH: is_match, PASSAGE: place}))
         yield lines
 
 
 def passage_table(
     db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
 ) -> tuple[list[Any], int]:
-    """Print at most so many answers among the records around them; gives what was printed, and how many answers."""
-    from jitdb.cli.output.table import print_table
+    """Print at most so many matches with the records around them; return the records printed, and how many match."""
+    from jitdb.cli.output.tables import show_records
     from jitdb.display.record_table import Marks
 
     records: list[Any] = []
     answers: list[bool] = []
     begins: list[int] = []
-    for number, passage in enumerate(passages_of(db, operation, options, limit)):
-        if number:
+    for place, passage in enumerate(passages_of(db, operation, options, limit)):
+        if place:
             begins.append(len(records))
         for record, is_answer in as_records(db, passage, options):
             records.append(record)
             answers.append(is_answer)
-    print_table(records, paths, options.timestamp, Marks(answers, begins))
+    show_records(records, paths, options.timestamp, Marks(answers, begins))
     return records, sum(answers)

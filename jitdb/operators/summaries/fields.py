@@ -76,6 +76,14 @@ class Fields(Result):
         footer = f"{counted(self.total, 'record', 'records')} looked at"
         return Sheet(["field", "kinds", "share", "examples"], rows, None, {"total": self.total}, footer)
 
+    def plain_sheet(self) -> Sheet:
+        """With the number of values of each kind, and the examples as they are."""
+        rows = [
+            [format_path(field.path), dict(field.kinds), field.count / self.total, list(field.examples)]
+            for field in self
+        ]
+        return self.sheet()._replace(rows=rows)
+
 
 def _examples_text(examples: Sequence[Any]) -> str:
     """Some values in one line."""

@@ -164,6 +164,10 @@ class Result(Immutable, Tabular, Shown):
         """Its rows as they are written, in tables of text, CSV and JSON."""
         raise NotImplementedError
 
+    def plain_sheet(self) -> Sheet:
+        """The same for JSON, where cells need not be text."""
+        return self.sheet()
+
     def _display(self) -> Display:
         return Display("", "", [first_rows(self.sheet(), _ROWS)])
 

@@ -1,4 +1,4 @@
-"""`jitdb tail`: the records that come."""
+"""`jitdb tail`: follow new records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.cursor_files import PlaceFile
-from jitdb.cli.expressions import one_expression
+from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import asked, paths_of
-from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.options import READING, SHOWN, changed, option
 from jitdb.cli.output.notes import note_missing
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 from jitdb.cli.places import check_place, cursor
 from jitdb.cli.signals import Ending
 from jitdb.engine.database import JITDB
@@ -34,35 +33,35 @@ if TYPE_CHECKING:
 
 _PORTION: Final = 256  # records read and written at a time
 
-PARSER = Parser(
-    "tail",
+
+@command(
     "LOG [EXPR] [options]",
-    "Write the records that come, or those of them that match, as NDJSON: each is out within half a second of being "
-    "durable, whichever program writes it. Goes on until --limit, Ctrl-C or SIGTERM; ends when nobody reads its output "
-    "any more. With --cursor FILE a later run goes on where this one ended.",
+    "Follow new records, or those that match, as NDJSON. A record is shown within half a second after any program has "
+    "made it durable. Ends after --limit records, on Ctrl-C or SIGTERM, or when nobody reads the output any more. With "
+    "--cursor FILE the next run continues where this one ended.",
     [
-        ("tail events.log --old --limit 3", "the first three; without --old those that come from now on"),
-        ("tail events.log 'level == \"error\"' --old --fields time,message | head -n 1", "of some, some fields"),
-        ("tail events.log --cursor place --old --limit 2", "keep the place in a file, and go on there next time"),
-        ("tail 'logs/*.log*' --cursor place --old --limit 2", "of many logs, new and rotated ones included"),
+        ("tail events.log --old --limit 3", "the first three; without --old only new records"),
+        (
+            "tail events.log 'level == \"error\"' --old --fields time,message | head -n 1",
+            "some fields of matching records",
+        ),
+        ("tail events.log --cursor place --old --limit 2", "keep the place in a file, and continue there next time"),
+        ("tail 'logs/*.log*' --cursor place --old --limit 2", "many logs, new and rotated ones included"),
     ],
+    *("log", "expressions"),
+    option("--old", "begin with the records that are there already", group=SHOWN),
+    changed("limit", "end after N records (default: go on)"),
+    option("--after CURSOR", "begin after this place", type=cursor, group=SHOWN),
+    option(
+        "--cursor FILE",
+        "begin after the place in FILE and keep the place there; without FILE begin now, with --old at the start",
+        group=SHOWN,
+    ),
+    *("since", "until", "offsets", "fields", *READING),
 )
-PARSER.take("log", "expressions")
-_SHOWN = PARSER.group("which records, and how")
-_SHOWN.add_argument("--old", action="store_true", help="those that are there first, in the order of the log")
-PARSER.take("limit", help="end after N records (default: go on)")
-_SHOWN.add_argument("--after", metavar="CURSOR", type=cursor, help="begin behind this place")
-_SHOWN.add_argument(
-    "--cursor", metavar="FILE",
-    help="begin behind the place that FILE holds, and keep the place in it; where there is no such file, begin now, "
-    "or with --old at the beginning",
-)  # fmt: skip
-PARSER.take("since", "until", "offsets", "fields", *READING, *GENERAL)
-
-
-def run(options: Namespace) -> int:
+def tail(options: Namespace) -> int:
     """Follow the log."""
-    operation = one_expression(options)
+    operation = read_question(options)
     _check(options)
     with Ending() as ending:
         try:
@@ -85,7 +84,7 @@ def _check(options: Namespace) -> None:
 
 
 def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending, was_empty: bool) -> None:
-    from jitdb.cli.output.follow import Follower, Pipe
+    from jitdb.cli.output.follow import Follower, Pipe, PlaceFile
 
     log = db.log if isinstance(db, JITDB) else None
     keeper = None if options.cursor is None else PlaceFile(options.cursor, paths_of(db))
@@ -124,7 +123,7 @@ def _check_beside(options: Namespace) -> None:
 
 
 def _await_kind(path: str) -> bool:
-    """Wait while the file is empty, and nothing tells which kind of log it will be. Whether it was."""
+    """Wait while the file is empty and its kind of log unknown; return whether it was."""
     from jitdb.cli.output.follow import LOOK, Pipe
 
     file = Path(path)
@@ -143,7 +142,7 @@ def _has_kind(file: Path) -> bool:
 
 
 def _await_first(log: LogSource, pipe: Pipe) -> bool:
-    """Wait while the file is empty and no log yet: it gets its name with the first record. Whether it was."""
+    """Wait while the log has no identity yet: it gets one with the first record. Return whether it had none."""
     from jitdb.cli.output.follow import LOOK
 
     def has_name() -> bool:

@@ -1,4 +1,4 @@
-"""`jitdb info`: what a log is, and which indexes it has."""
+"""`jitdb info`: describe a log and its indexes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Diagnostic, complain
 from jitdb.cli.opening import each_log, index_place, is_many, log_only, note_pattern
-from jitdb.cli.options import FORMAT, GENERAL, LINES
+from jitdb.cli.options import FORMAT, LINES, changed
 from jitdb.cli.output.output import flush, show, show_json
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 from jitdb.common.words import counted, size_in_words
 from jitdb.errors import NotALog
 
@@ -21,23 +21,20 @@ if TYPE_CHECKING:
 _NAMED: Final = 1000  # malformed lines that programs are told of
 _SHOWN: Final = 10  # and people
 
-PARSER = Parser(
-    "info",
+
+@command(
     "LOG [options]",
-    "Tell what a log is: its size, records, codec and block size, and the indexes that questions have left beside it. "
-    "An index is fresh when it knows every record; a stale one is brought up to date by the next question.",
+    "Describe a log: size, records, codec and block size, and the indexes beside it. A fresh index knows every "
+    "record; the next question brings a stale one up to date.",
     [
         ("info events.log", "as a table"),
-        ("info 'logs/*.log'", "of many, a line each"),
+        ("info 'logs/*.log'", "many logs, a line each"),
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
+    *("log", "more_logs", "json", *FORMAT, *LINES),
+    changed("indexes", "folder of the index files (default: LOG.jitdb/indexes)"),
 )
-PARSER.take("log", "more_logs", "json", *FORMAT, *LINES)
-PARSER.take("indexes", help="folder of the index files (default: LOG.jitdb/indexes)")
-PARSER.take(*GENERAL)
-
-
-def run(options: Namespace) -> int:
+def info(options: Namespace) -> int:
     """Print it; of many logs a line each, and their sums."""
     if not is_many(options):
         found = _told(options)
@@ -143,7 +140,7 @@ def _describe(log: AnyLog) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from jitdb.cli.output.index_list import show_indexes
+    from jitdb.cli.output.tables import show_indexes
     from jitdb.engine.showing.listing import IndexInfo
 
     for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():

@@ -19,9 +19,9 @@ from jitdb.cli.input.batches import RowOptions
 from jitdb.cli.input.delimiters import check_delimiter
 from jitdb.cli.input.formats import FORMATS
 from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
-from jitdb.cli.options import GENERAL, number
+from jitdb.cli.options import changed, number, option
 from jitdb.cli.output.output import show
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 from jitdb.common.words import counted, size_in_words
 from jitdb.errors import import_command
 
@@ -30,57 +30,40 @@ if TYPE_CHECKING:
     from jitdb.errors import LogWriteFailed
     from jitdb.log import Log
 
-PARSER = Parser(
-    "import",
+
+@command(
     "SOURCE... LOG [options]",
-    "Make a log of NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow, which the files' names or "
-    "contents tell, as they do gzip and zstd around it. `-` is standard input. NaN and Infinity, as Python writes "
-    "them, are numbers (in a msgpack log). What was imported before an error or Ctrl-C stays in the log, and you are "
-    "told how to go on.",
+    "Make a log from NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow; gzip and zstd are "
+    "recognised, too. `-` is standard input. NaN and Infinity, which Python's json writes, are numbers (in a msgpack "
+    "log). After an error or Ctrl-C, what was imported stays in the log, and the message says how to continue.",
     [
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
-        ("import people.csv people.log", "of a table: the first line names the fields"),
-        ("import --follow - events.log < events.ndjson", "whatever a pipe brings, until it ends"),
+        ("import people.csv people.log", "from a table, whose first line names the fields"),
+        ("import --follow - events.log < events.ndjson", "what a pipe brings, until it ends"),
     ],
+    option("paths SOURCE... LOG", "files, then the log to make or to add to", nargs="*"),
+    option("--append", "add to an existing log"),
+    *("force", "skip_bad"),
+    option(
+        "--follow",
+        "read a pipe that goes on: add to LOG or make it, skip bad lines, end with the pipe, SIGTERM or Ctrl-C",
+    ),
+    option("--from-line N", "begin at this line of the first source", type=number(1), default=1),
+    changed(
+        "allow_prefix",
+        "lines may have text before the JSON, as from container runtimes or syslog; skip lines without JSON",
+        group="",
+    ),
+    option("--format", "of the sources (default: detected)", choices=FORMATS, default="auto"),
+    option("--delimiter C", "between the fields of CSV (default: detected; \\t: a tab)", default=""),
+    option("--columns NAMES", "names of the fields, for CSV without a first line of names", default=""),
+    option("--all-text", "in CSV, keep numbers, true and false as text"),
+    option("--tagged", 'read {"$bytes": …} and the like back, as export writes them'),
+    changed("codec", "format of a new log: msgpack, bipf, json or an installed one (default: msgpack)"),
+    changed("block_size", "of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"),
 )
-PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="files, then the log to make or to add to")
-PARSER.add_argument("--append", action="store_true", help="add to a log that exists")
-PARSER.take("force")
-PARSER.add_argument(
-    "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
-)
-PARSER.add_argument(
-    "--follow", action="store_true",
-    help="of a pipe that goes on: add to LOG or make it, pass over bad lines, and end with the pipe, SIGTERM or Ctrl-C",
-)  # fmt: skip
-PARSER.add_argument(
-    "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
-)
-PARSER.add_argument(
-    "--allow-prefix", action="store_true",
-    help="let text stand before the JSON of a line, as container runtimes write it; lines without JSON are passed over",
-)  # fmt: skip
-PARSER.add_argument("--format", choices=FORMATS, default="auto", help="of the sources (default: told by looking)")
-PARSER.add_argument(
-    "--delimiter", metavar="C", default="", help="between two fields of CSV (default: found; \\t: a tab)"
-)
-PARSER.add_argument(
-    "--columns", metavar="NAMES", default="",
-    help="of CSV without a line that names the fields: the names, with commas between",
-)  # fmt: skip
-PARSER.add_argument(
-    "--all-text", action="store_true", help="of CSV: leave numbers, true and false the text that they are"
-)
-PARSER.add_argument("--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them')
-PARSER.take("codec", help="of a new log: msgpack, bipf, or of an installed package (default: msgpack)")
-PARSER.take(
-    "block_size", help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"
-)
-PARSER.take(*GENERAL)
-
-
-def run(options: Namespace) -> int:
+def import_(options: Namespace) -> int:
     """Import all sources."""
     if options.codec == "raw":
         raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack, bipf or json")
@@ -163,7 +146,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _operands(paths: list[str]) -> tuple[list[str], str]:
     if not paths:
-        PARSER.error("SOURCE and LOG are missing")
+        import_.parser.error("SOURCE and LOG are missing")
     if len(paths) == 1:
         typed = "jitdb import - events.log" if paths[0] == "-" else import_command(paths[0])
         raise UsageError(
@@ -248,7 +231,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
                 total += source.size or 0
                 importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
             if source.texts:
-                note(options, f"{source.name}: {counted(source.texts, 'line', 'lines')} without JSON passed over")
+                note(options, f"{source.name}: {counted(source.texts, 'line', 'lines')} without JSON skipped")
         _ = importer.target.log  # made also of nothing
         importer.close()
     except BaseException as error:
@@ -276,7 +259,7 @@ def _tell_how_to_go_on(
         if isinstance(error, SourceDamaged):
             error.add_note("get the file whole first")
         if isinstance(error, LineFailure) and error.skippable:
-            error.add_note("--skip-bad passes over such lines")
+            error.add_note("--skip-bad skips such lines")
         if isinstance(error, LogWriteFailed) and os.path.exists(log_path):
             error.add_note(f"{_remedy(error)}, and remove what was begun: {_removal(log_path)}")
         return
@@ -300,7 +283,7 @@ def _tell_how_to_go_on(
     elif error.mendable:
         error.add_note(f"when the line is mended, go on with: {command}")
     if isinstance(error, LineFailure):
-        error.add_note("--skip-bad passes over such lines")
+        error.add_note("--skip-bad skips such lines")
 
 
 def _remedy(error: LogWriteFailed) -> str:

@@ -1,21 +1,23 @@
-"""`jitdb indexes`: the index files beside a log, and how to be rid of some."""
+"""The commands about indexes: prepare, indexes, explain."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitdb.cli.expressions import is_expression, read_expression
+from jitdb.cli.expressions import expressions_of, is_expression, read_expression, read_question
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.opening import database, each_bundle, each_log, is_many
-from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.output import show, show_json
-from jitdb.cli.parser import Parser
-from jitdb.common.words import counted, size_in_words
+from jitdb.cli.opening import asked, database, each_bundle, each_log, is_many
+from jitdb.cli.options import READING, changed, option
+from jitdb.cli.output.output import show, show_json, show_lines
+from jitdb.cli.output.tables import show_indexes
+from jitdb.cli.parser import Show, command
+from jitdb.common.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,35 +25,111 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.showing.listing import IndexInfo
     from jitdb.log.lines.bundles.bundle import Bundle
+    from jitdb.logset.logset import AnyDatabase
+    from jitdb.operators import Operation
 
-PARSER = Parser(
-    "indexes",
-    "LOG [options]",
-    "List the index files beside a log: what each is about and answers, how much it knows and takes, and whether it is "
-    "fresh, stale, damaged, or void, being that of another log. With --drop or --drop-all remove them, to give "
-    "their room back; whoever uses them goes on, and questions build anew what they need.",
+
+@command(
+    "LOG EXPR... [options]",
+    "Build the indexes of these questions, reading the log once for all of them. Questions do so by themselves; this "
+    "makes the first one fast, too.",
     [
-        ("indexes events.log", "what there is"),
-        ("indexes events.log --json | python -m json.tool", "for programs"),
-        ("indexes events.log --drop 'status > 0' 'level == \"error\"'", "those of questions that nobody asks any more"),
-        ("indexes events.log --drop-all", "all, those too that are damaged or of another log"),
+        ("prepare events.log 'level == \"error\"' 'user.name == \"ada\"' 'status > 0'", "three fields, one scan"),
+        ("prepare logs 'level == \"error\"'", "all files of a folder"),
+        ("prepare events.log 'level is absent' --threads 1", "in the background, using one core"),
     ],
+    "log",
+    changed("expressions", "a question, in quotes; the value in it does not matter", nargs="+"),
+    *READING,
 )
-PARSER.take("log", "more_logs")
-dropped = PARSER.add_mutually_exclusive_group()
-dropped.add_argument(
-    "--drop", metavar="WHICH", nargs="+", action="extend", default=[],
-    help="remove these: an index or a file, by the name that the list gives it; those of a field; or those that a "
-    "question, between quotes, is answered from",
-)  # fmt: skip
-dropped.add_argument("--drop-all", action="store_true",
-    help="remove all index files, whatever their state, and those of files of a folder that are there no more",
-)  # fmt: skip
-PARSER.take("json", *READING, *GENERAL)
+def prepare(options: Namespace) -> int:
+    operations = expressions_of(options)
+    begin = time.perf_counter()
+    with asked(options) as db:
+        pending = max(db.explain(operation)["scan_bytes"] for operation in operations)
+        db.prepare(*operations)
+        seconds = time.perf_counter() - begin
+        rows = [row for operation in operations for row in _rows(db, operation)]
+    if not options.quiet:
+        if pending:
+            show(f"scanned {size_in_words(pending)} in {duration(1e3 * seconds)}")
+        else:
+            show("nothing to do: the indexes were up to date")
+        kept = " (in memory only: they end with this command)" if options.indexes == "none" else ""
+        sizes = dict(rows)
+        show(f"{counted(len(sizes), 'index', 'indexes')}, {size_in_words(sum(sizes.values()))}{kept}")
+    return 0
 
 
-def run(options: Namespace) -> int:
+def _rows(db: AnyDatabase, operation: Operation) -> Iterator[tuple[tuple[str, str], int]]:
+    """The indexes of a question, by log and name, and their bytes."""
+    told = db.explain(operation)
+    for path, one in told["logs"].items() if "logs" in told else [("", told)]:
+        for row in one["indexes"]:
+            yield (path, row["index"]), row["bytes"]
+
+
+@command(
+    "LOG [EXPR] [options]",
+    "Show how a question would be answered: the indexes that it needs, which of them are up to date, and how much of "
+    "the log must be scanned for the others. Builds nothing.",
+    [
+        ("explain events.log 'level == \"error\" and status > 500'", "before a long first question"),
+        ("explain events.log 'level == \"error\"' --json", "for programs"),
+        ("explain logs 'level == \"error\"'", "all files of a folder"),
+    ],
+    *("log", "expressions", "since", "until", "sort", "same", "json", *READING),
+)
+def explain(options: Namespace) -> int:
+    read_question(options)
+    with asked(options) as db:
+        told = explanation(db, options, lambda _: None)
+    if options.json:
+        show_json(told.as_dict())
+    else:
+        show_lines(str(told))
+    return 0
+
+
+@explain.answers
+def explanation(db: AnyDatabase, options: Namespace, show: Show) -> Any:
+    from jitdb.operators.nodes.sorting import sort_keys
+    from jitdb.operators.question import Context
+
+    question = db.query(options.operation).question
+    if options.sort:
+        question = question.changed(sort_by=sort_keys("--sort", options.sort))
+    if options.same:
+        question = question.changed(context=Context.around(same=options.same))
+    return db.explain(question)
+
+
+@command(
+    "LOG [options]",
+    "List the index files beside a log: the fields of each, what it answers, its size, and whether it is fresh, "
+    "stale, damaged, or void (of another log). --drop and --drop-all delete them to free their space. Programs that "
+    "use them go on, and questions rebuild what they need.",
+    [
+        ("indexes events.log", "list them"),
+        ("indexes events.log --json | python -m json.tool", "for programs"),
+        ("indexes events.log --drop 'status > 0' 'level == \"error\"'", "drop the indexes of these questions"),
+        ("indexes events.log --drop-all", "drop all, also damaged and void ones"),
+    ],
+    *("log", "more_logs"),
+    option(
+        "--drop WHICH",
+        "drop these: an index or file by its name in the list, the indexes of a field, or those of a question",
+        nargs="+",
+        action="extend",
+        default=[],
+    ),
+    option("--drop-all", "drop all, also those of files of a folder that are gone"),
+    *("json", *READING),
+)
+def indexes(options: Namespace) -> int:
     """List them, or drop some and say which; of many logs one after the other."""
+    if options.drop and options.drop_all:
+        raise UsageError("indexes: --drop-all drops what --drop names, too", "leave one of them out")
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
     left = _leftovers(options)
@@ -76,7 +154,7 @@ def run(options: Namespace) -> int:
 
 
 def _leftovers(options: Namespace) -> list[Path]:
-    """What was left beside the logs of files that are there no more."""
+    """The index folders of files that are gone."""
     from jitdb.log.lines.keeping.leftover import leftovers
 
     places = [] if options.indexes else [options.log, *options.more_logs]
@@ -90,7 +168,7 @@ def _has_logs(options: Namespace) -> bool:
 
 
 def _tell_leftovers(left: list[Path], options: Namespace) -> None:
-    """Of files that are there no more: say how many have left indexes; with --drop-all remove these."""
+    """Say how many files that are gone have left indexes; with --drop-all remove these."""
     if not left:
         return
     from jitdb.log.io import osfile
@@ -108,7 +186,7 @@ def _tell_leftovers(left: list[Path], options: Namespace) -> None:
 
 
 class _Done(NamedTuple):
-    """The folder, the indexes in it now, and those that were dropped: as jitdb.engine.showing.listing tells of them."""
+    """The folder, the indexes in it now, and those that were dropped."""
 
     folder: str
     indexes: Sequence[IndexInfo]
@@ -133,8 +211,6 @@ def _done(options: Namespace) -> _Done:
 
 
 def _show(found: _Done, options: Namespace) -> None:
-    from jitdb.cli.output.index_list import show_indexes
-
     if not options.drop and not options.drop_all:
         show_indexes(found.indexes, with_files=True)
     elif not options.quiet:
@@ -144,7 +220,7 @@ def _show(found: _Done, options: Namespace) -> None:
 
 
 def _show_all(all_found: dict[str, _Done], options: Namespace, bundles: list[Bundle]) -> None:
-    """What was dropped in all; or the list, an index a line, with what all logs have of it, and all bundles."""
+    """What was dropped in all; or a line for each index, with the sums of all logs, then of all bundles."""
     if options.drop or options.drop_all:
         if not options.quiet:
             _show_dropped([row for found in all_found.values() for row in found.dropped])
@@ -173,7 +249,7 @@ def _show_dropped(rows: Sequence[IndexInfo]) -> None:
 
 
 def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:
-    """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
+    """Drop the named indexes in each log that has them. Raises Failure, and drops nothing, for an unknown name."""
     from jitdb.common.spelling import nearest
 
     names: dict[str, set[str]] = {}
@@ -194,7 +270,7 @@ def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done
 
 
 def _drop(db: JITDB, options: Namespace, rows: Sequence[IndexInfo]) -> tuple[str, ...]:
-    """Remove what is meant, and give the names of the files. Raises Failure, and removes nothing, for a wrong name."""
+    """Drop the named indexes and return their files. Raises Failure, and drops nothing, for a wrong name."""
     from jitdb.errors import QueryError
     from jitdb.indexes.files.folder import known_indexes
     from jitdb.log.io import osfile

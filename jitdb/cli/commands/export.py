@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.expressions import one_expression
+from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import Failure, UsageError, located, say
 from jitdb.cli.opening import asked, each_log, is_many, log_only, refuse_of_several, wanted_progress
-from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.formats import FORMATS, format_of
+from jitdb.cli.options import READING, changed, option
+from jitdb.cli.output.formats import FORMATS, format_of, write_answer
 from jitdb.cli.output.output import Output, output
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 from jitdb.cli.places import check_as_of
 from jitdb.common.words import counted
 
@@ -27,35 +27,31 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 2000  # records read and written at a time
 
-PARSER = Parser(
-    "export",
+
+@command(
     "LOG [EXPR] [options]",
-    "Write all live records, or those that match, as NDJSON: one JSON value a line, in the order of the log. "
-    "`jitdb import --tagged` reads all of it back as it was, bytes and NaN included.",
+    "Write all records, or those that match, as NDJSON: one JSON value a line, in the order of the log. "
+    "`jitdb import --tagged` reads them back exactly, bytes and NaN included.",
     [
         ("export events.log -o events.ndjson", "everything, into a file"),
         ("export events.log -o events.ndjson.gz", "compressed"),
         ("export events.log 'level == \"error\"' | head -n 3", "what matches"),
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
+    *("log", "expressions", "output", "since", "until", "as_of", "fields", "escape_formulas"),
+    option(
+        "--format",
+        "auto: by the ending of FILE (.csv, .tsv, .arrow, .parquet), else ndjson",
+        choices=[form for form in FORMATS if form != "table"],
+        default="auto",
+    ),
+    changed("skip_bad", "skip damaged blocks and records that cannot be decoded; the exit code is then 1"),
+    *READING,
 )
-PARSER.take("log", "expressions", "output", "since", "until", "as_of", "fields", "escape_formulas")
-PARSER.add_argument(
-    "--format", choices=[form for form in FORMATS if form != "table"], default="auto",
-    help="auto: what the name of FILE ends in (.csv, .tsv, .arrow, .parquet), or ndjson",
-)  # fmt: skip
-PARSER.add_argument(
-    "--skip-bad",
-    action="store_true",
-    help="pass over damaged blocks, and records that cannot be decoded; the exit code is 1 then",
-)
-PARSER.set_defaults(limit=None, offsets=False, text=False)
-PARSER.take(*READING, *GENERAL)
-
-
-def run(options: Namespace) -> int:
+def export(options: Namespace) -> int:
     """Write the records."""
-    operation = one_expression(options)
+    options.limit, options.offsets, options.text = None, False, False
+    operation = read_question(options)
     form = format_of(options, "ndjson")
     if options.skip_bad and (form != "ndjson" or options.fields):
         raise UsageError("export: --skip-bad passes over whole records", "leave --format and --fields out")
@@ -80,7 +76,9 @@ def run(options: Namespace) -> int:
 
 @contextmanager
 def _damage(options: Namespace) -> Iterator[set[int]]:
-    """The numbers of blocks whose records are left out, told of as ever; without --skip-bad the first is a Failure."""
+    """Collect the numbers of damaged blocks, whose records are left out. Raises Failure for the first, without --skip-
+    bad.
+    """
     from jitdb.errors import DamageWarning
 
     damaged: set[int] = set()
@@ -100,14 +98,14 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
         except DamageWarning as damage:
             fault = located(damage.faults[0])
             failure = Failure(fault, f"jitdb repair {shlex.quote(options.log)} restores what can be restored")
-            failure.add_note("--skip-bad passes over damaged blocks")
+            failure.add_note("--skip-bad skips damaged blocks")
             for hint in getattr(damage, "__notes__", ()):
                 failure.add_note(hint)
             raise failure from damage
 
 
 def _all_logs(options: Namespace) -> int:
-    """One after the other; gives the number of records left out."""
+    """Write one log after the other; return the number of records left out."""
     refuse_of_several(options, "--as-of")
     logs = list(each_log(options))
     with output(options.output, [each.log for each in logs]) as out:
@@ -119,8 +117,7 @@ def _all_logs(options: Namespace) -> int:
 
 
 def _answer(operation: Operation | None, options: Namespace, form: str) -> None:
-    """All that match, or some fields of them, in the order of the log."""
-    from jitdb.cli.output.formats import write_answer
+    """Write the records that match, or some fields of them, in the order of the log."""
     from jitdb.cli.output.notes import note_missing
 
     with asked(options) as db:
@@ -130,7 +127,7 @@ def _answer(operation: Operation | None, options: Namespace, form: str) -> None:
 
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
-    """Stream the log, which takes no index; gives the number of records left out."""
+    """Stream the log, which takes no index; return the number of records left out."""
     from jitdb.common.json_text import line_of
     from jitdb.engine.progress import Bar
     from jitdb.errors import DecodeError
@@ -149,7 +146,7 @@ def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
                 if not options.skip_bad:
                     raise Failure(
                         f"{log.path}: the record at offset {offset} cannot be decoded as {log.codec.name}: {error}",
-                        "--skip-bad passes over such records",
+                        "--skip-bad skips such records",
                     ) from error
                 skipped += 1
                 continue
@@ -163,7 +160,7 @@ def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
 
 
 def _stream(log: AnyLog, as_of: int | str | None) -> Iterator[Record]:
-    """The records that there were at that state of the log, without those that were deleted since."""
+    """The records of the log as of that state, without those deleted since."""
     if as_of is None:
         return log.stream(raw=True)
     if isinstance(as_of, int):

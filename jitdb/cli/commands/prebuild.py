@@ -12,29 +12,19 @@ from typing import TYPE_CHECKING, Final
 from jitdb.cli.expressions import read_expression, without_logs
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import log_only
-from jitdb.cli.options import FORMAT, GENERAL, number
+from jitdb.cli.options import FORMAT, changed, number, option
 from jitdb.cli.output.notes import note_unseen_fields
 from jitdb.cli.output.output import show_lines
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import command
 from jitdb.common.paths import parse_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_WHAT: Final = "what is built"
+_WHERE: Final = "where"
 _MASTERS: Final = "local[N], spark://HOST:PORT, yarn, k8s://…"
 _MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
-
-PARSER = Parser(
-    "prebuild",
-    "LOG [EXPR...] [--field PATH] [options]",
-    "Let a Spark cluster bring indexes up to date: the same files that `prepare` builds, from one parallel scan of "
-    "what they lack. All machines must see the log under the same path, or it is a URI (hdfs://…) that they can read. "
-    "Needs pip install 'jitdb[spark]'.",
-    [
-        ("prebuild events.log --field level --field user.name --master 'local[2]'", "on the cores of this machine"),
-        ("prebuild events.log 'status > 0' --master 'local[2]' --conf spark.driver.memory=1g", "what a question needs"),
-    ],
-)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -50,30 +40,32 @@ def _master(text: str) -> str:
     return text
 
 
-PARSER.take("log", help="file of the log, or its URI")
-PARSER.take("expressions", help="a question whose indexes are built, between quotes")
-what = PARSER.group("what is built")
-what.add_argument("--field", metavar="PATH", action="append", default=[], help="field whose values are asked for")
-what.add_argument("--column", metavar="PATH", action="append", default=[], help="field whose numbers are compared")
-spark = PARSER.group("where")
-spark.add_argument(
-    "--master",
-    metavar="URL",
-    type=_master,
-    help=f"{_MASTERS} (default: what spark-submit says, or all cores of this machine)",
+@command(
+    "LOG [EXPR...] [--field PATH] [options]",
+    "Let a Spark cluster bring indexes up to date: the same files that `prepare` builds, by one parallel scan. All "
+    "machines must see the log under the same path, or under a URI (hdfs://…). Needs pip install 'jitdb[spark]'.",
+    [
+        ("prebuild events.log --field level --field user.name --master 'local[2]'", "on two cores of this machine"),
+        ("prebuild events.log 'status > 0' --master 'local[2]' --conf spark.driver.memory=1g", "what a question needs"),
+    ],
+    changed("log", "file of the log, or its URI"),
+    changed("expressions", "a question whose indexes are built, in quotes"),
+    option("--field PATH", "field whose values are asked for", action="append", default=[], group=_WHAT),
+    option("--column PATH", "field whose numbers are compared", action="append", default=[], group=_WHAT),
+    option(
+        "--master URL",
+        f"{_MASTERS} (default: what spark-submit says, or all cores of this machine)",
+        type=_master,
+        group=_WHERE,
+    ),
+    option("--conf NAME=VALUE", "a setting of Spark", action="append", type=_setting, default=[], group=_WHERE),
+    option(
+        "--range-mib N", "MiB of the log per task (default: 16 to 256, four tasks a core)", type=number(1), group=_WHERE
+    ),
+    *(*FORMAT, "allow_prefix", "timestamp", "time_unit", "sequence"),
+    changed("indexes", "folder of the index files (default: LOG.jitdb/indexes)", default=None),
 )
-spark.add_argument(
-    "--conf", metavar="NAME=VALUE", action="append", type=_setting, default=[], help="a setting of Spark"
-)
-spark.add_argument(
-    "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
-)
-PARSER.take(*FORMAT, "allow_prefix", "timestamp", "time_unit", "sequence")
-PARSER.take("indexes", default=None, help="folder of the index files (default: LOG.jitdb/indexes)")
-PARSER.take(*GENERAL)
-
-
-def run(options: Namespace) -> int:
+def prebuild(options: Namespace) -> int:
     """Build, and say what was built."""
     if not (options.field or options.column or options.expressions):
         raise UsageError(
@@ -85,7 +77,7 @@ def run(options: Namespace) -> int:
     if options.more_logs:
         raise UsageError("prebuild: this is done for one log at a time", f"jitdb prebuild {options.log} …")
     _look_at_log(options)
-    from jitdb.spark_ext import prebuild, session
+    from jitdb import spark_ext
 
     given = {name: getattr(options, name) for name in ("timestamp", "time_unit", "sequence") if getattr(options, name)}
     shown = not (options.no_progress or options.quiet)
@@ -94,12 +86,12 @@ def run(options: Namespace) -> int:
 
     def start() -> SparkSession:
         with _told("Spark did not start", f"--master is {options.master or 'not given'}; Spark's own words are above"):
-            started.append(session(options.master, app="jitdb prebuild", **conf))
+            started.append(spark_ext.session(options.master, app="jitdb prebuild", **conf))
         return started[0]
 
     try:
         with _told("Spark gave up", "--debug shows all that it said"):
-            summary = prebuild(
+            summary = spark_ext.prebuild(
                 start,
                 options.log,
                 fields=options.field,

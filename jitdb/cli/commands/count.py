@@ -1,0 +1,63 @@
+"""`jitdb count`: how many records match."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitdb.cli.expressions import read_question
+from jitdb.cli.opening import seen_or_asked
+from jitdb.cli.options import READING
+from jitdb.cli.output.output import flush, show
+from jitdb.cli.parser import Show, command
+
+if TYPE_CHECKING:
+    from jitdb.log.any_log import AnyLog
+    from jitdb.logset.logset import AnyDatabase
+
+
+@command(
+    "LOG [EXPR] [options]",
+    "Print how many records match: one number on a line. Deleted records do not count.",
+    [
+        ("count events.log", "all records"),
+        ("count events.log 'level == \"error\"'", "records with this value"),
+        ("count 'logs/*.log' 'level == \"error\"'", "in many logs together"),
+        ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
+    ],
+    *("log", "expressions", "since", "until", "as_of", *READING),
+)
+def count(options: Namespace) -> int:
+    operation = read_question(options)
+
+    def look(log: AnyLog, indexes: Path) -> int | None:
+        if options.timestamp or options.sequence:
+            return None
+        from jitdb.engine.answering.glance import count_at_a_glance
+
+        return count_at_a_glance(log, indexes, operation) or None  # the engine finds out why there are none
+
+    with seen_or_asked(options, look) as (found, db):
+        if db is None:
+            show(str(found))
+        else:
+            answer(db, options, lambda found: show(str(found)))
+    return 0
+
+
+@count.answers
+def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
+    """The number; then fields that no record has, why there are none, and how numbers and times were read."""
+    operation = options.operation
+    found = db.count(operation, as_of=options.as_of)
+    show(found)
+    if operation is not None:
+        from jitdb.cli.output.notes import note_missing, note_times
+        from jitdb.operators.nodes.compare import Range
+
+        flush()
+        note_missing(db, operation, options, is_empty=not found)
+        if any(isinstance(leaf, Range) for leaf in operation.leaves()):
+            note_times(db, operation, options, ordered=False, is_full=not found)
+    return found

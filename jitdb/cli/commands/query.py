@@ -1,0 +1,181 @@
+"""`jitdb query`: show the records that match, as lines of JSON or as a table."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from jitdb.cli.expressions import read_question
+from jitdb.cli.failures import UsageError
+from jitdb.cli.opening import asked, paths_of
+from jitdb.cli.options import READING, SHOWN, changed, number, option
+from jitdb.cli.output.formats import (
+    FORMATS,
+    chosen,
+    format_of,
+    note_unseen,
+    paths_by_name,
+    records_of,
+    settings_of,
+    write_answer,
+)
+from jitdb.cli.output.notes import note_answer, note_order
+from jitdb.cli.output.output import columns, output, show
+from jitdb.cli.output.passages import CONTEXT, passage_lines, passage_table, wants_context
+from jitdb.cli.output.tables import TABLE_ROWS, show_records
+from jitdb.cli.parser import Show, command
+from jitdb.common.words import counted
+
+if TYPE_CHECKING:
+    from jitdb.logset.logset import AnyDatabase
+    from jitdb.operators import Operation
+
+
+@command(
+    "LOG [EXPR] [options]",
+    "Show the records that match, oldest first: as a table on a terminal, as NDJSON (one JSON value a line) into a "
+    'pipe or file. Values that JSON lacks, such as bytes, are written as {"$bytes": "…base64…"}; docs/command-line.md '
+    "lists all.",
+    [
+        ("query events.log 'level == \"error\"' --descending --limit 5", "the five newest errors"),
+        ("query events.log --fields time,user.name,message", "these columns"),
+        ("query events.log --sort -status,user.name --limit 5", "the five with the highest status, then by name"),
+        ("query events.log 'user.name == \"ada\"' --output ada.ndjson", "into a file"),
+    ],
+    *("log", "expressions"),
+    changed("limit", f"at most N records (default: {TABLE_ROWS} in a table, else all)"),
+    option("--skip N", "leave out the first N", type=number(0), default=0, group=SHOWN),
+    option("--descending", "newest first, by the time in each record", group=SHOWN),
+    option("--arrival", "in the order of the log, not by time", group=SHOWN),
+    *("sort", "since", "until", "as_of", "offsets"),
+    *CONTEXT,
+    option(
+        "--format",
+        "auto: a table on a terminal, else by the ending of FILE (.csv, .tsv, .arrow, .parquet), else ndjson; "
+        "one of " + ", ".join(FORMATS[1:]),
+        choices=FORMATS,
+        default="auto",
+        group=SHOWN,
+    ),
+    option(
+        "--text",
+        "in JSON Lines: add the text before a record as its field _prefix, and lines of text behind it as _text",
+        group=SHOWN,
+    ),
+    changed("fields", "columns of the table, or keys of each JSON line: a.b,c.d"),
+    *("output", "escape_formulas", *READING),
+)
+def query(options: Namespace) -> int:
+    """Write the records, a page at a time."""
+    operation = read_question(options)
+    form = "ndjson" if options.offsets else format_of(options, "table")
+    has_context = _check(options, form)
+    with asked(options) as db:
+        note_order(db, operation, options)
+        if has_context:
+            _with_context(db, operation, options, form)
+        elif form == "table":
+            _table(db, operation, options)
+        else:
+            write_answer(db, operation, settings_of(options), options, form)
+        is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
+        note_answer(db, operation, options, is_empty=is_empty)
+    return 0
+
+
+@query.answers
+def answer(db: AnyDatabase, options: Namespace, show: Show) -> Any:
+    """A page of the records; None if they are written to a file."""
+    if options.output:
+        query.run(options)
+        print(f"written: {options.output}")
+        return None
+    operation = options.operation
+    if wants_context(options) or options.text:
+        raise UsageError(
+            "query: the records around matches, and --text, are for a shell", "in Python: db.query(…).context(…)"
+        )
+    if options.format != "auto":
+        raise UsageError("query: --format is for files: say -o FILE, or keep the records: rows << …")
+    check_sort(options)
+    settings = settings_of(options)
+    if options.offsets:
+        settings["as_offsets"] = True
+    if options.fields:
+        settings["select"] = options.fields
+    note_order(db, operation, options)
+    limit = options.limit or max(db.count(operation, as_of=options.as_of), 1)
+    page = db.paginate(operation, limit=limit, **settings)
+    note_unseen(db, page.data, dict(page.select or ()), options)
+    note_answer(db, operation, options, is_empty=not page.total)
+    return page
+
+
+def _check(options: Namespace, form: str) -> bool:
+    """Whether the records around matches are asked for. Raises UsageError for options that exclude each other."""
+    if options.offsets and (options.fields or options.format not in ("auto", "ndjson")):
+        raise UsageError(f"query: --offsets prints offsets only; leave --fields and --format {options.format} out")
+    if options.offsets and options.text:
+        raise UsageError("query: --offsets prints offsets only; leave --text out")
+    if options.format == "table" and options.output:
+        raise UsageError("query: a table is for the terminal; --output writes other formats")
+    has_context = wants_context(options)
+    if form not in ("table", "ndjson") and (has_context or (options.text and form != "json")):
+        other = "--text" if options.text else "-A, -B, -C and --around"
+        raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
+    if options.sort and options.arrival:
+        raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
+    check_sort(options)
+    return has_context
+
+
+def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:
+    paths = paths_by_name(options.fields)
+    if form != "table":
+        with output(options.output, paths_of(db)) as out:
+            for lines in passage_lines(db, operation, options, paths):
+                out.write(lines)
+        return
+    records, answers = passage_table(db, operation, options, paths, options.limit or TABLE_ROWS)
+    wanted = {**paths, **paths_by_name([options.same] if options.same else [])}
+    note_unseen(db, (chosen(record, wanted) for record in records), wanted, options)
+    if not options.quiet:
+        total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
+        show(_footer(answers, total, options))
+
+
+def check_sort(options: Namespace) -> None:
+    """Raises UsageError where several --sort name one field twice."""
+    from jitdb.errors import QueryError
+    from jitdb.operators.nodes.sorting import sort_keys
+
+    try:
+        options.sort = options.sort and sort_keys("--sort", options.sort)
+    except QueryError as error:
+        raise UsageError(f"query: {error.reason}") from None
+
+
+def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
+    limit = options.limit or TABLE_ROWS
+    records = list(records_of(db, operation, settings_of(options), options, limit))
+    total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
+    paths = paths_by_name(options.fields)
+    first = [key.path for key in options.sort]
+    hidden = show_records(records, paths, options.timestamp, by_name=bool(paths), first=first)
+    note_unseen(db, records, paths, options)
+    if not options.quiet:
+        from jitdb.display.columns import left_out
+
+        if told := left_out(hidden, columns(80)):
+            show(told)
+        show(_footer(len(records), total, options))
+
+
+def _footer(shown: int, total: int, options: Namespace) -> str:
+    if not shown:
+        return "no records match" if not total else f"{total:,} records match, none behind the first {options.skip:,}"
+    following = options.skip + shown
+    if shown == total:
+        return counted(total, "record", "records")
+    more = f"; more with --skip {following}" if following < total else ""
+    return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"

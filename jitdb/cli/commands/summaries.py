@@ -1,0 +1,263 @@
+"""The commands that summarize all records that match: values, timeline, stats, histogram, fields.
+
+Each asks the method of databases that has the summary (operators/summaries/asking.py), and notes what the answer leaves
+unsaid: fields that no record has, values that are no numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.expressions import read_question
+from jitdb.cli.failures import note
+from jitdb.cli.opening import seen_or_asked
+from jitdb.cli.options import READING, SUMMARY, Once, changed, number, option
+from jitdb.cli.output.notes import note_missing, note_times, note_unknown_columns, time_fields
+from jitdb.cli.output.tables import TABLE_ROWS, show_result
+from jitdb.cli.parser import Show, command, question
+from jitdb.common.paths import format_path
+from jitdb.operators.nodes.field_ref import as_path
+from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES
+
+if TYPE_CHECKING:
+    from jitdb.common.paths import Path
+    from jitdb.log.any_log import AnyLog
+    from jitdb.logset.logset import AnyDatabase
+    from jitdb.operators import Query
+    from jitdb.operators.summaries.fields import Fields
+    from jitdb.operators.summaries.histograms import Histogram
+    from jitdb.operators.summaries.stats import Stats, StatsBy
+    from jitdb.operators.summaries.timelines import Timeline
+    from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
+
+_OF_A_FIELD: Final = "LOG FIELD [EXPR] [options]"
+_COMMON: Final = (*SUMMARY, *READING)
+
+
+def bins(text: str) -> int | list[float]:
+    """How many, or where they begin.
+
+    >>> bins("10"), bins("0,10,100")
+    (10, [0.0, 10.0, 100.0])
+    """
+    try:
+        return [float(part) for part in text.split(",")] if "," in text else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a number of bins is expected, or where they begin and the last one ends, as in 0,10,100, not {text!r}"
+        ) from None
+
+
+def shares(text: str) -> list[float]:
+    """Quantiles, as shares from 0 to 1.
+
+    >>> shares("0.5,0.99")
+    [0.5, 0.99]
+    """
+    try:
+        found = [float(share) for share in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= share <= 1 for share in found):
+        raise argparse.ArgumentTypeError(f"shares from 0 to 1, such as 0.5,0.99, not {text}")
+    return found
+
+
+@command(
+    _OF_A_FIELD,
+    "Count records by the value of a field, the most frequent value first. Of equally frequent values the smaller "
+    "comes first.",
+    [
+        ("values events.log level", "of all records"),
+        ("values events.log user.name 'level == \"error\"' --limit 5", "of those that match"),
+        ("values events.log level --by status", "of several fields together"),
+        ("values events.log level --format csv", "for a spreadsheet"),
+    ],
+    *("log", "field_and_expression"),
+    option("--by PATH", "count it together with another field", action="append", default=[]),
+    changed("limit", f"at most N values (default: {TABLE_ROWS} in a table, else all)"),
+    *_COMMON,
+)
+def values(options: Namespace) -> int:
+    read_question(options, has_field=True)
+
+    def look(log: AnyLog, indexes: File) -> ValueCounts | None:
+        return None if options.operation is not None or options.by else _seen(log, indexes, options)
+
+    with seen_or_asked(options, look) as (counts, db):
+        if db is None:
+            show_result(options, counts)
+        else:
+            count_values(db, options, partial(show_result, options))
+    return 0
+
+
+@values.answers
+def count_values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | GroupCounts:
+    paths = [options.path, *(as_path("values", by) for by in options.by)]
+    query, limit = _query(db, options), _rows(options)
+    counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(options.path, limit=limit)
+    show(counts)
+    _note_nothing(db, options, counts.total, paths if counts.missing == counts.total else ())
+    return counts
+
+
+def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
+    """The counts, where fresh bitmaps have them, so that the engine need not be loaded."""
+    from jitdb.engine.answering.glance import values_at_a_glance
+
+    counts = values_at_a_glance(log, indexes, options.path)
+    if not counts or not any(key != b"\0" for key in counts):
+        return None
+    from jitdb.common.values import value_of_key
+    from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts, in_order
+
+    missing = counts.pop(b"\0", 0)
+    pairs = in_order((((key,), count) for key, count in counts.items() if count), _rows(options))
+    rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
+    distinct = sum(map(bool, counts.values()))
+    return ValueCounts(rows, sum(counts.values()) + missing, missing, options.path, distinct)
+
+
+@question(
+    "LOG [EXPR] [options]",
+    "Count records over time, by the time in each record, in UTC or in the time of a place.",
+    [
+        ("timeline events.log", "in about as many steps as a screen has lines"),
+        ("timeline events.log 'level == \"error\"' --every 1h", "by the hour"),
+        ("timeline events.log --every 1d --by level", "and by another field"),
+    ],
+    *("log", "expressions"),
+    option("--every STEP", "10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: by the span)", default=AUTO),
+    option("--tz ZONE", "use the time of a place, such as Europe/Berlin (default: UTC)"),
+    option("--by PATH", "count the most frequent values of another field separately", action=Once),
+    changed("limit", f"at most N of these values (default: {SERIES})"),
+    *_COMMON,
+)
+def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
+    by = None if options.by is None else as_path("timeline", options.by)
+    line = _query(db, options).timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
+    show(line)
+    _note_nothing(db, options, line.total, () if by is None or line.values or not line.rows else [by])
+    note_times(db, options.operation, options, ordered=True, is_full=not line.total)
+    if line.total and not line.rows:
+        from jitdb.engine.hinting.hints import SAMPLE
+        from jitdb.engine.hinting.spelling import fields_in
+
+        shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
+        note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
+    return line
+
+
+@question(
+    _OF_A_FIELD,
+    "Summarize the numbers of a field: how many, the smallest and the largest, sum, mean, standard deviation and "
+    "quantiles. Sums are exact; a quantile is one of the numbers.",
+    [
+        ("stats events.log status", "of all records"),
+        ("stats events.log status 'level == \"error\"'", "of those that match"),
+        ("stats events.log status --by user.name", "for each value of another field"),
+        ("stats events.log ms --by service --quantiles 0.5,0.99", "with these quantiles"),
+    ],
+    *("log", "field_and_expression"),
+    option("--by PATH", "one row for each value of another field", action=Once),
+    option("--quantiles SHARES", "such as 0.5,0.9,0.99", type=shares, default=QUANTILES),
+    changed("limit", f"at most N of these values (default: {TABLE_ROWS} in a table, else all)"),
+    *_COMMON,
+)
+def stats(db: AnyDatabase, options: Namespace, show: Show) -> Stats | StatsBy:
+    query, path, quantiles = _query(db, options), options.path, options.quantiles
+    found: Stats | StatsBy
+    if options.by is None:
+        found = query.stats(path, quantiles=quantiles)
+        numbers, empty = found.count, []
+    else:
+        by = as_path("stats", options.by)
+        found = query.stats_by(path, by, limit=_rows(options), quantiles=quantiles)
+        numbers, empty = sum(row.stats.count for row in found), [] if found.rows else [by]
+    show(found)
+    _note_nothing(db, options, found.total, empty)
+    if not empty:
+        _note_others(db, options, found.total, numbers)
+    return found
+
+
+@question(
+    _OF_A_FIELD,
+    "Count records by the size of a number. A bin includes its lower bound, not its upper one.",
+    [
+        ("histogram events.log status", "in bins of a round width"),
+        ("histogram events.log status 'level == \"error\"' --bins 0,400,500,600", "in bins of your own"),
+    ],
+    *("log", "field_and_expression"),
+    option("--bins N", f"at most N (default: {BINS}), or their bounds: 0,10,100", type=bins, default=BINS),
+    *_COMMON,
+)
+def histogram(db: AnyDatabase, options: Namespace, show: Show) -> Histogram:
+    found = _query(db, options).histogram(options.path, bins=options.bins)
+    show(found)
+    _note_nothing(db, options, found.total)
+    _note_others(db, options, found.total, found.total - found.missing)
+    return found
+
+
+@question(
+    "LOG [options]",
+    "List the fields of the records: path, kinds of values, share of the records that have it, and examples. Looks at "
+    "a sample of records from all over the log, and indexes nothing.",
+    [
+        ("fields events.log", "as a table"),
+        ("fields events.log --all", "also rare fields"),
+        ("fields events.log --format json", "for programs"),
+    ],
+    *("log", "more_logs"),
+    option("--sample N", "look at N records (default: 1000)", type=number(1), default=1000),
+    option("--all", "look at all records, which takes longer"),
+    *("summary_format", "escape_formulas", *READING),
+)
+def fields(db: AnyDatabase, options: Namespace, show: Show) -> Fields:
+    found: Fields = db.fields(None if options.all else options.sample)
+    show(found)
+    return found
+
+
+def _query(db: AnyDatabase, options: Namespace) -> Query:
+    query = db.query(options.operation)
+    return query if options.as_of is None else query.as_of(options.as_of)
+
+
+def _rows(options: Namespace) -> int | None:
+    """How many rows are asked for: a table for people is short."""
+    limit: int | None = options.limit or (TABLE_ROWS if options.format == "table" else None)
+    return limit
+
+
+def _note_nothing(db: AnyDatabase, options: Namespace, total: int, empty: Iterable[Path] = ()) -> None:
+    """Note which fields of the question no record has: why nothing matched, or that these are `empty`."""
+    note_missing(db, options.operation, options, is_empty=not total)
+    if total:
+        note_unknown_columns(db, empty, options)
+
+
+def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:
+    """Note where the values of the field are not, or not all, numbers."""
+    path, name = options.path, format_path(options.path)
+    if numbers == total or options.quiet:
+        return
+    if not numbers:
+        kinds = next((field.kinds for field in db.fields() if field.path == path), None)
+        if kinds is None:
+            note_unknown_columns(db, [path], options)
+        else:
+            other = "timeline" if path in db.declared_time else "values"
+            note(options, f"`{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
+        return
+    from jitdb.operators import gt
+
+    if db.remarks(db.query(gt(0, path)).sort_by_arrival().question):
+        note(options, f"some values of `{name}` are no numbers, and left out here: `jitdb values` counts them, too")

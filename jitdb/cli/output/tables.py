@@ -1,0 +1,119 @@
+"""Answers as tables for people: records, summaries with bars, indexes; summaries as CSV, TSV, JSON and NDJSON, too."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.output.output import columns, flush, output, show, show_json, show_lines, show_painted
+from jitdb.common.words import counted, size_in_words
+
+if TYPE_CHECKING:
+    from jitdb.common.paths import Path
+    from jitdb.display.record_table import Marks
+    from jitdb.display.sheet import Sheet
+    from jitdb.engine.showing.listing import IndexInfo
+
+TABLE_ROWS: Final = 20  # unless --limit says otherwise
+
+
+def show_result(options: Namespace, found: Any) -> None:
+    """Print a summary in the format that was asked for."""
+    sheet: Sheet = found.sheet()
+    form: str = options.format
+    if form == "table":
+        from jitdb.display.sheet import table_lines
+
+        for line in table_lines(sheet, columns(80), _has_blocks()):
+            show(line)
+        if not options.quiet:
+            show(sheet.footer)
+    elif form in ("csv", "tsv"):
+        from jitdb.cli.output.formats import separated_lines
+
+        cells = ([value if type(value) in (str, int, float) else _text(value) for value in row] for row in sheet.rows)
+        with output(None, ()) as out:
+            out.write([separated_lines([_names(sheet), *cells], form, options.escape_formulas)])
+    else:
+        sheet = found.plain_sheet()
+        rows = [dict(zip(_names(sheet), row, strict=True)) for row in sheet.rows]
+        for value in rows if form == "ndjson" else [{**sheet.about, "rows": rows}]:
+            show(_text(value))
+    flush()
+
+
+def _names(sheet: Sheet) -> list[str]:
+    """The names of its columns. One that people know by its values has a name for programs."""
+    return [name or "statistic" for name in sheet.names]
+
+
+def _text(value: Any) -> str:
+    from jitdb.common.json_text import line_of
+
+    return line_of(value).decode().rstrip("\n")
+
+
+def _has_blocks() -> bool:
+    """Whether the output's encoding has the characters of bars."""
+    try:
+        "█▏".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError, AttributeError):
+        return False
+    return True
+
+
+def show_records(
+    records: Sequence[Any],
+    paths: dict[str, Path],
+    timestamps: Sequence[str] | None = None,
+    marks: Marks | None = None,
+    *,
+    by_name: bool = False,
+    first: Sequence[Path] = (),
+) -> list[str]:
+    """Print records, a row each; return the names of the columns, or fields, that there was no room for.
+
+    paths:   the columns by name; empty: chosen by what the records hold
+    by_name: the records are rows of these columns (Query.select)
+    first:   fields that are columns in any case
+    """
+    from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields
+    from jitdb.display.record_table import record_lines
+
+    if not records:
+        return []
+    width, named = columns(80), paths
+    if not named:
+        chosen = choose_columns(records, columns_in(width), width)
+        several = dict.fromkeys([*first, *chosen])  # the last ones give way
+        named = {column_name(path): path for path in islice(several, max(len(chosen), len(first)))}
+    lines, shown = record_lines(records, named, width, timestamps, marks, by_name=by_name)
+    for line in lines:
+        show_painted(line.text.rstrip(), "1" if line.is_bold else "")
+    return [name for name in paths or leaf_fields(records) if name not in shown]
+
+
+def show_indexes(rows: Iterable[IndexInfo], with_files: bool) -> None:
+    """Print the indexes of a log, a line each."""
+    rows = list(rows)
+    for row in rows:
+        use = f" ({row.use})" if row.use else ""
+        state = row.state + (f": {row.reason}" if row.reason else "")
+        told = f"{counted(row.records, 'record', 'records')}, {size_in_words(row.bytes)}, {state}"
+        if with_files:
+            show(f"{row.name}{use}")
+        show(f"  {row.file}: {told}" if with_files else f"{row.name}{use}: {told}")
+    if not rows:
+        show("no indexes yet: the first question makes them")
+
+
+def show_report(report: Any, as_json: bool) -> None:
+    """Print a report, as text or for programs."""
+    if as_json:
+        show_json(report.to_json())
+    else:
+        show_lines(str(report))
+    flush()
