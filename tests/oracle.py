@@ -9,16 +9,13 @@ from typing import Any
 
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED
-from jitdb.operators.nodes.absent import Absent
-from jitdb.operators.nodes.between import Between
-from jitdb.operators.nodes.compare import Compare
-from jitdb.operators.nodes.equal import Equal
-from jitdb.operators.nodes.includes import Includes
+from jitdb.operators.nodes.compare import Between, Compare
+from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 from jitdb.operators.nodes.positions import Offsets, Seqs
 from jitdb.operators.nodes.predicate import Predicate
-from jitdb.operators.nodes.sort_key import SortKey
+from jitdb.operators.nodes.sorting import SortKey
 from jitdb.operators.nodes.text_match import TextMatch
 
 MISSING = object()

@@ -176,8 +176,7 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
         return
     from jitdb.cli.output.notes import time_fields
     from jitdb.common.paths import parse_path
-    from jitdb.engine.hinting.hints import SAMPLE, unknown_field
-    from jitdb.engine.hinting.spelling import fields_in, is_known
+    from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, unknown_field
     from jitdb.operators import gte
 
     paths = list(map(parse_path, options.timestamp)) if options.timestamp else list(db.declared_time)

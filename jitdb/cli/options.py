@@ -11,7 +11,7 @@ from jitdb.common.times import UNITS
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.instants import Instant
-    from jitdb.operators.nodes.sort_key import SortKey
+    from jitdb.operators.nodes.sorting import SortKey
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 

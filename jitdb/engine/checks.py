@@ -13,12 +13,11 @@ from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import requirements
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
-from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
+from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selection
-from jitdb.operators.nodes.sort_key import SortKeys
-from jitdb.operators.nodes.sorting import sort_keys
+from jitdb.operators.nodes.sorting import SortKeys, sort_keys
 from jitdb.operators.question import Context, Database, Question
 from jitdb.operators.tasks.deferred import resolved
 

@@ -23,7 +23,7 @@ from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.face.introspection import Introspection
 from jitdb.engine.face.keeping import Keeping
 from jitdb.engine.face.lookups import Lookups
-from jitdb.engine.hinting.question_warnings import QuestionWarnings
+from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
 from jitdb.errors import InvalidArgument, QueryError
@@ -352,7 +352,7 @@ class JITDB(Lookups, Keeping, Introspection, Contexts, Summaries):
         """What there is to see of a question before it is asked: its plan, and its first answers where indexes have
         them already. Scans nothing.
         """
-        from jitdb.engine.showing.first_look import first_look
+        from jitdb.engine.showing.explanation import first_look
 
         return first_look(question, self.explained_soon, self.paginate)
 

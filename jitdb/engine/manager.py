@@ -43,7 +43,7 @@ from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.sort_key import SortKeys
+    from jitdb.operators.nodes.sorting import SortKeys
 
 T = TypeVar("T")
 

@@ -11,7 +11,6 @@ from jitdb.common.times import AUTO
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.numbers import seen_by
 from jitdb.indexes.spec import IndexSpec
-from jitdb.operators.nodes.compare import Range
 
 if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
@@ -31,7 +30,8 @@ def remarks_of(
 
     is_full: False: only what may make the answer another one than is expected
     """
-    ranges = [(leaf.need(core).spec, leaf.is_of_times) for leaf in operation.leaves() if isinstance(leaf, Range)]
+    found = ((leaf.need(core), leaf.compared) for leaf in operation.leaves())
+    ranges = [(need.spec, compared[1]) for need, compared in found if need is not None and compared is not None]
     specs = dict.fromkeys((spec for spec, _ in ranges), False) | {spec: True for spec, of_times in ranges if of_times}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)

@@ -12,7 +12,7 @@ from jitdb.operators.nodes.operation import EVERYTHING
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
-    from jitdb.engine.hinting.evidence import Lack
+    from jitdb.engine.hinting.hints import Lack
     from jitdb.logset.answering.merging import Part
     from jitdb.logset.members.finding import Member
     from jitdb.operators.nodes.operation import Operation

@@ -18,7 +18,7 @@ from jitdb.engine.checks import question_of
 from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.contexts import Contexts
-from jitdb.engine.hinting.question_warnings import QuestionWarnings
+from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.answering.merging import MergedPages, Part, Place, Stream
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.face.base import Asked, Cancel
     from jitdb.engine.following.follower import Follower
-    from jitdb.engine.hinting.evidence import Evidence
+    from jitdb.engine.hinting.hints import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
@@ -387,7 +387,7 @@ class LogSet(Contexts, Summaries, Shown):
     def first_look(self, question: Question) -> Display:
         """As JITDB.first_look. Of more logs than are soon looked at, the question alone."""
         from jitdb.display.parts import Code, Display, Note
-        from jitdb.engine.showing.first_look import first_look
+        from jitdb.engine.showing.explanation import first_look
 
         if len(self._asking.members) > _LOOKED_AT:
             said = Note(f"of {len(self._asking.members):,} logs: explain() looks at all of them, page() asks")

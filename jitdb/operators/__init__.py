@@ -64,12 +64,9 @@ if TYPE_CHECKING:
         value_counts,
         where,
     )
-    from jitdb.operators.nodes.absent import absent
-    from jitdb.operators.nodes.between import between
-    from jitdb.operators.nodes.compare import declared_sequence, declared_time, gt, gte, lt, lte
-    from jitdb.operators.nodes.equal import equal
+    from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, lt, lte
+    from jitdb.operators.nodes.equal import absent, equal, includes
     from jitdb.operators.nodes.field import field
-    from jitdb.operators.nodes.includes import includes
     from jitdb.operators.nodes.operation import Operation, and_, everything, not_, or_
     from jitdb.operators.nodes.positions import offsets, seqs
     from jitdb.operators.nodes.predicate import predicate
@@ -101,11 +98,8 @@ _HOMES = {
         "to_callback", "to_iter", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
-    "nodes.absent": ("absent",),
-    "nodes.between": ("between",),
-    "nodes.compare": ("declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
-    "nodes.equal": ("equal",),
-    "nodes.includes": ("includes",),
+    "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
+    "nodes.equal": ("absent", "equal", "includes"),
     "nodes.operation": ("Operation", "and_", "everything", "not_", "or_"),
     "nodes.positions": ("offsets", "seqs"),
     "nodes.predicate": ("predicate",),

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, T
 from jitdb.common.arguments import function
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.absent import absent
-from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.equal import absent, equal, includes
 from jitdb.operators.nodes.field_ref import FieldLike, PathLike, as_path
-from jitdb.operators.nodes.includes import includes
+from jitdb.operators.nodes.literals import function_name
 from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.predicate import predicate
 from jitdb.operators.queries import Columns, Query

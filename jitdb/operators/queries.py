@@ -17,8 +17,8 @@ from jitdb.common.words import shown
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError, library
 from jitdb.operators.nodes.compare import Bound, declared_time
-from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
+from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import And, Everything, Operation, and_, combine
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sorting import SortField, sort_keys

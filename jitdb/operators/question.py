@@ -15,14 +15,13 @@ from jitdb.common.arguments import whole_number
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.nodes.literals import describe_path, describe_value
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import SelectField, Selection
-    from jitdb.operators.nodes.sort_key import SortKeys
-    from jitdb.operators.nodes.sorting import SortField
+    from jitdb.operators.nodes.sorting import SortField, SortKeys
     from jitdb.operators.passages import Passages
     from jitdb.operators.summaries.summary import Summary
     from jitdb.operators.tabular import Arrow

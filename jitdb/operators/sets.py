@@ -20,7 +20,7 @@ from jitdb.operators.nodes.operation import NOTHING, Identity, Operation
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-    from jitdb.operators.nodes.answering import Answering
+    from jitdb.operators.nodes.operation import Answering
 
 
 class Sizes(NamedTuple):

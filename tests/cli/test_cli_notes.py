@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import make_log
 
 from jitdb.cli import main
-from jitdb.engine.hinting.spelling import nearest_field
+from jitdb.engine.hinting.hints import nearest_field
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from jitdb.operators import (
 )
 from jitdb.operators import offsets as at_offsets
 from jitdb.operators.nodes.operation import Operation
-from jitdb.operators.nodes.sort_key import SortKey
+from jitdb.operators.nodes.sorting import SortKey
 
 pytestmark = pytest.mark.slow
 

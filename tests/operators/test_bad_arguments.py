@@ -59,7 +59,7 @@ from jitdb.operators import (
     to_json,
     where,
 )
-from jitdb.operators.nodes.field_operation import FieldOperation
+from jitdb.operators.nodes.equal import FieldOperation
 from jitdb.operators.nodes.predicate import Predicate
 
 

@@ -430,24 +430,24 @@ SEQS = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0"
 @pytest.mark.parametrize(
     ("operation", "identity"),
     [
-        (equal("a.b", "x"), ("equal", ("path", ("a", "b")), b"\x05x", PLAIN)),
+        (equal("a.b", "x"), ("equal", (("a", "b"), PLAIN), b"\x05x")),
         (
             equal("a", 1.0, prefix_offset=1, use_map=True),
-            ("equal", ("path", ("a",)), b"\x04\x00\x00\x00\x00\x00\x00\xf0?\x00\x00", (32, 1, True, False, None, 0)),
+            ("equal", (("a",), (32, 1, True, False, None, 0)), b"\x04\x00\x00\x00\x00\x00\x00\xf0?\x00\x00"),
         ),
         (
             equal(seek, None, index_type="t", version=2),
-            ("equal", ("seek", "t"), b"\x01", (None, 0, False, False, "t", 2)),
+            ("equal", (None, (None, 0, False, False, "t", 2)), b"\x01"),
         ),
-        (includes("a", b"x", "b.c"), ("includes", ("path", ("a",)), b"\x06x", ("b", "c"), PLAIN)),
-        (predicate("a", str.isupper, version=3), ("predicate", ("path", ("a",)), "isupper", 3, PLAIN)),
-        (absent(("a.b", "c"), prefix=False), ("absent", ("path", ("a.b", "c")), (0, 0, False, False, None, 0))),
-        (starts_with("a", "x"), ("starts_with", ("a",), b"\x05x")),
+        (includes("a", b"x", "b.c"), ("includes", (("a",), PLAIN), b"\x06x", ("b", "c"))),
+        (predicate("a", str.isupper, version=3), ("predicate", (("a",), PLAIN), "isupper", 3)),
+        (absent(("a.b", "c"), prefix=False), ("absent", (("a.b", "c"), (0, 0, False, False, None, 0)))),
+        (starts_with("a", "x"), ("starts_with", ("a",), b"\x05x", False)),
         (field("a").contains("x", ignore_case=True), ("contains", ("a",), b"\x05x", True)),
         (gt(5, "timestamp"), ("gt", "timestamp", b"\x04\x00\x00\x00\x00\x00\x00\x14@\x00\x00")),
         (field("timestamp") <= 1.5, ("lte", ("timestamp",), b"\x04\x00\x00\x00\x00\x00\x00\xf8?\x00\x00")),
         (not_(seqs([2, 1]) | everything()), ("not", ("or", frozenset({("seqs", SEQS), ("everything",)})))),
     ],
 )
-def test_identities_stay_for_the_names_of_indexes_derive_from_them(operation, identity):
+def test_identities_are_made_of_the_parts(operation, identity):
     assert operation.identity == identity

@@ -14,11 +14,8 @@ from oracle import Oracle, text_matches
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key, values_at
 from jitdb.errors import QueryCancelled
-from jitdb.operators.nodes.absent import Absent
-from jitdb.operators.nodes.between import Between
-from jitdb.operators.nodes.compare import Compare
-from jitdb.operators.nodes.equal import Equal
-from jitdb.operators.nodes.includes import Includes
+from jitdb.operators.nodes.compare import Between, Compare
+from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 from jitdb.operators.nodes.positions import Offsets, Seqs, seqs

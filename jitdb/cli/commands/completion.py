@@ -102,7 +102,7 @@ def offered(prefix: str, action: Action, **_: Any) -> dict[str, str]:
 
 def fields_of(log: str) -> list[str]:
     """The fields of a sample of the log, as expressions write them; none if it cannot be read."""
-    from jitdb.engine.hinting.spelling import fields_in
+    from jitdb.engine.hinting.hints import fields_in
     from jitdb.errors import JitdbError
     from jitdb.log.any_log import open_any
     from jitdb.log.reading.sampling import sample

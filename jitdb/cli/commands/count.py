@@ -54,10 +54,9 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
     show(found)
     if operation is not None:
         from jitdb.cli.output.notes import note_missing, note_times
-        from jitdb.operators.nodes.compare import Range
 
         flush()
         note_missing(db, operation, options, is_empty=not found)
-        if any(isinstance(leaf, Range) for leaf in operation.leaves()):
+        if any(leaf.compared for leaf in operation.leaves()):
             note_times(db, operation, options, ordered=False, is_full=not found)
     return found

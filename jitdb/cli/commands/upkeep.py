@@ -96,7 +96,7 @@ def _check_fields(found: list[_Found], options: Namespace) -> None:
 def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted from each log. Raises LogReadOnly if one cannot be written."""
     from jitdb.cli.output.notes import note_missing, note_times
-    from jitdb.engine.hinting.hints import fields_of, hints_of, missing_fields
+    from jitdb.engine.hinting.hints import hints_of, missing_fields
     from jitdb.logset.members import finding
 
     for each in each_log(options):
@@ -108,7 +108,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             with database(each, log) as db:
                 asked = operation.narrowed(finding.fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
-                missing: dict[Path | str, str] = dict(missing_fields(db.evidence(), fields_of(asked)).items())
+                missing: dict[Path | str, str] = dict(missing_fields(db.evidence(), asked.all_paths()).items())
                 missing = missing or {told: told for told in hints_of(db.evidence(), asked)}
                 found = _Found(each, asked, matching, records, missing)
                 if not found.matching and each is options:

@@ -14,8 +14,7 @@ from jitdb.cli.failures import say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_name, value_at
-from jitdb.engine.hinting.hints import SAMPLE, unknown_field
-from jitdb.engine.hinting.spelling import fields_in, is_known
+from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, unknown_field
 
 if TYPE_CHECKING:
     from jitdb.log import LogSource
@@ -66,10 +65,8 @@ def note_times(
     if options.quiet:
         return
     from jitdb.common.paths import TIMESTAMPS
-    from jitdb.operators.nodes.compare import Range
 
-    asked = () if operation is None else operation.leaves()
-    by_time = ordered or any(isinstance(leaf, Range) and leaf.index == "timestamp" for leaf in asked)
+    by_time = ordered or (operation is not None and operation.compares("timestamp"))
     names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
     if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1):
         say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")

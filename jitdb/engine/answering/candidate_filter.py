@@ -1,4 +1,6 @@
-"""Checking candidates: a prefix index names records that may match, and the records themselves decide."""
+"""Checking candidates: an index of prefixes names records that may match, and the records themselves decide. Of a
+question about text, an index of values names those that match.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,23 @@ from jitdb.common.paths import Path, before_any
 from jitdb.common.values import ARRAY, MAP, UNDEFINED
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.dictionary import codes_of, keys_of
 from jitdb.indexes.kinds.offsets import load_offsets
-from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, members_of, union_of
+from jitdb.indexes.segment import BITMAPS
 from jitdb.log.codecs.path_locator import locator_of, values_in
-from jitdb.operators.nodes.describe import seek_name
+from jitdb.operators.nodes.literals import seek_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.engine.records import Records
+    from jitdb.engine.text_tests import Texts
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.operation import Operation
+    from jitdb.operators.nodes.text_match import TextMatch
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
 BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
@@ -152,3 +159,36 @@ def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
     equal_payloads(*values.arrays, len(mask), key[0], payload, len(key) - 1, whole, mask)
     return mask
+
+
+def size_of(segment: Segment) -> int:
+    """The bytes of the segment's values, about."""
+    return len(segment.meta) if segment.kind == BITMAPS else segment.body_size
+
+
+def records_matching(leaf: TextMatch, segment: Segment, cancel: threading.Event | None = None) -> BitMap:
+    """The records of a segment, of a dictionary or of bitmaps, whose text the leaf is true of.
+
+    Raises QueryCancelled where `cancel` is set, IndexDamaged.
+    """
+    from jitdb.engine.text_tests import Texts
+
+    if segment.kind == BITMAPS:
+        keys = dictionary_of(segment)
+        found = _accepted(leaf, Texts.of([keys[number] for number in range(len(keys))]), cancel)
+        return union_of(load_bitmap(segment, number) for number in np.flatnonzero(found).tolist())
+    accepted = np.append(False, _accepted(leaf, Texts(*keys_of(segment)), cancel))
+    return bitmap_of_mask(accepted[codes_of(segment)], segment.first_seq)
+
+
+def _accepted(leaf: TextMatch, texts: Texts, cancel: threading.Event | None) -> NDArray[np.bool_]:
+    """Which of the values the leaf is true of."""
+    from jitdb.engine.text_tests import joined, matcher_of
+
+    test = matcher_of(leaf)
+    found = []
+    for part in texts.parts():
+        if cancel is not None and cancel.is_set():
+            raise QueryCancelled("the question was cancelled while the values of a field were looked at")
+        found.append(test(part))
+    return joined(found)

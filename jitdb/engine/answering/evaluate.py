@@ -18,7 +18,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT
-from jitdb.engine.answering.candidate_filter import CandidateFilter
+from jitdb.engine.answering.candidate_filter import CandidateFilter, records_matching, size_of
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import Serving
@@ -207,8 +207,6 @@ class Evaluator:
 
     def with_text(self, leaf: TextMatch, segments: Sequence[Segment]) -> BitMap:
         """The records of these segments whose text matches. Raises Unconfirmed where there is much to look at."""
-        from jitdb.engine.answering.text_matches import records_matching, size_of
-
         known = self._looked_at.pop(leaf.identity, {})
         rest = [segment for segment in segments if segment not in known]
         if sum(map(size_of, rest)) > LOOKED_AT_ONCE:

@@ -2,7 +2,9 @@
 
 A field gives each record a number, and NaN where it has nothing to sort by: those of its column where all its values
 are numbers, those of its column of times where all are times as text, else the ranks of the values that its dictionary
-holds (value_order.py). Which of the indexes it is makes no difference to the order.
+holds (value_order.py). Which of the indexes it is makes no difference to the order; the smallest one that holds all
+values serves. That there are others is told by a column once it is built; until then by one that there is, else by the
+first records.
 
 The first of many are found by what decides: those better than the k-th best number of the first field are among them,
 of those that tie with it as many as the other fields choose. Only these few are sorted.
@@ -12,23 +14,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.common.values import value_key
+from jitdb.common.times import AUTO, NUMBER, time_of_text
+from jitdb.common.values import value_at, value_key
 from jitdb.engine.answering.order import Order, numbers_at
 from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
+from jitdb.errors import LogError
+from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.numbers import seen_by
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import ZONE
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.reading.sampling import first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.common.paths import Path
     from jitdb.engine.answering.coded import CodedColumns
+    from jitdb.engine.catalog.catalog import Catalog
+    from jitdb.engine.declared_time import CoreFields
     from jitdb.indexes.files.index import Index
-    from jitdb.operators.nodes.sort_key import SortKey, SortKeys
+    from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.sorting import SortKey, SortKeys
+
+_LOOKED_AT: Final = 16  # records
+_TEXTS_ONLY: Final = seen.TEXTS | seen.ZONELESS
 
 
 class FieldOrder:
@@ -190,3 +205,44 @@ def column_of(index: Index, coded: CodedColumns) -> Column:
     if index.spec.form == "dictionary":
         return _Ranks(index, coded)
     return _Numbers(index, OF_TIMES if index.spec.form == "time" else OF_NUMBERS)
+
+
+def sorting_spec(path: Path, core: CoreFields, catalog: Catalog, log: LogSource) -> IndexSpec:
+    """The index to sort by this field from, which may not be there yet."""
+    column = IndexSpec("column", (path,))
+    time = IndexSpec("time", (path,), name=AUTO if core.unit == NUMBER else core.unit)
+    dictionary = IndexSpec("dictionary", (path,))
+    for spec in (column, time, dictionary):
+        index = catalog.get(spec)
+        if index.segments and _holds_all(index):
+            return spec
+    if catalog.get(column).segments or catalog.get(time).segments:
+        return dictionary
+    return {_is_number: column, _is_time: time}.get(_what_all_are(path, log), dictionary)
+
+
+def _holds_all(index: Index) -> bool:
+    """Whether it holds all values that the field has, as far as it reaches."""
+    bits = 0
+    if index.spec.form != "dictionary":
+        for segment in index.segments:
+            bits |= seen_by(segment)
+    return not bits & ~_TEXTS_ONLY
+
+
+def _what_all_are(path: Path, log: LogSource) -> Any:
+    """_is_number or _is_time, where that is true of all values in the first records, and there are some."""
+    try:
+        found = [value_at(record, path) for record in first(log, _LOOKED_AT)]
+    except LogError:  # whoever reads these records is told
+        return None
+    values = [value for value in found if value]  # what is empty, or 0, tells little
+    return next((kind for kind in (_is_number, _is_time) if values and all(map(kind, values))), None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and time_of_text(value) is not None

@@ -1,8 +1,11 @@
-"""Looking up one value after the other, thousands a second, for stores that are built on a log.
+"""What stores that are built on a log ask of its indexes, as of one moment: values one by one, and columns. No record
+is read, and none is looked at in Python.
 
 A question costs what it takes to see that its indexes are fresh and to make a set of what it finds. A finder does that
-once: it is a field's index as it was at one moment, with what a look-up needs beside it. Hashes are sorted, so that a
-value is found in the logarithm of their number.
+once, for thousands of look-ups a second: it is a field's index with what a look-up needs beside it. Hashes are sorted,
+so that a value is found in the logarithm of their number.
+
+Of columns, those of a field of numbers give each record's, those of a field of few values the number of its value.
 """
 
 from __future__ import annotations
@@ -10,20 +13,25 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.values import value_key
-from jitdb.indexes.kinds.bitmaps import records_with
+from jitdb.common.values import ABSENT, value_key, value_of_key
+from jitdb.engine.answering.coded import BitmapCodes
+from jitdb.engine.answering.order import numbers_at
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap, records_with
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.prefixes import hash_prefix, hashes_of_bitmaps, prefixes_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.engine.records import Records
+    from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
 
 _REMEMBERED: Final = 4096  # hashes of values
@@ -105,3 +113,67 @@ def _prefix_of_bytes(value: bytes) -> int:
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+class NumberColumn(NamedTuple):
+    """A number a record: `hi` is the nearest double (NaN: none), `lo` what is left of it, where that is not all 0."""
+
+    hi: NDArray[np.float64]
+    lo: NDArray[np.int16] | None
+
+    def naturals(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """The integers from 0 to 2**64 - 1 among them, exactly; and which they are, the others stand as 0."""
+        lo = np.zeros(len(self.hi), np.int64) if self.lo is None else self.lo.astype(np.int64)
+        highest = self.hi == 2.0**64  # the nearest double of the last 1,024 of them
+        with np.errstate(invalid="ignore"):
+            fits = (self.hi >= 0) & (self.hi == np.floor(self.hi)) & ((self.hi < 2.0**64) | (highest & (lo < 0)))
+        whole = np.where(fits & ~highest, self.hi, 0.0).astype(np.uint64)  # of those, 2**64 is 0
+        return whole + np.where(fits, lo, 0).astype(np.uint64), fits
+
+
+class ValueColumn(NamedTuple):
+    """The value of each record is values[codes[i]]; UNDEFINED where it lacks the field."""
+
+    codes: NDArray[np.uint32]
+    values: list[Any]
+
+
+class Columns(NamedTuple):
+    """Live records, in the order of the log, a row each.
+
+    end_seq: of how many records, deleted ones too, this is told
+    offsets: where they begin in the log
+    numbers, values: a column for each field that was named
+    """
+
+    end_seq: int
+    offsets: NDArray[np.int64]
+    numbers: list[NumberColumn]
+    values: list[ValueColumn]
+
+
+def columns_of(
+    records: Records, numbers: Sequence[Index], values: Sequence[Index], start: int, end_seq: int, matches: BitMap
+) -> Columns:
+    """Of the live records from `start` to `end_seq` that match. Guarded by the engine's lock; raises IndexDamaged."""
+    chosen = matches & bitmap_of_range(min(start, end_seq), end_seq)
+    seqs = members_of(chosen)
+    found = [NumberColumn(*numbers_at(index.segments, seqs)) for index in numbers]
+    return Columns(end_seq, records.offsets_of(seqs), found, [_coded(index, start, chosen) for index in values])
+
+
+def _coded(index: Index, start: int, chosen: BitMap) -> ValueColumn:
+    coded = BitmapCodes(index.since(start))
+    return ValueColumn(coded.codes(chosen), [value_of_key(coded.key(code)) for code in range(len(coded))])
+
+
+def values_in(segments: Sequence[Segment], matches: BitMap) -> list[Any]:
+    """The values that records of a set have. Raises IndexDamaged."""
+    found: dict[bytes, None] = {}
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        for number in range(len(dictionary)):
+            key = dictionary[number]
+            if key not in found and key != bytes([ABSENT]) and load_bitmap(segment, number).intersect(matches):
+                found[key] = None
+    return list(map(value_of_key, found))

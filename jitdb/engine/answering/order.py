@@ -162,7 +162,9 @@ def _extremes(segment: Segment) -> _Extremes:
 def numbers_at(
     segments: list[Segment], seqs: NDArray[np.uint32]
 ) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
-    """hi and lo (None: all 0) of these records (ascending seqs)."""
+    """hi and lo (None: all 0) of these records (ascending seqs); none without segments."""
+    if not segments:
+        return np.empty(0), None
     if len(segments) == 1:
         hi, lo = load_numbers(segments[0])
         return hi[seqs], None if lo is None else lo[seqs]

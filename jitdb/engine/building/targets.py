@@ -22,7 +22,7 @@ from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.kinds.dictionary import TooLarge
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.indexes.spec import Requirement
-from jitdb.operators.nodes.describe import seek_name
+from jitdb.operators.nodes.literals import seek_name
 from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from jitdb.common import js_aliases
 from jitdb.common.paths import Path
 from jitdb.engine.checks import operations_of
 from jitdb.engine.declared_time import CoreFields
-from jitdb.engine.hinting.question_warnings import QuestionWarnings
+from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.indexes.spec import Requirement
 from jitdb.log.source import LogSource

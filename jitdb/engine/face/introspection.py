@@ -90,7 +90,7 @@ class Introspection(Base, Shown):
 
     def explained_soon(self, question: Question) -> Explanation | None:
         """As explain(), with what the order of the answers takes; None where only a scan could tell."""
-        from jitdb.engine.showing.first_look import explained_soon
+        from jitdb.engine.showing.explanation import explained_soon
 
         return explained_soon(self._manager, question)
 

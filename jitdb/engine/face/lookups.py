@@ -11,15 +11,13 @@ from jitdb.engine.checks import paths_of
 from jitdb.engine.face.base import Base
 from jitdb.engine.plan import requirements
 from jitdb.operators.nodes.compare import gt
-from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.equal import equal, includes
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.includes import includes
 from jitdb.operators.nodes.operation import EVERYTHING, Operation, and_
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
-    from jitdb.engine.answering.columns import Columns
-    from jitdb.engine.answering.finder import Finder
+    from jitdb.engine.answering.finder import Columns, Finder
 
 
 class Lookups(Base):
@@ -69,7 +67,7 @@ class Lookups(Base):
 
         Raises QueryError, LogError.
         """
-        from jitdb.engine.answering.columns import columns_of
+        from jitdb.engine.answering.finder import columns_of
 
         first, manager = whole_number("a seq is the ordinal of a record", start), self._manager
         compared = [gt(0, path) for path in _each(numbers)]
@@ -90,7 +88,7 @@ class Lookups(Base):
 
         Raises QueryError, LogError.
         """
-        from jitdb.engine.answering.columns import values_in
+        from jitdb.engine.answering.finder import values_in
 
         (field_path,) = paths_of(path)
         leaf, manager = equal(field_path, None, prefix=False), self._manager

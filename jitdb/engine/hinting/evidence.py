@@ -1,37 +1,31 @@
-"""What the indexes of a log say of fields and values that an answer did not have. Nothing is scanned for it."""
+"""What the indexes of a log say of fields and values that an answer did not have; nothing is scanned for it. Who asked
+is warned once, so that nobody who means it pays for it: of an empty answer once for each question, of any other once
+for each field.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.engine.remarks import remarks_of
+from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.segment import NUMBERS, SET
 
 if TYPE_CHECKING:
+    import os
+
     from jitdb.common.paths import Path
+    from jitdb.engine.hinting.hints import Evidence, Lack
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.nodes.operation import Operation
 
-#: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
-#: "" where some record has it, None where no index knows.
-Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
-
-
-class Evidence(Protocol):
-    """Of a log, or of several."""
-
-    def lack(self, path: Path) -> Lack:
-        """What all records lack of a field."""
-
-    def has(self, leaf: Operation) -> bool:
-        """Whether the leaf is known to be true of some live record."""
-
-    def remarks(self, operation: Operation) -> list[str]:
-        """How the values that it compares were taken."""
-
-    def sample(self, count: int) -> list[Any]:
-        """So many live records at most; none where there are none."""
+_VALUES: Final = 32  # questions that differ in their values alone: who asks for more is no person
+_SHAPES: Final = 1000  # other questions
+_FIELDS: Final = 10_000  # fields that are remembered
 
 
 class LogEvidence:
@@ -68,3 +62,66 @@ class LogEvidence:
         from jitdb.log.reading.sampling import sample
 
         return list(sample(self._manager.log, count))
+
+
+class QuestionWarnings:
+    """Warns of what is asked for and no record has. Safe for threads.
+
+    evidence: what the log has
+    where:    its path
+    """
+
+    def __init__(self, evidence: Callable[[], Evidence], where: str | os.PathLike[str] | None) -> None:
+        self._evidence, self._where = evidence, where
+        self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by what they have in common
+        self._fields: set[Path] = set()  # that were looked for
+        # What was asked last, so that who asks it again and again waits for nothing.
+        self._last: tuple[Operation | None, bool, Sequence[Path]] = (None, False, ())
+
+    def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+        """The question was answered: warn if it asks for what no record has.
+
+        paths: fields that it was asked of, and that none of the records of its answer has
+        """
+        last, was_empty, before = self._last
+        if operation is last and is_empty == was_empty and paths == before:
+            return
+        self._last = (operation, is_empty, paths)
+        new = [path for path in operation.all_paths() if path not in self._fields]
+        if new and len(self._fields) < _FIELDS:
+            self._fields.update(new)
+        if is_empty:
+            self._tell_empty(operation, paths)
+        elif new:
+            self._tell_fields(new)
+
+    def _tell_fields(self, new: Sequence[Path]) -> None:
+        from jitdb.engine.hinting.hints import missing_fields
+
+        self._warn(lambda: missing_fields(self._evidence(), new).values())
+
+    def _tell_empty(self, operation: Operation, paths: Sequence[Path]) -> None:
+        shape = (*((leaf.op, leaf.paths) for leaf in operation.leaves()), *paths)
+        looked_at = self._looked_at.get(shape)
+        if looked_at is None:
+            if len(self._looked_at) >= _SHAPES:
+                return
+            looked_at = self._looked_at[shape] = set()
+        if len(looked_at) >= _VALUES or operation.identity in looked_at:
+            return
+        looked_at.add(operation.identity)
+
+        def hints() -> Iterable[str]:
+            from jitdb.engine.hinting.hints import hints_of
+
+            evidence = self._evidence()
+            return [*hints_of(evidence, operation, paths), *evidence.remarks(operation)]
+
+        self._warn(hints)
+
+    def _warn(self, hints: Callable[[], Iterable[str]]) -> None:
+        lines: Iterable[str] = ()
+        with suppress(JitdbError, OSError):  # the log is closed, or was changed: the answer stands
+            lines = hints()
+        for line in lines:
+            warnings.warn(QuestionWarning(line, path=self._where), stacklevel=outside())

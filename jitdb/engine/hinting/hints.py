@@ -1,19 +1,39 @@
-"""What a question asks for that no record has: a field, a value. With the one that would find something."""
+"""What a question asks for that no record has, a field or a value, with the one that was probably meant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Container, Iterable, Mapping
+from itertools import islice
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from jitdb.common.paths import ANY, Path, format_path
-from jitdb.engine.hinting.spelling import fields_in, is_known, nearest_field
+from jitdb.common.paths import ANY, Path, Step, format_path
+from jitdb.common.spelling import nearest
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.summaries.fields import walk
 from jitdb.operators.text.format import format_expression
 
-if TYPE_CHECKING:
-    from jitdb.engine.hinting.evidence import Evidence, Lack
-
 SAMPLE: Final = 200  # records that are looked at for the names of fields
+_FIELDS: Final = 20_000  # that are looked at: records with ids for keys have no end of them
+
+#: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
+#: "" where some record has it, None where no index knows.
+Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
+
+
+class Evidence(Protocol):
+    """Of a log, or of several."""
+
+    def lack(self, path: Path) -> Lack:
+        """What all records lack of a field."""
+
+    def has(self, leaf: Operation) -> bool:
+        """Whether the leaf is known to be true of some live record."""
+
+    def remarks(self, operation: Operation) -> list[str]:
+        """How the values that it compares were taken."""
+
+    def sample(self, count: int) -> list[Any]:
+        """So many live records at most; none where there are none."""
 
 
 def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = ()) -> list[str]:
@@ -23,7 +43,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     paths: further fields that were asked about
     """
     leaves = [leaf for leaf in operation.leaves() if leaf.paths]
-    lacks = _lacks(evidence, (*(path for leaf in leaves for path in leaf.paths), *paths))
+    lacks = _lacks(evidence, (*operation.all_paths(), *paths))
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     if not lacks and not wrong:
@@ -43,7 +63,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
 
 def hints_about(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
     """Of any answer: a line for each thing that no record has."""
-    return hints_of(evidence, operation) if is_empty else list(missing_fields(evidence, fields_of(operation)).values())
+    return hints_of(evidence, operation) if is_empty else list(missing_fields(evidence, operation.all_paths()).values())
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:
@@ -53,11 +73,6 @@ def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]
     """
     lacks = _lacks(evidence, paths)
     return _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
-
-
-def fields_of(operation: Operation) -> list[Path]:
-    """The fields that a person typed."""
-    return [path for leaf in operation.leaves() for path in leaf.paths]
 
 
 def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
@@ -83,3 +98,55 @@ def typed(operation: Operation) -> str:
     """As it can stand between the single quotes of a shell, where that is possible."""
     text = format_expression(operation)
     return text if '"' in text else text.replace("'", '"')
+
+
+def fields_in(records: Iterable[Any]) -> dict[Path, Any]:
+    """The paths in these records, in the order in which they come, and the first value of each."""
+    found: dict[Path, Any] = {}
+    for path, value, _ in islice((each for record in records for each in walk(record)), _FIELDS):
+        found.setdefault(path, value)
+    return found
+
+
+def is_known(path: Path, known: Container[Path]) -> bool:
+    """Whether it is one of these fields, which say of elements of arrays only that there are any."""
+    return tuple(ANY if isinstance(step, int) else step for step in path) in known
+
+
+def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
+    """The field that was probably meant: one of a similar name, or one deeper whose last key is similar.
+
+    Where only dots and brackets differ, it is certain: a key with a dot in it, elements of an array.
+
+    >>> nearest_field(("tpye",), [("type",), ("user", "name")])
+    ('type',)
+    >>> nearest_field(("name",), [("type",), ("user", "name")])
+    ('user', 'name')
+    >>> nearest_field(("log", "level"), [("log.level",)])
+    ('log.level',)
+    >>> nearest_field(("items", "0", "sku"), [("items", None, "sku")])
+    ('items', 0, 'sku')
+    """
+    others = [other for other in reversed(list(known)) if other != path]
+    for keys in (slice(None), slice(-1, None)):
+        names = {_words(other[keys]): other for other in others}
+        if near := nearest(_words(path[keys]), names, 0.7):
+            return _with_positions(names[near], path)
+    return None
+
+
+def _words(path: Path) -> str:
+    """A path without what tells keys and elements apart."""
+    return ".".join(str(step) for step in path if not _is_position(step)).lower()
+
+
+def _is_position(step: Step) -> bool:
+    return not isinstance(step, str) or step.isdecimal()
+
+
+def _with_positions(meant: Path, path: Path) -> Path:
+    """The field that was meant, with the positions that were written in the place of any."""
+    positions = [int(step) for step in path if step is not ANY and _is_position(step)]
+    if len(positions) != meant.count(ANY):
+        return meant
+    return tuple(positions.pop(0) if step is ANY else step for step in meant)

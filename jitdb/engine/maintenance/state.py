@@ -26,7 +26,7 @@ from jitdb.operators.nodes.operation import Operation
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.sort_key import SortKeys
+    from jitdb.operators.nodes.sorting import SortKeys
     from jitdb.operators.question import Context
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ class IndexState:
         """An index for each field that is sorted by."""
         if isinstance(by, bool):
             return (Requirement(self.core.column("timestamp")),) if by else ()
-        from jitdb.engine.answering.sorting_index import sorting_spec
+        from jitdb.engine.answering.field_order import sorting_spec
 
         return tuple(Requirement(sorting_spec(key.path, self.core, self.catalog, self.log)) for key in by)
 

@@ -1,21 +1,30 @@
-"""How a question would be answered: from which indexes, and what must be read of the log. Telling it reads nothing."""
+"""How a question would be answered: from which indexes, and what must be read of the log, which reads nothing. What
+there is to see of a question that is not asked yet: that and, where it reads next to nothing, its first answers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.immutable import Told
-from jitdb.common.words import counted, size_in_words
-from jitdb.display.parts import Code, Display, Note
+from jitdb.common.words import counted, duration, size_in_words
+from jitdb.display.parts import Code, Display, Folded, Note, Part, Records
 from jitdb.display.sheet import Sheet
 from jitdb.display.shown import Shown
 from jitdb.engine.showing.listing import FORMS, USES, state_cell
+from jitdb.engine.showing.overview import is_soon_known
+from jitdb.errors import JitdbError
 
 if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
-    from jitdb.operators.question import Question
+    from jitdb.operators.question import Page, Question
+
+_ROWS: Final = 10
+_CONFIRMED: Final = 4 << 20  # bytes of candidates that are read for a look
+_READ: Final = 16 << 20  # bytes of records that are read for a look, about; one record in any case
+_SORTED: Final = 1 << 20  # records, of more of which none are sorted by fields for a look
 
 
 class IndexNeeded(Told):
@@ -92,6 +101,13 @@ class _Plan(Told, Shown):
     def _of_indexes(self) -> Iterator[str]:
         raise NotImplementedError
 
+    def _sheet(self) -> Sheet:
+        """A row for each index."""
+        raise NotImplementedError
+
+    def _display(self) -> Display:
+        return Display("", "how it would be answered", [Code(self.where), self._sheet(), *map(Note, self.costs())])
+
     def costs(self) -> Iterator[str]:
         """What must be read of the log, in sentences."""
         scan, whole, is_one = self.scan_bytes, self.log_bytes, isinstance(self, Explanation)
@@ -142,7 +158,7 @@ class Explanation(_Plan):
     def _of_indexes(self) -> Iterator[str]:
         return map(str, self.by_question())
 
-    def _display(self) -> Display:
+    def _sheet(self) -> Sheet:
         rows = [
             [
                 index.name, index.use, index.records or None, size_in_words(index.bytes) if index.bytes else "",
@@ -150,8 +166,7 @@ class Explanation(_Plan):
             ]
             for index in self.by_question()
         ]  # fmt: skip
-        sheet = Sheet(["index", "for", "records", "size", "state"], rows, None, {}, "")
-        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self.costs())])
+        return Sheet(["index", "for", "records", "size", "state"], rows, None, {}, "")
 
 
 class SetExplanation(_Plan):
@@ -198,13 +213,12 @@ class SetExplanation(_Plan):
         if self.skipped:
             yield f"{counted(self.skipped, 'other log is', 'other logs are')} not opened: nothing there can match"
 
-    def _display(self) -> Display:
+    def _sheet(self) -> Sheet:
         rows: list[list[Any]] = [
             [about, counts.total(), state_cell(_told(counts)) if len(counts) > 1 else state_cell(next(iter(counts)))]
             for about, counts in self._states().items()
         ]
-        sheet = Sheet(["index", "logs", "state"], rows, None, {}, "")
-        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self.costs())])
+        return Sheet(["index", "logs", "state"], rows, None, {}, "")
 
 
 def _told(counts: Counter[str]) -> str:
@@ -229,3 +243,69 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
     unread = manager.evaluator.unread(operation)
     scan = max((index.stale_bytes for index in found), default=0)
     return Explanation(repr(operation), end, scan, unread.candidates, unread.bytes, tuple(found))
+
+
+def explained_soon(manager: IndexManager, question: Question) -> Explanation | None:
+    """What the question's first page would take, the order included; None where only a scan could tell.
+
+    Raises LogError, QueryError.
+    """
+    if not is_soon_known(manager):
+        return None
+    return manager.look(lambda: explained(manager, question, ordered=True))
+
+
+def first_look(
+    question: Question,
+    explain: Callable[[Question], Explanation | SetExplanation | None],
+    ask: Callable[[Question], Page],
+) -> Display:
+    """The question, how it would be answered, and its first answers where that reads next to nothing."""
+    code = Code(repr(question))
+    if question.operation.unresolved:
+        return Display("Query", "not asked yet", [code, Note("what it waits for is known when it is asked")])
+    plain = question.changed(limit=None, batch=None, counting=False, summary=None, live=None, context=None)
+    try:
+        told = explain(plain)
+        if told is None:
+            return Display("Query", "not asked yet", [code, Note("another program changed the file: to be looked at")])
+        plan = told._sheet()
+        waits = _waits_for(question, told)
+        if waits:
+            count = None if question.live else _count_of(plain.changed(sort_by="arrival"), explain, ask)
+            about = "not asked yet" if count is None else f"{counted(count, 'answer', 'answers')}, not asked for yet"
+            return Display("Query", about, [code, plan, *map(Note, told.costs()), Note(waits)])
+        each = told.log_bytes // max(told.records, 1)  # bytes of a record, about
+        page = ask(plain.changed(limit=min(max(_READ // max(each, 1), 1), _ROWS)))
+    except (JitdbError, OSError) as error:
+        return Display("Query", "not asked yet", [code, Note(f"it cannot be answered: {error}")])
+    seen: list[Part] = [Records(page.data, dict(question.select or ()), bool(question.select))] if page.data else []
+    said = "; ".join(told.costs()) if told.confirm_bytes else ""
+    which = f", of which these are the first {len(page.data)}" if page.total > len(page.data) else ""
+    about = f"{counted(page.total, 'answer', 'answers')} in {duration(page.duration)}{which}"
+    return Display("Query", about, [code, *seen, Folded("how it is answered", plan._replace(footer=said))])
+
+
+def _count_of(
+    question: Question,
+    explain: Callable[[Question], Explanation | SetExplanation | None],
+    ask: Callable[[Question], Page],
+) -> int | None:
+    """How many answers there are, where only their order is not indexed."""
+    told = explain(question)
+    if told is None or not told.is_ready or told.confirm_bytes > _CONFIRMED:
+        return None
+    return ask(question.changed(limit=1, as_offsets=True, select=None)).total
+
+
+def _waits_for(question: Question, told: Explanation | SetExplanation) -> str:
+    """Why no answers are shown; nothing where they are."""
+    if question.live is not None:
+        return "live: go through it with for, or async for"
+    if not told.is_ready:
+        return "its first answers are shown here once these indexes are there: page() builds them"
+    if told.confirm_bytes > _CONFIRMED:
+        return f"its answers are not shown, for up to {size_in_words(told.confirm_bytes)} would be read: page() does"
+    if not isinstance(question.order, bool) and told.records > _SORTED:
+        return "its answers are not shown, for they would be sorted first: page() does"
+    return ""

@@ -24,9 +24,8 @@ from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
 from jitdb.logset.answering.merging import Part
 from jitdb.logset.members.finding import Member
-from jitdb.operators.nodes.compare import Range
 from jitdb.operators.question import Question
-from jitdb.operators.summaries.timelines import TimelineAsked
+from jitdb.operators.summaries.summary import DECLARED_TIME
 
 if TYPE_CHECKING:
     from jitdb.engine.answering.summarizing import LogView
@@ -161,8 +160,8 @@ def is_of_each(question: Question) -> bool:
 
 def is_timed(question: Question) -> bool:
     """Whether it is about the declared time."""
-    is_compared = (isinstance(leaf, Range) and leaf.index == "timestamp" for leaf in question.operation.leaves())
-    return isinstance(question.summary, TimelineAsked) or any(is_compared)
+    is_counted = question.summary is not None and question.summary.column == DECLARED_TIME
+    return is_counted or question.operation.compares(DECLARED_TIME)
 
 
 def _is_true_of(test: Callable[[str], bool], folder: str, name: str) -> bool:

@@ -1,9 +1,9 @@
-"""`gt`, `gte`, `lt` and `lte`: the number, or time, is above or below another one.
+"""`gt`, `gte`, `lt`, `lte` and `between`: the number, or time, is above or below another one, or from one to another.
 
-Their second argument is the path of any field that holds numbers or times, or `declared_time` or
-`declared_sequence`: what a record declares in the fields that the database was told of. In the words of the ancestor
-these are `"timestamp"` and `"sequence"`; a field that is itself called so, at the top of the record, is written as a
-tuple: `("timestamp",)`. Records without a number there are in none of the answers.
+They compare any field that holds numbers or times, given as a path, or `declared_time` or `declared_sequence`: what a
+record declares in the fields that the database was told of. In the words of the ancestor these are `"timestamp"` and
+`"sequence"`; a field that is itself called so, at the top of the record, is written as a tuple: `("timestamp",)`.
+Records without a number there are in none of the answers.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.paths import ANY, Path, single
 from jitdb.common.times import time_of
-from jitdb.common.values import NUMBER, kind_of, value_key
+from jitdb.common.values import NUMBER, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import Requirement
-from jitdb.operators.nodes.describe import describe_bound, describe_path, written_value
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import plain_bound
-from jitdb.operators.nodes.operation import Identity, Operation
+from jitdb.operators.nodes.operation import Answering, Core, Operation
 
 if TYPE_CHECKING:
     from datetime import date
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.kinds.numbers import Comparison
-    from jitdb.operators.nodes.answering import Answering, Core
 
 #: What a field can be above or below of: a number; or a time, as text (RFC 3339), a datetime or a date.
 Bound: TypeAlias = "float | str | date | Instant"
@@ -117,14 +115,29 @@ def lte(value: Bound, index: PathLike | Declared) -> Operation:
     return _compare("lte", value, index)
 
 
+def between(index: PathLike | Declared, low: Bound, high: Bound) -> Operation:
+    """The records whose number, or time, is from `low` to `high`, both among them; none where `low` is above `high`.
+
+    >>> between("value.sequence", 2, 3)
+    between('value.sequence', 2, 3)
+    >>> between(declared_time, "2026-11-01", "2026-11-02")
+    between('timestamp', '2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z')
+    """
+    ends = plain_bound(low), plain_bound(high)
+    if isinstance(ends[0], Instant) != isinstance(ends[1], Instant):
+        raise QueryError(f"the ends of between() are two numbers or two times, not {ends[0]!r} and {ends[1]!r}")
+    name = _index("between", index, ends[0])
+    return Between(name if isinstance(name, str) else single(name, "a field of between()"), *ends)
+
+
 def _compare(op: Comparison, value: object, index: object) -> Operation:
     if isinstance(value, str) and isinstance(index, (int, float)):
         raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
     bound = plain_bound(value)
-    return Compare(as_index(op, index, bound), op, bound)
+    return Compare(_index(op, index, bound), op, bound)
 
 
-def as_index(caller: str, index: object, bound: PlainBound) -> str | Path:
+def _index(caller: str, index: object, bound: PlainBound) -> str | Path:
     """What the operator compares: the name of an index that the database derives, or a path. Raises QueryError."""
     name = index.index if isinstance(index, Declared) else index
     if not isinstance(name, str) or name not in DERIVED_INDEXES:
@@ -157,6 +170,10 @@ class Range(Operation):
         return isinstance(self.bounds[0][1], Instant)
 
     @property
+    def compared(self) -> tuple[str | Path, bool]:
+        return self.index, self.is_of_times
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         return () if isinstance(self.index, str) else (self.index,)
 
@@ -175,42 +192,37 @@ class Range(Operation):
     def answer(self, asked: Answering) -> BitMap:
         return asked.in_column(*((op, asked.core.compared(self.index, bound)[1]) for op, bound in self.bounds))
 
-    def of_elements(self) -> Operation | None:
-        return None if isinstance(self.index, str) else self.changed(index=(*self.index, ANY))
-
-    def _described_index(self) -> str:
-        if isinstance(self.index, str) or self.index in (("timestamp",), ("sequence",)):
-            return repr(self.index)
-        return describe_path(self.index)
-
-    def _written_index(self) -> str:
-        return f'index("{self.index}")' if isinstance(self.index, str) else format_path(self.index)
-
-
-def written_bound(bound: PlainBound) -> str:
-    """As an expression writes it."""
-    return repr(bound) if isinstance(bound, Instant) else written_value(bound)
-
 
 class Compare(Range):
     """The number, or time, is above (gt, gte) or below (lt, lte) `value`."""
 
     __slots__ = __match_args__ = ("index", "op", "value")
+    arguments = ("value", "index")
 
     op: Comparison
     value: PlainBound
-
-    def _identify(self) -> Identity:
-        if isinstance(self.value, Instant):  # numbers and times are never the same
-            return (self.op, self.index, "time", value_key(self.value.time))
-        return (self.op, self.index, value_key(self.value))
 
     @property
     def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:
         return ((self.op, self.value),)
 
-    def __repr__(self) -> str:
-        return f"{self.op}({describe_bound(self.value)}, {self._described_index()})"
+    @property
+    def signs(self) -> tuple[str, str]:  # type: ignore[override]
+        return f"{{1}} {_SIGNS[self.op]} {{0}}", ""
 
-    def written(self) -> str:
-        return f"{self._written_index()} {_SIGNS[self.op]} {written_bound(self.value)}"
+    def of_elements(self) -> Operation | None:
+        return None if isinstance(self.index, str) else self.changed(index=(*self.index, ANY))
+
+
+class Between(Range):
+    """The number, or time, is from `low` to `high`. A path leads to one: columns have the least of several only."""
+
+    __slots__ = __match_args__ = arguments = ("index", "low", "high")
+    op = "between"
+
+    low: PlainBound
+    high: PlainBound
+
+    @property
+    def bounds(self) -> tuple[tuple[Comparison, PlainBound], ...]:
+        return ("gte", self.low), ("lte", self.high)

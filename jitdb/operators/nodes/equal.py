@@ -1,24 +1,31 @@
-"""`equal`: the field holds this value."""
+"""`equal`, `includes` and `absent`: which value a field holds. FieldOperation is the base of operators that look at
+one field, and whose index may be chosen by options.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Never, Unpack
 
-from jitdb.common.paths import format_path
-from jitdb.common.values import UNDEFINED, value_key
-from jitdb.operators.nodes.absent import Absent
-from jitdb.operators.nodes.describe import describe_value, written_value
-from jitdb.operators.nodes.field_operation import ValueOperation
-from jitdb.operators.nodes.field_ref import FieldKeywords, FieldLike, as_field, refuse_more
-from jitdb.operators.nodes.includes import Includes
+from jitdb.common.paths import Path, format_path
+from jitdb.common.values import ABSENT, UNDEFINED, value_key, values_at
+from jitdb.indexes.spec import Form, IndexSpec, Requirement
+from jitdb.operators.nodes.field_ref import (
+    FieldKeywords,
+    FieldLike,
+    FieldRef,
+    PathLike,
+    as_field,
+    as_path,
+    refuse_more,
+)
 from jitdb.operators.nodes.literals import plain_value
-from jitdb.operators.nodes.operation import Identity, Operation
+from jitdb.operators.nodes.operation import Answering, Core, Operation
 
 if TYPE_CHECKING:
-    from jitdb.indexes.spec import IndexSpec
+    from pyroaring import BitMap
 
 
 def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
@@ -31,7 +38,6 @@ def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKey
     equal('value.content.type', 'post')
     >>> equal("value.content.root", "%abc", prefix=32, prefix_offset=1)
     equal('value.content.root', '%abc', prefix=32, prefix_offset=1)
-    >>> from jitdb.operators import absent
     >>> equal("value.content.type", None) == absent("value.content.type")  # null is there
     False
     """
@@ -40,25 +46,122 @@ def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKey
     return Absent(ref) if value is UNDEFINED else Equal(ref, plain_value(value))
 
 
-class Equal(ValueOperation):
+def includes(
+    field: FieldLike, value: Any, pluck: PathLike | None = None, **options: Unpack[FieldKeywords]
+) -> Operation:
+    """The records whose field is an array with `value` in it, or is `value` itself.
+
+    With `pluck`, a path inside each element: the array has an element whose field there holds `value`.
+
+    >>> includes("value.content.recps", "@bob")
+    includes('value.content.recps', '@bob')
+    >>> includes("value.content.mentions", "%abc", pluck="link")
+    includes('value.content.mentions', '%abc', pluck='link')
+    """
+    ref = as_field("includes", field, options)
+    return Includes(ref, plain_value(value), None if pluck is None else as_path("pluck of includes", pluck))
+
+
+def absent(field: FieldLike, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
+    """The records without this field. A field that holds null is there: `equal(path, None)` finds it.
+
+    >>> absent("value.content.root")
+    absent('value.content.root')
+    """
+    refuse_more("absent", more)
+    return Absent(as_field("absent", field, options))
+
+
+class FieldOperation(Operation):
+    """A leaf that looks at one field."""
+
+    __slots__ = ()
+
+    field: FieldRef
+
+    @property
+    def path(self) -> Path:
+        """Of one that is found by a path."""
+        assert self.field.path is not None
+        return self.field.path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return self.field.paths
+
+    @property
+    def seek(self) -> Callable[[bytes, int], int | None] | None:
+        return self.field.seek
+
+    @property
+    def function(self) -> tuple[str, str] | None:
+        return None if self.field.seek is None else ("a seek function", "use a path")
+
+    @property
+    def spec(self) -> IndexSpec:
+        """The index that it is answered from."""
+        return self._spec()
+
+    def _spec(self, elements: bool = False, pluck: Path = ()) -> IndexSpec:
+        options = self.field.options
+        spec = IndexSpec("auto", self.field.paths, options.index_type, elements, pluck, version=options.version)
+        if options.prefix is None and not options.index_all:
+            return spec
+        if not options.prefix:
+            return spec._replace(form="bitmap")
+        # A prefix index has one entry a record: where a record may own more, it is a map.
+        form: Form = "prefix_map" if options.use_map or spec.is_owned else "prefix"
+        return spec._replace(form=form, prefix_offset=options.prefix_offset)
+
+    def need(self, core: Core) -> Requirement | None:
+        return Requirement(self.spec, self.field.seek)
+
+    def keywords(self) -> dict[str, Any]:
+        return self.field.options.given()
+
+    @property
+    def _has_sign(self) -> bool:
+        return bool(self.signs[0]) and self.field.path is not None and not self.field.options.given()
+
+
+class _ValueOperation(FieldOperation):
+    """A leaf that compares the field with a value."""
+
+    __slots__ = ()
+
+    value: Any
+
+    @property
+    def key(self) -> bytes:
+        """The canonical bytes of the value (`value_key`), made once: it may be an array of a million numbers."""
+        key: bytes = self.identity[2]
+        return key
+
+    def _is_equal(self, value: Any) -> bool:
+        """A large array or map of another number of parts needs no key to be told apart."""
+        both = (list, tuple, dict)
+        if isinstance(value, both) and isinstance(self.value, both) and len(value) != len(self.value):
+            return False
+        return value_key(value) == self.key
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.with_value(self.key)
+
+    def prefixes(self, offset: int) -> tuple[int, int]:
+        from jitdb.indexes.kinds.prefixes import key_prefix
+
+        prefix = key_prefix(self.key, offset)
+        return prefix, prefix
+
+
+class Equal(_ValueOperation):
     """The field holds this value."""
 
     __slots__ = __match_args__ = ("field", "value")
     op = "equal"
+    arguments = ("path", "value")
+    signs = ("{} == {}", "{} != {}")
     names_value = True
-
-    def _identify(self) -> Identity:
-        return ("equal", self.field.identity, value_key(self.value), self.field.options.identity)
-
-    def __repr__(self) -> str:
-        return self._described(describe_value(self.value))
-
-    def written(self) -> str:
-        arguments = [format_path(self.path), written_value(self.value)]
-        return " == ".join(arguments) if self._is_plain else self._call(*arguments)
-
-    def denied(self) -> str:
-        return f"{format_path(self.path)} != {written_value(self.value)}" if self._is_plain else super().denied()
 
     def holds(self, value: Any) -> bool:
         return self._is_equal(value)
@@ -76,6 +179,54 @@ class Equal(ValueOperation):
 
     def of_elements(self) -> Operation:
         return Includes(self.field, self.value, None)
+
+
+class Includes(_ValueOperation):
+    """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
+
+    __slots__ = __match_args__ = ("field", "value", "pluck")
+    op = "includes"
+    arguments = ("path", "value", "pluck")
+    signs = ("{1} in {0}", "{1} not in {0}")
+
+    pluck: Path | None
+
+    @property
+    def _has_sign(self) -> bool:
+        if not super()._has_sign or self.pluck is not None:
+            return False
+        # Of `["x"] in ["y"]` the first is the field.
+        return not (isinstance(self.value, list) and format_path(self.path).startswith("["))
+
+    def holds(self, value: Any) -> bool:
+        if not isinstance(value, (list, tuple)) or hasattr(value, "code"):
+            return self._is_equal(value)
+        return any(value_key(item) == self.key for element in value for item in values_at(element, self.pluck or ()))
+
+    @property
+    def spec(self) -> IndexSpec:
+        return self._spec(elements=True, pluck=self.pluck or ())
+
+
+class Absent(FieldOperation):
+    """The record has no such field (one that holds null is present)."""
+
+    __slots__ = __match_args__ = ("field",)
+    op = "absent"
+    arguments = ("path",)
+
+    def holds(self, value: Any) -> bool:
+        return False
+
+    def of_value(self, value: Any) -> bool:
+        return value is UNDEFINED
+
+    @property
+    def bitmap(self) -> tuple[IndexSpec, bytes]:
+        return self.spec, bytes([ABSENT])
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.without_value()
 
 
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
@@ -105,10 +256,9 @@ def other_values(value: Any) -> Iterator[Any]:
 
 
 def _number(text: str) -> int | float | None:
-    for read in (int, float):
-        try:
-            number = read(text)
-        except ValueError:
-            continue
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        number = float(text)
         return number if math.isfinite(number) else None
     return None

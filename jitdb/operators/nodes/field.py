@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final, NoReturn, overload
+from functools import update_wrapper
+from typing import Any, ClassVar, Concatenate, Final, NoReturn, ParamSpec, overload
 
 from jitdb.common.arguments import is_list
 from jitdb.common.paths import ANY, Path, Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.absent import absent
-from jitdb.operators.nodes.between import between
-from jitdb.operators.nodes.compare import Bound, gt, gte, lt, lte
-from jitdb.operators.nodes.describe import describe_path
-from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes import compare, equal, text_match
+from jitdb.operators.nodes.compare import Bound
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.nodes.includes import includes
+from jitdb.operators.nodes.literals import describe_path
 from jitdb.operators.nodes.operation import Operation, everything, not_, or_
 from jitdb.operators.nodes.predicate import predicate
-from jitdb.operators.nodes.sort_key import SortKey
-from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
+from jitdb.operators.nodes.sorting import SortKey
+
+P = ParamSpec("P")
 
 
 def field(path: PathLike, *steps: Step) -> Field:
@@ -37,6 +36,16 @@ def field(path: PathLike, *steps: Step) -> Field:
     if not steps:
         return Field(as_path("field", path))
     return Field(as_path("field", (path, *steps) if isinstance(path, str) else (*path, *steps)))
+
+
+def _method(make: Callable[Concatenate[Any, P], Operation]) -> Callable[Concatenate[Field, P], Operation]:
+    """The operator as a method, of the field in the place of its path."""
+
+    def method(self: Field, /, *arguments: P.args, **keywords: P.kwargs) -> Operation:
+        return make(self.path, *map(_value, arguments), **keywords)
+
+    update_wrapper(method, make)
+    return method
 
 
 class Field:
@@ -67,33 +76,25 @@ class Field:
         return Field(as_path("field", (*self.path, step)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
-        return equal(self.path, _value(value))
+        return equal.equal(self.path, _value(value))
 
     def __ne__(self, value: object) -> Operation:  # type: ignore[override]
         """The records where it does not hold `value`, those without the field among them; of any element of an
         array: where none holds it.
         """
-        return not_(equal(self.path, _value(value)))
+        return not_(equal.equal(self.path, _value(value)))
 
     def __lt__(self, value: Bound) -> Operation:
-        return lt(_value(value), self.path)
+        return compare.lt(_value(value), self.path)
 
     def __le__(self, value: Bound) -> Operation:
-        return lte(_value(value), self.path)
+        return compare.lte(_value(value), self.path)
 
     def __gt__(self, value: Bound) -> Operation:
-        return gt(_value(value), self.path)
+        return compare.gt(_value(value), self.path)
 
     def __ge__(self, value: Bound) -> Operation:
-        return gte(_value(value), self.path)
-
-    def between(self, low: Bound, high: Bound) -> Operation:
-        """The records where it is a number, or a time, from `low` to `high`, both of them among these.
-
-        >>> field("value.sequence").between(2, 3)
-        between('value.sequence', 2, 3)
-        """
-        return between(self.path, _value(low), _value(high))
+        return compare.gte(_value(value), self.path)
 
     def isin(self, values: Iterable[Any]) -> Operation:
         """The records where it holds one of `values`; of none, no records.
@@ -103,24 +104,8 @@ class Field:
         """
         if not is_list(values):
             raise QueryError(f"isin() takes a list of values, not {shown(values)}")
-        given = [equal(self.path, _value(value)) for value in values]
+        given = [equal.equal(self.path, _value(value)) for value in values]
         return or_(*given) if given else not_(everything())
-
-    def includes(self, value: Any, pluck: PathLike | None = None) -> Operation:
-        """The records where it is an array with `value` in it, or is `value`.
-
-        >>> field("value.content.mentions").includes("%abc", pluck="link")
-        includes('value.content.mentions', '%abc', pluck='link')
-        """
-        return includes(self.path, _value(value), pluck)
-
-    def absent(self) -> Operation:
-        """The records without it.
-
-        >>> field("value.content.root").absent()
-        absent('value.content.root')
-        """
-        return absent(self.path)
 
     def present(self) -> Operation:
         """The records that have it, be it null.
@@ -128,31 +113,15 @@ class Field:
         >>> field("value.content.root").present()
         not_(absent('value.content.root'))
         """
-        return not_(absent(self.path))
+        return not_(equal.absent(self.path))
 
-    def starts_with(self, prefix: str | bytes, *, ignore_case: bool = False) -> Operation:
-        """The records where it is text (or bytes) that begins with `prefix`.
-
-        >>> field("value.author").starts_with("@6CAx")
-        starts_with('value.author', '@6CAx')
-        """
-        return starts_with(self.path, prefix, ignore_case=ignore_case)
-
-    def ends_with(self, suffix: str | bytes, *, ignore_case: bool = False) -> Operation:
-        """The records where it is text (or bytes) that ends with `suffix`."""
-        return ends_with(self.path, suffix, ignore_case=ignore_case)
-
-    def contains(self, part: str | bytes, *, ignore_case: bool = False) -> Operation:
-        """The records where it is text (or bytes) that has `part` somewhere in it. Of arrays, see `includes`.
-
-        >>> field("message").contains("timeout", ignore_case=True)
-        contains('message', 'timeout', ignore_case=True)
-        """
-        return contains(self.path, part, ignore_case=ignore_case)
-
-    def like(self, pattern: str, *, ignore_case: bool = False) -> Operation:
-        """The records where it is text like an SQL pattern: `%` stands for any characters, `_` for one."""
-        return like(self.path, pattern, ignore_case=ignore_case)
+    between = _method(compare.between)
+    includes = _method(equal.includes)
+    absent = _method(equal.absent)
+    starts_with = _method(text_match.starts_with)
+    ends_with = _method(text_match.ends_with)
+    contains = _method(text_match.contains)
+    like = _method(text_match.like)
 
     @overload
     def matches(self, test: str, *, ignore_case: bool = False) -> Operation: ...
@@ -171,7 +140,7 @@ class Field:
             return predicate(self.path, test, name, version=version)
         if name is not None or version:
             raise QueryError("a regular expression has neither a name nor a version: functions have")
-        return matches(self.path, test, ignore_case=ignore_case)
+        return text_match.matches(self.path, test, ignore_case=ignore_case)
 
     def __neg__(self) -> SortKey:
         """Descending, where answers are sorted.

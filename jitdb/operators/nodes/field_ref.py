@@ -28,7 +28,7 @@ from jitdb.common.paths import Path, Step, parse_path, single
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_path, function_name
+from jitdb.operators.nodes.literals import function_name
 
 PREFIX_BITS: Final = 32
 
@@ -132,9 +132,9 @@ class FieldOptions(Immutable):
         return {name: value for name, value in values.items() if value != getattr(DEFAULT_OPTIONS, name)}
 
     @property
-    def identity(self) -> tuple[int | None, int, bool, bool, str | None, int]:
+    def identity(self) -> tuple[Any, ...]:
         """A hashable stand-in, different for every two option sets that differ."""
-        return (self.prefix, self.prefix_offset, self.use_map, self.index_all, self.index_type, self.version)
+        return self._parts()
 
 
 DEFAULT_OPTIONS: Final = FieldOptions()
@@ -191,18 +191,14 @@ class FieldRef(Immutable):
     seek: Seek | None
 
     @property
-    def identity(self) -> tuple[str, Any]:
-        """Which field: the keys of the path, or the `index_type` that stands for the function."""
-        return ("path", self.path) if self.path is not None else ("seek", self.options.index_type)
+    def identity(self) -> Any:
+        """Which field, with the options; a function is known by its `index_type`."""
+        return self.path, self.options.identity
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The path, if it is not found by a function."""
         return () if self.path is None else (self.path,)
-
-    def describe(self) -> str:
-        """The field as Python text."""
-        return function_name(self.seek) if self.path is None else describe_path(self.path)
 
 
 # Programs ask about few fields, many times. The bound keeps one that makes paths up from growing forever.

@@ -1,16 +1,19 @@
-"""The values that a question may hold, checked and made plain when the question is asked.
+"""The values that a question may hold, checked and made plain; paths, values and functions as one would write them in
+Python, or in expressions; and what to say of what is not ours.
 
-A question is immutable and may outlive the list or array it was made from, so containers are copied;
-NumPy scalars become the Python values they stand for.
+A question is immutable and may outlive the list or array it was made from, so containers are copied. NumPy scalars
+become the Python values they stand for.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.values import UNDEFINED, extension_parts, text_bytes
+from jitdb.common.paths import Path, format_path
+from jitdb.common.values import EXTENSION, UNDEFINED, extension_parts, kind_of, text_bytes
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.instants import Instant, instant_of
@@ -186,3 +189,80 @@ def hint_of_time(value: Any) -> str | None:
 def is_numpy_time(value: Any) -> bool:
     """Whether it is a NumPy time, whose plain value would be a number of units that nobody sees."""
     return type(value).__name__ in ("datetime64", "timedelta64")
+
+
+def describe_path(path: Path) -> str:
+    """A path as Python text."""
+    return repr(format_path(path))
+
+
+def describe_index(index: str | Path) -> str:
+    """What a range compares: the name of an index that the database derives, or a path."""
+    is_named = isinstance(index, str) or index in (("timestamp",), ("sequence",))
+    return repr(index) if is_named else describe_path(index)  # type: ignore[arg-type]
+
+
+def written_index(index: str | Path) -> str:
+    """The same as an expression writes it."""
+    return f'index("{index}")' if isinstance(index, str) else format_path(index)
+
+
+def describe_value(value: Any) -> str:
+    """A value, or an instant, as Python text; an integer of more digits than Python writes is in hex.
+
+    >>> describe_value([1, "a"]), describe_value([16**4000])[:5], describe_value(float("-inf"))
+    ("[1, 'a']", '[0x10', "float('-inf')")
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    try:
+        return repr(value)
+    except ValueError:
+        if isinstance(value, int):
+            return hex(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{describe_value(key)}: {describe_value(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(map(describe_value, value))}]"
+
+
+def written_value(value: Any) -> str:
+    """A value as an expression writes it. Raises QueryError for what has no text.
+
+    >>> print(written_value([1.5, float("nan"), {"a": None}]))
+    [1.5, float("nan"), {'a': None}]
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value!r}")'
+    if isinstance(value, list):
+        return f"[{', '.join(map(written_value, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{written_value(key)}: {written_value(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Instant):
+        return repr(value)
+    if kind_of(value) == EXTENSION:
+        raise QueryError(f"an extension value cannot be written as text: {shown(value)}")
+    return describe_value(value)
+
+
+def function_name(fn: object) -> str:
+    """The name of a function, for people."""
+    return str(getattr(fn, "__name__", None) or type(fn).__name__)
+
+
+def seek_name(fn: object) -> str:
+    """What a function in the place of a path is called in errors."""
+    return f"the seek function {function_name(fn)}"
+
+
+def not_an_operation(thing: object) -> str:
+    """What to say of a thing that stands where an operation is expected."""
+    text = shown(thing)
+    if callable(thing):
+        return f"{function_name(thing)} is a function: was it meant to be called?"
+    if isinstance(thing, (list, tuple)):
+        return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
+    if isinstance(thing, str):
+        return f"{text} is no operation but text: an expression is read by jitdb.operators.parse_expression({text})"
+    if isinstance(thing, bool):
+        return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
+    return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"

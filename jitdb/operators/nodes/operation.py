@@ -1,32 +1,43 @@
 """What a question is made of: operations, immutable values that are true or false of a record.
 
-Leaves look at one field or at the record's place in the log, and each has a file of its own: what it means, its
-identity, which index it needs and how that answers it, how it is written. Here is what all of them are asked, and And,
-Or and Not, which combine them. The functions that make them check what users write; nothing else checks twice. Two
-leaves are not resolved when they are made, and live in a room of their own: Deferred and LiveSeqs (operators/tasks).
+Leaves look at one field or at the record's place in the log. An operator is a class with the function that makes it,
+which checks what users write; nothing else checks twice. It declares its parts (`__match_args__`) and the arguments of
+its function (`arguments`); from these follow its identity, its text in Python and in expressions, and its JSON. It says
+what it means of one value (`holds`), which index it needs, and how that answers it. Here is what all are asked, and
+And, Or and Not, which combine them. Two leaves are not resolved when they are made: Deferred and LiveSeqs
+(operators/tasks).
 
-Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
-go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
-a cache and the name of an index derive from it. Functions are identified by name: a predicate by `name`
-and `version`, a seek function by its `index_type`.
+Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing go by it,
+because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. Keys of caches derive from it.
+Functions are identified by name: a predicate by `name` and `version`, a seek function by its `index_type`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.values import UNDEFINED, value_at
+from jitdb.common.paths import format_path
+from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import not_an_operation
+from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.literals import (
+    describe_index,
+    describe_path,
+    describe_value,
+    function_name,
+    not_an_operation,
+    written_index,
+    written_value,
+)
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.common.paths import Path
+    from jitdb.indexes.kinds.numbers import Comparison
     from jitdb.indexes.spec import IndexSpec, Requirement
-    from jitdb.operators.nodes.answering import Answering, Core
 
 Identity: TypeAlias = tuple[Any, ...]
 
@@ -36,6 +47,59 @@ MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exh
 DEFERRED: Final = 1  # a task makes a part of it when it is asked
 LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
 
+VALUES: Final = ("value", "low", "high")  # parts, and arguments, that are values of records
+OPTIONAL: Final = "pluck"  # the one argument that may be left out
+
+
+class Core(Protocol):
+    """Which fields a database takes for a record's time and place."""
+
+    def compared(
+        self, index: str | Path, bound: int | float | Instant, largest: bool = False
+    ) -> tuple[IndexSpec, int | float]:
+        """The column that answers a comparison, and the number to compare with. Raises QueryError.
+
+        largest: it is one of the largest number that the path leads to
+        """
+
+
+class Answering(Protocol):
+    """The index that a leaf needs, and some records. Deleted ones may be in what it gives. The engine implements it."""
+
+    @property
+    def core(self) -> Core: ...
+
+    @property
+    def form(self) -> str:
+        """That of the index (IndexSpec.form)."""
+
+    def with_value(self, key: bytes) -> BitMap:
+        """Those whose field has the value of this key."""
+
+    def without_value(self) -> BitMap:
+        """Those that have no such field."""
+
+    def marked(self) -> BitMap:
+        """All in an index that has nothing but records."""
+
+    def candidates(self) -> BitMap:
+        """Those that have one of the operator's `prefixes`, and of which it `holds`."""
+
+    def with_text(self, match: Any) -> BitMap:
+        """Those that have one of the values that a TextMatch is true of."""
+
+    def in_column(self, *bounds: tuple[Comparison, int | float]) -> BitMap:
+        """Those whose number is above or below all of these."""
+
+    def at_seqs(self, packed: bytes) -> BitMap:
+        """Those of these ordinals (literals.pack_positions)."""
+
+    def at_offsets(self, packed: bytes) -> BitMap:
+        """Those that begin at these bytes."""
+
+    def in_set(self, log: bytes, generation: int, packed: bytes) -> BitMap:
+        """Those that were in this set (operators/sets.py). Raises QueryError where it is of another log."""
+
 
 class Operation(Immutable):
     """The base of all operations. Combine with `&`, `|`, `~` (or and_, or_, not_)."""
@@ -43,6 +107,8 @@ class Operation(Immutable):
     __slots__ = ("_identity",)
 
     op = ""  # the name of the function that makes it, and in JSON
+    arguments: ClassVar[tuple[str, ...]] = ()  # of that function, in its order, and the keys of its JSON; parts of it
+    signs: ClassVar[tuple[str, str]] = ("", "")  # how an expression writes it and its opposite, where not as a call
     nesting = 0  # how deep combinators lie within each other below this one
     unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
     names_places = False  # whether it names places in one log, which mean nothing in another
@@ -63,11 +129,50 @@ class Operation(Immutable):
             return identity
 
     def _identify(self) -> Identity:
-        raise NotImplementedError
+        names: tuple[str, ...] = self.__match_args__
+        return (self.op, *[_identity_of(name, getattr(self, name)) for name in names if name != "op"])
 
     def __repr__(self) -> str:
         """The operation as one would write it in Python."""
-        raise NotImplementedError
+        return self._call(describe_path, describe_value)
+
+    def written(self) -> str:
+        """The operation as `parse_expression` reads it."""
+        return self._signed(self.signs[0]) if self._has_sign else self._call(format_path, written_value)
+
+    def denied(self) -> str:
+        """The same of its opposite."""
+        return self._signed(self.signs[1]) if self._has_sign and self.signs[1] else f"not {_inside(self, Not)}"
+
+    @property
+    def _has_sign(self) -> bool:
+        return bool(self.signs[0])
+
+    def _signed(self, sign: str) -> str:
+        return sign.format(*self._said(format_path, written_value))
+
+    def _call(self, path: Callable[[Path], str], value: Callable[[Any], str]) -> str:
+        keywords = (f"{name}={part!r}" for name, part in self.keywords().items())
+        return f"{self.op}({', '.join([*self._said(path, value), *keywords])})"
+
+    def _said(self, path: Callable[[Path], str], value: Callable[[Any], str]) -> Iterator[str]:
+        """Its arguments as text."""
+        for name in self.arguments:
+            part: Any = None if name == "path" and self.seek is not None else getattr(self, name)
+            if name in VALUES:
+                yield value(part)
+            elif name == "index":
+                yield written_index(part) if path is format_path else describe_index(part)
+            elif name == "fn" or (name == "path" and self.seek is not None):
+                yield function_name(part or self.seek)
+            elif name != OPTIONAL:
+                yield path(part)
+            elif part is not None:
+                yield f"{name}={describe_path(part)}"
+
+    def keywords(self) -> dict[str, Any]:
+        """What its function takes by keywords beside the arguments, and what is not the default."""
+        return {}
 
     @property
     def function(self) -> tuple[str, str] | None:
@@ -84,17 +189,10 @@ class Operation(Immutable):
         """The function of the user that finds its field, where no path does."""
         return None
 
-    def written(self) -> str:
-        """The operation as `parse_expression` reads it."""
-        raise NotImplementedError
-
-    def denied(self) -> str:
-        """The same of its opposite."""
-        return f"not {_inside(self, Not)}"
-
-    def keywords(self) -> dict[str, Any]:
-        """What stands in its JSON beside the arguments that nodes/table.py names."""
-        return {}
+    @property
+    def compared(self) -> tuple[str | Path, bool] | None:
+        """What it compares by size (Range.index), and whether with times; None where it does not."""
+        return None
 
     # --- what it means ----------------------------------------------------------------------------------------------
 
@@ -182,6 +280,14 @@ class Operation(Immutable):
         for child in children:
             yield from child.leaves()
 
+    def all_paths(self) -> list[Path]:
+        """The paths that leaves below look at."""
+        return [path for leaf in self.leaves() for path in leaf.paths]
+
+    def compares(self, index: str) -> bool:
+        """Whether a leaf below compares this derived index by size."""
+        return any(leaf.compared is not None and leaf.compared[0] == index for leaf in self.leaves())
+
     def replaced(self, by: Callable[[Operation], Operation], unresolved: int | None = None) -> Operation:
         """The operation with `by(leaf)` in the place of each leaf, or of those that are so `unresolved`."""
         if unresolved is not None and not self.unresolved & unresolved:
@@ -220,21 +326,12 @@ class Everything(Operation):
     __slots__ = ()
     op = "everything"
 
-    def _identify(self) -> Identity:
-        return ("everything",)
-
-    def __repr__(self) -> str:
-        return "everything()"
-
-    def written(self) -> str:
-        return "everything()"
-
 
 class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
     __slots__ = ("args", "nesting", "unresolved")
-    __match_args__ = ("args",)
+    __match_args__ = arguments = ("args",)
 
     args: tuple[Operation, ...]
 
@@ -256,7 +353,7 @@ class _Combination(Operation):
         return (self.op, frozenset(arg.identity for arg in self.args))
 
     def __repr__(self) -> str:
-        return f"{self.op}_({', '.join(map(repr, self.args))})"
+        return f"{self.op}_({', '.join(map(repr, self.children()))})"
 
     def children(self) -> tuple[Operation, ...]:
         return self.args
@@ -280,7 +377,7 @@ class Not(_Combination):
     """The live records of which `arg` is not true."""
 
     __slots__ = ()
-    __match_args__ = ("arg",)
+    __match_args__ = arguments = ("arg",)
     op = "not"
 
     def __init__(self, arg: Operation) -> None:
@@ -339,6 +436,12 @@ def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
         else:
             raise QueryError(f"{kind.op}_() combines operations, and {not_an_operation(arg)}")
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def _identity_of(name: str, part: Any) -> Any:
+    if name in VALUES:
+        return ("time", value_key(part.time)) if isinstance(part, Instant) else value_key(part)
+    return part.identity if name == "field" else part
 
 
 def _inside(operation: Operation, outer: type[Operation]) -> str:

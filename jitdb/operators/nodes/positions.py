@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.indexes.spec import OFFSETS, Requirement
 from jitdb.operators.nodes.literals import pack_positions, unpack_positions
-from jitdb.operators.nodes.operation import Identity, Operation
+from jitdb.operators.nodes.operation import Answering, Core, Identity, Operation
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from jitdb.operators.nodes.answering import Answering, Core
 
 
 def seqs(values: Iterable[int]) -> Operation:
@@ -64,7 +62,7 @@ class _Positions(Operation):
         return iter(unpack_positions(self.packed))
 
 
-_SHOWN: Final = 20  # positions that describe() lists before it abbreviates
+_SHOWN: Final = 20  # positions that repr() lists
 
 
 class Seqs(_Positions):
@@ -72,6 +70,7 @@ class Seqs(_Positions):
 
     __slots__ = ()
     op = "seqs"
+    arguments = ("seqs",)
 
     @property
     def seqs(self) -> list[int]:
@@ -86,6 +85,7 @@ class Offsets(_Positions):
 
     __slots__ = ()
     op = "offsets"
+    arguments = ("offsets",)
 
     @property
     def offsets(self) -> list[int]:

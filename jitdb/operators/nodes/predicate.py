@@ -9,15 +9,13 @@ from jitdb.common.arguments import function
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec, Requirement
-from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.field_operation import FieldOperation
+from jitdb.operators.nodes.equal import FieldOperation
 from jitdb.operators.nodes.field_ref import FieldLike, Options, as_field
-from jitdb.operators.nodes.operation import Identity, Operation
+from jitdb.operators.nodes.literals import function_name
+from jitdb.operators.nodes.operation import Answering, Core, Identity, Operation
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from jitdb.operators.nodes.answering import Answering, Core
 
 
 def predicate(
@@ -62,23 +60,22 @@ class Predicate(FieldOperation):
 
     __slots__ = __match_args__ = ("field", "fn", "name", "version")
     op = "predicate"
+    arguments = ("path", "fn")
 
     fn: Callable[[Any], object]
     name: str
     version: int
 
     def _identify(self) -> Identity:
-        return ("predicate", self.field.identity, self.name, self.version, self.field.options.identity)
+        return (self.op, self.field.identity, self.name, self.version)
 
     @property
     def function(self) -> tuple[str, str]:
         return "a predicate holds a function, which", "ask for what can be compared"
 
-    def __repr__(self) -> str:
-        shown = function_name(self.fn)
-        extra = [] if shown == self.name else [f"name={self.name!r}"]
-        extra += [f"version={self.version}"] if self.version else []
-        return self._described(shown, *extra)
+    def keywords(self) -> dict[str, Any]:
+        named = {} if function_name(self.fn) == self.name else {"name": self.name}
+        return {**named, **({"version": self.version} if self.version else {}), **super().keywords()}
 
     def holds(self, value: Any) -> bool:
         return bool(self.fn(value))

@@ -21,20 +21,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.paths import ANY, Path
 from jitdb.common.values import kind_of, value_key
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec, Requirement, first_bytes_spec, values_spec
-from jitdb.operators.nodes.describe import describe_path
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.literals import plain_value
-from jitdb.operators.nodes.operation import Identity, Operation
+from jitdb.operators.nodes.operation import Answering, Core, Operation
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
-
-    from jitdb.operators.nodes.answering import Answering, Core
 
 TextOperator: TypeAlias = Literal["contains", "starts_with", "ends_with", "like", "matches"]
 
@@ -110,6 +107,7 @@ class TextMatch(Operation):
     """The field holds text (or, of a pattern of bytes, bytes) that is so."""
 
     __slots__ = __match_args__ = ("op", "path", "value", "ignore_case")
+    arguments = ("path", "value")
     names_value = True
 
     op: TextOperator
@@ -117,21 +115,13 @@ class TextMatch(Operation):
     value: str | bytes
     ignore_case: bool
 
-    def _identify(self) -> Identity:
-        if self._is_prefix:
-            return ("starts_with", self.path, value_key(self.value))
-        return (self.op, self.path, value_key(self.value), self.ignore_case)
-
     @property
     def paths(self) -> tuple[Path, ...]:
         return (self.path,)
 
-    def __repr__(self) -> str:
-        more = ", ignore_case=True" if self.ignore_case else ""
-        return f"{self.op}({describe_path(self.path)}, {self.value!r}{more})"
-
-    def written(self) -> str:
-        return f"{format_path(self.path)} {'i' if self.ignore_case else ''}{self.op} {self.value!r}"
+    @property
+    def signs(self) -> tuple[str, str]:  # type: ignore[override]
+        return f"{{}} {'i' if self.ignore_case else ''}{self.op} {{}}", ""
 
     def keywords(self) -> dict[str, Any]:
         return {"ignore_case": True} if self.ignore_case else {}

@@ -112,7 +112,7 @@ def fields_of(records: Iterable[Any]) -> Fields:
     seen: dict[Path, _Seen] = {}
     total = 0
     for record in records:
-        for path, value, kind in _walk(record, ()):
+        for path, value, kind in walk(record):
             if path in seen or len(seen) < _MOST:
                 seen.setdefault(path, _Seen()).take(total, value, kind)
         total += 1
@@ -123,17 +123,18 @@ def fields_of(records: Iterable[Any]) -> Fields:
     return Fields(tuple(rows), total)
 
 
-def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any, int]]:
+def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any, int]]:
+    """The fields in a value, each with what it holds and the kind of that."""
     kind = kind_of(value)
     if path and kind != ABSENT:
         yield path, value, kind
     if kind == MAP and len(path) < _DEPTH:
         for key, item in value.items():
             if isinstance(key, str):
-                yield from _walk(item, (*path, key))
+                yield from walk(item, (*path, key))
     elif kind == ARRAY and path and len(path) < _DEPTH:
         for item in value[:_ELEMENTS]:
-            yield from _walk(item, (*path, ANY))
+            yield from walk(item, (*path, ANY))
 
 
 def all_records(database: Any) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from jitdb.display.parts import Chart, Display, Folded, Part
 from jitdb.display.sheet import Sheet, first_rows
 from jitdb.display.shown import Shown
 from jitdb.errors import library
-from jitdb.operators.nodes.describe import describe_path, describe_value
+from jitdb.operators.nodes.literals import describe_path, describe_value
 from jitdb.operators.tabular import Tabular
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from jitdb.common.arguments import failure, function
 from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.describe import function_name, not_an_operation
+from jitdb.operators.nodes.literals import function_name, not_an_operation
 from jitdb.operators.nodes.operation import DEFERRED, EVERYTHING, Identity, Operation
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.live_seqs import given_so_far

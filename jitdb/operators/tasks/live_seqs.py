@@ -16,8 +16,7 @@ from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.literals import pack_positions, unpack_positions
+from jitdb.operators.nodes.literals import function_name, pack_positions, unpack_positions
 from jitdb.operators.nodes.operation import LIVE_SEQS, Identity, Operation
 from jitdb.operators.nodes.positions import Seqs
 

@@ -16,12 +16,12 @@ from jitdb.common.paths import format_path
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.absent import absent
 from jitdb.operators.nodes.compare import gt, gte, lt, lte
-from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field
-from jitdb.operators.nodes.operation import Operation, and_, not_, or_
-from jitdb.operators.nodes.table import OPERATORS, OPTIONAL, Row
+from jitdb.operators.nodes.operation import OPTIONAL, Operation, and_, not_, or_
+from jitdb.operators.nodes.table import OPERATORS, Row
+from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.text.expression_errors import FUNCTIONS, Source, odd_key
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, is_bracketed, read_field, read_literal
 from jitdb.operators.text.keywords import TEXT_OPERATORS
@@ -223,7 +223,8 @@ class _Reader:
             if keyword.arg is None:
                 raise self.source.error("a star has no meaning here", keyword.value)
             options[keyword.arg] = read_literal(self.source, keyword.value)
-        make, keys, usage, takes = _FUNCTIONS[name]
+        make, kind, usage, takes = _FUNCTIONS[name]
+        keys = kind.arguments
         if keys not in _POSITIONS and len(arguments) != sum(key != OPTIONAL for key in keys):
             raise self.source.error(f"it is written {usage}", node)
         if options and takes != "options":
@@ -300,8 +301,8 @@ def _isin(path: Any, values: Any) -> Operation:
 
 _FUNCTIONS: Final = {
     **{name: row for name, row in OPERATORS.items() if row.usage},
-    **{name: Row(make, ("path", "value"), f'{name}(field, "text")') for name, make in TEXT_OPERATORS.items()},
-    "present": Row(_present, ("path",), "present(field)", "options"),
-    "isin": Row(_isin, ("path", "value"), 'isin(field, ["a", "b"])'),
+    **{name: Row(make, TextMatch, f'{name}(field, "text")') for name, make in TEXT_OPERATORS.items()},
+    "present": Row(_present, Absent, "present(field)", "options"),
+    "isin": Row(_isin, Equal, 'isin(field, ["a", "b"])'),
 }
 _POSITIONS: Final = (("seqs",), ("offsets",))  # of integers, or of one list of them

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import not_an_operation, written_value
 from jitdb.operators.nodes.instants import instant_of
-from jitdb.operators.nodes.literals import plain_value
+from jitdb.operators.nodes.literals import not_an_operation, plain_value, written_value
 from jitdb.operators.nodes.operation import Operation
 
 

@@ -35,11 +35,10 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
-from jitdb.operators.nodes.operation import MAX_NESTING, Operation
-from jitdb.operators.nodes.table import OPERATORS, OPTIONAL
+from jitdb.operators.nodes.operation import MAX_NESTING, OPTIONAL, VALUES, Operation
+from jitdb.operators.nodes.table import OPERATORS
 from jitdb.operators.text.format import refuse_functions
 
-_VALUES: Final = ("value", "low", "high")  # keys of what a record may hold
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
 
 
@@ -55,9 +54,12 @@ def to_json(operation: Operation) -> dict[str, Any]:
 
 
 def _written(operation: Operation) -> dict[str, Any]:
-    parts = {key: getattr(operation, key) for key in OPERATORS[operation.op].keys}
-    written = {key: _part_to_json(key, part) for key, part in parts.items() if part is not None or key in _VALUES}
-    return {"op": operation.op, **written, **operation.keywords()}
+    parts = {key: getattr(operation, key) for key in operation.arguments}
+    written = {key: _part_to_json(key, part) for key, part in parts.items() if part is not None or key in VALUES}
+    keywords = operation.keywords()
+    if keywords and OPERATORS[operation.op].takes == "options":
+        keywords = {"options": keywords}
+    return {"op": operation.op, **written, **keywords}
 
 
 def _part_to_json(key: str, part: Any) -> Any:
@@ -66,7 +68,7 @@ def _part_to_json(key: str, part: Any) -> Any:
             return [_written(arg) for arg in part]
         case "arg":
             return _written(part)
-    if key in _VALUES:
+    if key in VALUES:
         return _value_to_json(part)
     return list(part) if isinstance(part, tuple) else part
 
@@ -88,14 +90,14 @@ def _read(form: Any, depth: int) -> Operation:
     op = form.get("op")
     if not isinstance(op, str) or op not in OPERATORS:
         raise _unknown(op, form)
-    make, keys, _, takes = OPERATORS[op]
-    arguments = [_argument(form, key, depth) for key in keys]
+    make, kind, _, takes = OPERATORS[op]
+    arguments = [_argument(form, key, depth) for key in kind.arguments]
     options: dict[str, Any] = _part({"options": {}, **form}, "options", dict) if takes == "options" else {}
     if takes == "ignore_case" and takes in form:
         options = {takes: form[takes]}
     if not all(isinstance(name, str) for name in options):
         raise QueryError(f"options in JSON have names, not {shown(options)}")
-    return make(*(arguments[0] if keys == ("args",) else arguments), **options)
+    return make(*(arguments[0] if kind.arguments == ("args",) else arguments), **options)
 
 
 def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
@@ -110,7 +112,7 @@ def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
             return _part(form, name, (list, str))
     if name == OPTIONAL:
         return form.get(name)
-    return _value_from_json(_part(form, name)) if name in _VALUES else _part(form, name, list)
+    return _value_from_json(_part(form, name)) if name in VALUES else _part(form, name, list)
 
 
 def _unknown(op: object, form: dict[str, Any]) -> QueryError:

@@ -25,7 +25,7 @@ from jitdb.stores.spool.record import MAX_LEVEL, SENDER_BYTES, MessageId
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.answering.columns import Columns, ValueColumn
+    from jitdb.engine.answering.finder import Columns, ValueColumn
 
 NUMBERS: Final = ("seq",)  # the fields that the keys are made of
 VALUES: Final = ("sender", "level", "shard_index", "data_shards", "total_shards")
