@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
 from jitdb.common.times import AUTO
-from jitdb.display.shown import Shown
-from jitdb.engine.checks import question_of
 from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
-from jitdb.engine.face.contexts import Contexts
+from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
@@ -29,18 +28,15 @@ from jitdb.logset.members.finding import Member, Where, fields_of, find_members
 from jitdb.logset.members.open_logs import OpenLogs
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
-from jitdb.operators.question import Question, Settings
-from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.question import Question
 from jitdb.operators.summaries.summary import Matches
-from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
     from jitdb.engine.answering.summarizing import LogView
-    from jitdb.engine.face.base import Asked, Cancel
+    from jitdb.engine.face.asker import Asked, Cancel
     from jitdb.engine.following.follower import Follower
-    from jitdb.engine.hinting.hints import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
@@ -49,21 +45,20 @@ if TYPE_CHECKING:
     from jitdb.log.lines.windows import LineOpener
     from jitdb.log.source import LogSource
     from jitdb.logset.answering.context import SetPassages
+    from jitdb.logset.evidence import SetEvidence
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
-    from jitdb.operators.queries import Query
-    from jitdb.operators.summaries.fields import FieldNames
-    from jitdb.operators.summaries.summary import Summary
 
 T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
+_AT_ONCE: Final = 1000  # records of an answer without a limit that are merged at a time
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
 
 AnyDatabase: TypeAlias = "JITDB | LogSet"
 
 
-class LogSet(Contexts, Summaries, Shown):
+class LogSet(Asker):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
     where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
@@ -77,12 +72,8 @@ class LogSet(Contexts, Summaries, Shown):
     Questions can ask for those fields in any case, and a log in which nothing can match by them is not opened. A
     record's own field of the same name is not seen by questions.
 
-    warns_of_questions: as of a JITDB
-
     Raises LogError where a file or folder is not there.
     """
-
-    warns_of_questions = True
 
     def __init__(
         self,
@@ -101,22 +92,20 @@ class LogSet(Contexts, Summaries, Shown):
         self._lines, self._over = lines, over
         self._logs = OpenLogs(partial(_without_warning, open_log))
         self._asking = Asking(self._where, self._logs, bundles, threads, progress)
-        self._warnings = QuestionWarnings(lambda: self._evidence(), None)
-        self._names: FieldNames | None = None
+        self._warnings = QuestionWarnings(lambda: self.evidence(), None)
         self._counts = Counts()
 
-    # --- questions -------------------------------------------------------------------------------------------------
+    # --- answering -------------------------------------------------------------------------------------------------
 
-    def query(self, *operations: Operation | None) -> Query:
-        """As JITDB.query: the records of which all `operations` are true, to be asked for in any way."""
-        from jitdb.operators.queries import Query
+    def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None = None) -> Question:
+        asked = super()._asked(question, settings, limit)
+        if asked.as_of is not None:
+            raise QueryError(
+                "as_of() is a place in one log, and this asks several", remedy="ask that log: jitdb.open()"
+            )
+        return asked
 
-        return Query(Question(db=self)).where(*operations)
-
-    def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
-        """How many live records of all logs match, after the first `start_from`; never negative."""
-        asked = self._asked(question, settings, None, cancel)
-
+    def _count(self, question: Question, cancel: Cancel) -> int:
         def count(db: JITDB, part: Part) -> int:
             return self._counts.asked(part, db.log, lambda: one(db, part))
 
@@ -124,7 +113,7 @@ class LogSet(Contexts, Summaries, Shown):
             if not isinstance(part.member, Together) or part.member.is_whole:
                 return db.count(part.operation, cancel=cancel)
             matches, within = Matches(), part.member.within
-            own = asked.changed(db=db, operation=part.operation)
+            own = question.changed(db=db, operation=part.operation)
             return db.tally(own, matches, lambda view: matches.count(within(view), None), {}, cancel=cancel)
 
         def counted(parts: list[Part]) -> int:
@@ -132,22 +121,17 @@ class LogSet(Contexts, Summaries, Shown):
             unknown = self._asking.of_each([part for part, found in known if found is None], count)
             return sum(unknown) + sum(found for _, found in known if found is not None)
 
-        found = self._asking.of_together(asked, counted)
-        self._tell(asked, not found)
-        return max(0, found - asked.start_from)
+        return self._asking.of_together(question, counted)
 
-    def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
-        """As JITDB.summarize: the counts of all logs added up. Fields that logs' paths give are counted, too."""
-        assert question.summary is not None
-        asked = self._asked(question, {}, None, cancel)
+    def _summary(self, question: Question, cancel: Cancel) -> Any:
+        """The counts of all logs added up. Fields that logs' paths give are counted, too."""
+        summary = question.summary
+        assert summary is not None
 
         def counted(parts: list[Part]) -> Any:
-            summary = question.summary
-            assert summary is not None
-
             def each(work: Callable[[LogView], T]) -> list[T]:
                 def one(db: JITDB, part: Part) -> T:
-                    own, member = asked.changed(db=db, operation=part.operation), part.member
+                    own, member = question.changed(db=db, operation=part.operation), part.member
                     of_these = (lambda view: work(member.within(view))) if isinstance(member, Together) else work
                     return db.tally(own, summary, of_these, member.fields, cancel=cancel)
 
@@ -156,160 +140,115 @@ class LogSet(Contexts, Summaries, Shown):
             settled = summary.settled(each(summary.survey) if summary.surveys else [])
             return summary.result(each(lambda view: summary.count(view, settled)), settled)
 
-        found = self._asking.of_together(asked, counted)
-        assert asked.summary is not None
-        is_empty = found.missing == found.total
-        self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
-        return found
+        return self._asking.of_together(question, counted)
 
-    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
-        return self.summarize(self._asked(where, {}, None, None).changed(summary=asked))
-
-    def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
-        """Every matching record (or its Place), in the order of time."""
-        asked = self._asked(question, settings, None, cancel)
-        pages = self._merged(asked.changed(limit=None, batch=1000), cancel)
-        return [record for page in iter(pages.read, None) for record in page.data]
-
-    def paginate(
-        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
-    ) -> Page:
-        """At most `limit` matching records after the first `start_from`; without `limit`, all."""
+    def _page(self, question: Question, cancel: Cancel) -> Page:
         from jitdb.engine.reading.page import Page
 
-        asked = self._asked(question, settings, limit, cancel)
-        pages = self._merged(asked if asked.limit else asked.changed(batch=1000), cancel)
-        page = pages.read()
-        if page is None:
-            return Page([], pages.total, asked.start_from, 0.0, asked.select)
-        if asked.limit is None:
-            for more in iter(pages.read, None):
-                page.data.extend(more.data)
+        pages = self._pages(question if question.limit else question.changed(batch=_AT_ONCE), cancel)
+        begin = time.perf_counter()
+        found = [page for page in ([pages.read()] if question.limit else pages) if page is not None]
         pages.close()
-        return Page(page.data, page.total, asked.start_from + len(page.data), page.duration, page.select)
+        data = found[0].data if len(found) == 1 else [record for page in found for record in page.data]
+        took = 1e3 * (time.perf_counter() - begin)
+        return Page(data, pages.total, question.start_from + len(data), took, question.select)
 
-    def pages(
-        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
-    ) -> MergedPages:
-        """The answer as each log stands when the first page is asked for, page by page."""
-        return self._merged(self._asked(question, settings, limit, cancel), cancel)
+    def _pages(self, question: Question, cancel: Cancel) -> MergedPages:
+        finish = self._finishing(question)
 
-    def field_batches(
-        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
-    ) -> Iterator[FieldBatch]:
-        """As JITDB.field_batches, merged; each field is under its name."""
+        def begin() -> list[Stream]:
+            parts = self._asking.parts(question.operation)
+
+            def one(db: JITDB, part: Part) -> Stream:
+                stream = Stream(self._logs, part, question, cancel, finish, len(parts))
+                stream.begin(db)
+                return stream
+
+            return self._asking.of_each(parts, one)
+
+        return MergedPages(question, begin, self._tell)
+
+    def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
         from jitdb.engine.reading.selecting import batch_of_rows
 
-        asked = self._asked(question, settings, limit, cancel)
-        if asked.select is None:
-            raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
-        select = asked.select
-        return (batch_of_rows(select, page.data) for page in iter(self._merged(asked, cancel).read, None))
+        select = question.select
+        assert select is not None
+        return (batch_of_rows(select, page.data) for page in self._pages(question, cancel))
 
-    def leaf_paths(self, question: Asked = None, *, cancel: Cancel = None) -> list[Path]:
-        """As JITDB.leaf_paths, of all logs; without a limit those too that `start_from` passes over."""
+    def _leaf_paths(self, question: Question, cancel: Cancel) -> list[Path]:
+        """Without a limit those too of the records that `start_from` skips."""
         from jitdb.display.columns import leaf_fields
 
-        asked = self._asked(question, {}, None, cancel)
-        if asked.limit is not None:
-            page = self.paginate(asked.changed(batch=None, select=None), cancel=cancel)
-            return list(leaf_fields(page.data).values())
+        if question.limit is not None:
+            return list(leaf_fields(self._page(question.changed(batch=None, select=None), cancel).data).values())
 
         def of_one(db: JITDB, part: Part) -> list[Path]:
-            own = db.leaf_paths(asked.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
+            own = db.leaf_paths(question.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
             return [*own, *((name,) for name in part.member.fields if own and self._labelled)]
 
-        found = self._asking.of_each(self._asking.parts(asked.operation), of_one)
+        found = self._asking.of_each(self._asking.parts(question.operation), of_one)
         return list(dict.fromkeys(path for paths in found for path in paths))
 
-    def arrow(
-        self,
-        question: Asked = None,
-        *,
-        schema: Any = None,
-        times: bool = True,
-        places: Sequence[str] = (),
-        limit: int | None = None,
-        cancel: Cancel = None,
-        **settings: Unpack[Settings],
+    def _arrow(
+        self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel
     ) -> ArrowAnswer:
-        """As JITDB.arrow, merged, but for places: a record's is in its log."""
-        from jitdb.engine.reading.field_batches import columns_of, first_of, portion_of
-        from jitdb.errors import library
-
-        library("pyarrow")
         from jitdb.engine.reading.arrow_tables import ArrowAnswer
+        from jitdb.engine.reading.field_batches import first_of, portion_of
+        from jitdb.logset.answering.columns import SetColumns
 
         if places:
             raise QueryError("seqs and offsets are of one log, and this asks several", remedy="as_offsets() names both")
-        asked = self._asked(question, settings, limit, cancel)
-        select = columns_of(self, asked, cancel)
-        portions, most = asked.changed(select=select, limit=portion_of(asked), batch=None), asked.limit
+        assert question.select is not None
+        portions, most = question.changed(limit=portion_of(question), batch=None), question.limit
 
         def merged() -> Iterator[FieldBatch]:
-            return first_of(self.field_batches(portions, cancel=cancel), most)
+            return first_of(self._batches(portions, cancel), most)
 
-        known = self.times if times else None
-        if most is not None or asked.start_from or not isinstance(asked.order, bool):  # not all that match
-            return ArrowAnswer(select, merged, known, schema)
-        from jitdb.logset.answering.columns import SetColumns
-
+        if most is not None or question.start_from or not isinstance(question.order, bool):  # not all that match
+            return ArrowAnswer(question.select, merged, times, schema)
         return SetColumns(
-            portions, lambda: self._asking.parts(asked.operation), self._logs.using, merged, known, schema, cancel
+            portions, lambda: self._asking.parts(question.operation), self._logs.using, merged, times, schema, cancel
         )
-
-    @property
-    def times(self) -> Times:
-        """The fields that say when a record was made, and the unit of numbers in them, as the first log has them."""
-        for member in self._asking.members[:1]:
-            with self._logs.using(member) as db:
-                return db.times
-        return Times((), AUTO)
 
     def _passages(self, question: Question, cancel: threading.Event) -> SetPassages:
         """Those of all logs in the order of their first answers."""
         from jitdb.logset.answering.context import SetPassages
 
-        asked = self._asked(question, {}, None, cancel)
-        assert asked.context is not None
-        pages = self._merged(asked.changed(as_offsets=True, context=asked.context._replace(among=None)), cancel)
-        return SetPassages(pages, asked, self._asking.members, self._logs.using, self._finishing(asked), cancel)
+        assert question.context is not None
+        asked = question.changed(as_offsets=True, context=question.context._replace(among=None))
+        pages = self._pages(asked, cancel)
+        return SetPassages(pages, question, self._asking.members, self._logs.using, self._finishing(question), cancel)
 
-    def feed(self, question: Question, *, cancel: Cancel = None) -> Follower:
-        """The answer to a live question: see operators.question.Feed."""
+    def _feed(self, question: Question, cancel: Cancel) -> Follower:
         from jitdb.engine.following.followed import Files
         from jitdb.engine.following.follower import Follower
 
-        asked = resolved(question, cancel)
-        finish = self._finishing(asked)
+        finish = self._finishing(question)
         find_members(self._where)  # what is named is there
         files = Files(
             lambda: [member.path for member in find_members(self._where, is_following=True)],
             frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
             self._lines, self._over, lambda path: self._logs.using(Member(path)),
-            cache(lambda path: asked.operation.narrowed(fields_of(path))),
+            cache(lambda path: question.operation.narrowed(fields_of(path))),
             lambda record, path: finish(record, Member(path)), self._logs.most,
         )  # fmt: skip
-        return Follower(asked, files)
+        return Follower(question, files)
 
-    def record_set(
-        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
-    ) -> LogSetRecordSet:
-        """As JITDB.record_set: of each log those that match."""
+    def _record_set(self, question: Question, cancel: Cancel) -> LogSetRecordSet:
         from jitdb.logset.sets import set_of_logs, set_of_places
 
-        asked = self._asked(question, settings, limit, cancel)
-        if asked.limit is not None or asked.start_from:
-            return set_of_places(self._each_log(), self.paginate(asked.changed(as_offsets=True, select=None)).data)
+        if question.limit is not None or question.start_from:
+            page = self._page(question.changed(as_offsets=True, select=None), cancel)
+            return set_of_places(self._each_log(), page.data)
 
         def one(db: JITDB, part: Part) -> tuple[str, LogRecordSet]:
             return part.member.path, db.record_set(part.operation, cancel=cancel)
 
-        return set_of_logs(self._each_log(), self._asking.of_each(self._asking.parts(asked.operation), one))
+        return set_of_logs(self._each_log(), self._asking.of_each(self._asking.parts(question.operation), one))
 
     @property
     def sets(self) -> SavedLogSets:
-        """As JITDB.sets; each log keeps its part."""
+        """Sets of records that are kept under names; each log keeps its part."""
         from jitdb.logset.sets import SavedLogSets
 
         return SavedLogSets(self._each_log())
@@ -318,6 +257,24 @@ class LogSet(Contexts, Summaries, Shown):
         from jitdb.logset.sets import Logs
 
         return Logs(lambda: self._asking.members, self._logs.using)
+
+    def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
+        """What is made of each record, or offset, of a log."""
+        if question.as_offsets:
+            return lambda offset, member: Place(member.path, offset)
+        select = question.select
+        if select is not None:
+            return lambda record, member: _with_shared(record, member, select)
+        if self._labelled:
+            return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
+        return lambda record, member: record
+
+    # --- what there is to know -------------------------------------------------------------------------------------
+
+    def _display(self) -> Display:
+        from jitdb.logset.overview import overview
+
+        return overview(self._where, self._asking.members, self._logs, self.sample, lambda: self.times)
 
     def sample(self, count: int) -> list[Any]:
         """At most so many live records, of logs from all over the set."""
@@ -329,37 +286,14 @@ class LogSet(Contexts, Summaries, Shown):
         return found[:count]
 
     @property
-    def fields(self) -> FieldNames:
-        """As JITDB.fields, of logs from all over the set."""
-        from jitdb.operators.summaries.fields import FieldNames, all_records
+    def times(self) -> Times:
+        """As the first log has them."""
+        for member in self._asking.members[:1]:
+            with self._logs.using(member) as db:
+                return db.times
+        return Times((), AUTO)
 
-        if self._names is None:
-            self._names = FieldNames(self.sample, lambda: tuple(self._asking.members), lambda: all_records(self))
-        return self._names
-
-    @property
-    def declared_time(self) -> tuple[Path, ...]:
-        """As JITDB.declared_time, of the first log."""
-        return self.times.paths
-
-    def remarks(self, question: Asked = None, *, is_full: bool = True) -> list[str]:
-        """As JITDB.remarks, of some of the logs that are asked."""
-        asked = self._asked(question, {}, None, None)
-        found: dict[str, None] = {}
-        for part in self._asking.parts(asked.operation)[:_SAMPLED]:
-            with self._logs.using(part.member) as db:
-                found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation), is_full=is_full))
-        return list(found)
-
-    def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
-        """As JITDB.hints, of all logs together."""
-        from jitdb.engine.hinting.hints import hints_about
-
-        with suppress(Unbundled):  # a file was changed just now: who asks again hears it
-            return hints_about(self._evidence(), self._asked(question, {}, None, None).operation, is_empty)
-        return []
-
-    def _evidence(self) -> Evidence:
+    def evidence(self) -> SetEvidence:
         from jitdb.logset.evidence import SetEvidence
 
         def parts(operation: Operation) -> list[Part]:
@@ -367,56 +301,62 @@ class LogSet(Contexts, Summaries, Shown):
 
         return SetEvidence(parts, self._logs.using, self.remarks, self.sample)
 
-    def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
-        if self.warns_of_questions:
-            self._warnings.tell(asked.operation, is_empty, paths)
+    def _state(self) -> object:
+        return tuple(self._asking.members)
 
-    def explain(self, question: Asked = None) -> SetExplanation:
-        """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
-        from jitdb.engine.showing.explanation import SetExplanation
+    def _remarks(self, question: Question, is_full: bool) -> list[str]:
+        """Of some of the logs that are asked."""
+        found: dict[str, None] = {}
+        for part in self._asking.parts(question.operation)[:_SAMPLED]:
+            with self._logs.using(part.member) as db:
+                found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
+        return list(found)
 
-        asked = self._asked(question, {}, None, None)
-        parts = self._asking.parts(asked.operation)
+    def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
+        with suppress(Unbundled):  # a file was changed just now: the next call sees that
+            return super().hints(question, is_empty=is_empty)
+        return []
+
+    def _explain(self, question: Question) -> SetExplanation:
+        """Of each log that would be asked, by path, and sums."""
+        parts = self._asking.parts(question.operation)
 
         def of_one(db: JITDB, part: Part) -> tuple[str, Explanation]:
-            return part.member.path, db.explain(asked.changed(db=db, operation=part.operation))
+            return part.member.path, db.explain(question.changed(db=db, operation=part.operation))
 
-        told = dict(self._asking.of_each(parts, of_one))
-        return SetExplanation.of(repr(asked.operation), told, len(self._asking.members) - len(parts))
+        return self._explained(question, dict(self._asking.of_each(parts, of_one)), len(parts))
+
+    def explained_soon(self, question: Question) -> SetExplanation | None:
+        told: dict[str, Explanation] = {}
+        parts = self._asking.parts(question.operation)
+        for part in parts:
+            with self._logs.using(part.member) as db:
+                found = db.explained_soon(question.changed(db=db, operation=part.operation))
+            if found is None:
+                return None
+            told[part.member.path] = found
+        return self._explained(question, told, len(parts))
+
+    def _explained(self, question: Question, told: dict[str, Explanation], asked: int) -> SetExplanation:
+        from jitdb.engine.showing.explanation import SetExplanation
+
+        return SetExplanation.of(repr(question.operation), told, len(self._asking.members) - asked)
 
     def first_look(self, question: Question) -> Display:
         """As JITDB.first_look. Of more logs than are soon looked at, the question alone."""
         from jitdb.display.parts import Code, Display, Note
-        from jitdb.engine.showing.explanation import first_look
 
         if len(self._asking.members) > _LOOKED_AT:
             said = Note(f"of {len(self._asking.members):,} logs: explain() looks at all of them, page() asks")
             return Display("Query", "not asked yet", [Code(repr(question)), said])
-        return first_look(question, self._explained_soon, self.paginate)
+        return super().first_look(question)
 
-    def _explained_soon(self, question: Question) -> SetExplanation | None:
-        from jitdb.engine.showing.explanation import SetExplanation
-
-        asked = self._asked(question, {}, None, None)
-        told = {}
-        parts = self._asking.parts(asked.operation)
-        for part in parts:
-            with self._logs.using(part.member) as db:
-                found = db.explained_soon(asked.changed(db=db, operation=part.operation))
-            if found is None:
-                return None
-            told[part.member.path] = found
-        return SetExplanation.of(repr(asked.operation), told, len(self._asking.members) - len(parts))
-
-    def _display(self) -> Display:
-        from jitdb.logset.overview import overview
-
-        return overview(self._where, self._asking.members, self._logs, self.sample, lambda: self.times)
+    # --- the logs --------------------------------------------------------------------------------------------------
 
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""
         for operation in operations:
-            parts = self._asking.parts(self._asked(operation, {}, None, None).operation)
+            parts = self._asking.parts(self._ready(operation, {}).operation)
             self._asking.of_each(parts, lambda db, part: db.prepare(part.operation))
 
     @contextmanager
@@ -427,8 +367,6 @@ class LogSet(Contexts, Summaries, Shown):
                 yield db
         finally:
             self._counts.forget()
-
-    # --- the logs --------------------------------------------------------------------------------------------------
 
     @property
     def where(self) -> tuple[Where, ...]:
@@ -453,12 +391,6 @@ class LogSet(Contexts, Summaries, Shown):
         """Close all logs."""
         self._logs.close()
 
-    def __enter__(self) -> LogSet:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __len__(self) -> int:
         return len(self._asking.members)
 
@@ -467,40 +399,6 @@ class LogSet(Contexts, Summaries, Shown):
 
     def __repr__(self) -> str:
         return f"<LogSet of {len(self._asking.members):,} logs: {', '.join(map(str, self._where))}>"
-
-    # --- asking ----------------------------------------------------------------------------------------------------
-
-    def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None, cancel: Cancel) -> Question:
-        question = question_of(self, question, settings, limit)
-        if question.as_of is not None:
-            raise QueryError(
-                "as_of() is a place in one log, and this asks several", remedy="ask that log: jitdb.open()"
-            )
-        return resolved(question, cancel)
-
-    def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
-        def begin() -> list[Stream]:
-            parts = self._asking.parts(question.operation)
-
-            def one(db: JITDB, part: Part) -> Stream:
-                stream = Stream(self._logs, part, question, cancel, self._finishing(question), len(parts))
-                stream.begin(db)
-                return stream
-
-            return self._asking.of_each(parts, one)
-
-        return MergedPages(question, begin, self._tell)
-
-    def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
-        """What is made of each record, or offset, of a log."""
-        if question.as_offsets:
-            return lambda offset, member: Place(member.path, offset)
-        select = question.select
-        if select is not None:
-            return lambda record, member: _with_shared(record, member, select)
-        if self._labelled:
-            return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
-        return lambda record, member: record
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

@@ -319,8 +319,8 @@ def test_more_records_than_one_log_can_have(tmp_path: Path) -> None:
         def count(self, *arguments: Any, **settings: Any) -> int:
             return super().count(*arguments, **settings) + more
 
-        def pages(self, *arguments: Any, **settings: Any) -> Pages:
-            pages = super().pages(*arguments, **settings)
+        def pages_to_merge(self, *arguments: Any) -> Pages:
+            pages = super().pages_to_merge(*arguments)
             read = pages.read
 
             def larger() -> Page | None:

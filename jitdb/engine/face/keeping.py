@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from jitdb.common.arguments import function, progress_function, whole_number
 from jitdb.engine.checks import dropped_names, operation_of
-from jitdb.engine.face.base import Base, Cancel, Progress
+from jitdb.engine.face.asker import Cancel
+from jitdb.engine.face.base import Base, Progress
 from jitdb.engine.progress import Bar
 from jitdb.errors import InvalidOffset, QueryError, RecordDeleted
 from jitdb.log.source import MaintainedSource

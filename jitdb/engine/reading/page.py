@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
@@ -81,6 +82,24 @@ class Page(Shown):
         if len(self.data) < self.total:
             told.append(f"the next page is that of start_from({self.next_seq:,})".replace(",", "_"))
         return Display("Page", about, [*parts, *([Note("; ".join(told))] if told else [])])
+
+
+class PagesOf(Iterator[Page]):
+    """An answer that ends, page by page: see operators.question.Pages."""
+
+    @abstractmethod
+    def read(self) -> Page | None:
+        """The next page, never an empty one; None after the last, and after close()."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the answer."""
+
+    def __next__(self) -> Page:
+        page = self.read()
+        if page is None:
+            raise StopIteration
+        return page
 
 
 def _rest(count: int, text: str, end: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from jitdb.engine.answering.order import Answer
 from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.page import Page, PagesOf
 from jitdb.engine.records import Gone, Records, gather
 from jitdb.errors import IndexDamaged, JitdbError, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
@@ -157,7 +157,7 @@ class Snapshot(NamedTuple):
     places: list[Segment]  # where those records lie
 
 
-class Pages(Iterator[Page]):
+class Pages(PagesOf):
     """Pages of the answer as it stands when the first one is read; records deleted since are left out.
 
     The log may change under it. Raises LogError where it turns out to be another one meanwhile; one that was compacted
@@ -190,12 +190,6 @@ class Pages(Iterator[Page]):
         self._total = 0
         self._times: dict[int, Any] = {}  # of the records that are read now
         self._closed = False
-
-    def __next__(self) -> Page:
-        page = self.read()
-        if page is None:
-            raise StopIteration
-        return page
 
     def read(self) -> Page | None:
         """The next page, never an empty one; None after the last, and after close()."""

@@ -77,7 +77,7 @@ def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | No
     shared, select = part.member.fields, asked.select or ()
     own = tuple((name, path) for name, path in select if path[0] not in shared)
     question = asked.changed(db=db, operation=part.operation, select=own)
-    for batch in db.field_batches(question, keyed=question.order is True, cancel=cancel):
+    for batch in db.batches_to_merge(question, cancel):
         fields = iter(batch.fields)
         found = [constant(shared, path, len(batch)) if path[0] in shared else next(fields) for _, path in select]
         nowhere = np.full(len(batch), -1)

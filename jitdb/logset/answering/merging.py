@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.values import value_at
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.page import Page, PagesOf
 from jitdb.errors import LogError, QueryError
 from jitdb.logset.members.finding import Member
 from jitdb.logset.members.open_logs import OpenLogs
@@ -87,9 +87,7 @@ class Stream(Iterator[tuple[Any, Any]]):
             self._db, self._pages = db, pages
 
     def _asked(self, db: JITDB, question: Question) -> Pages:
-        pages = db.pages(question.changed(db=db), cancel=self._cancel)
-        pages.is_timed = self._is_timed
-        return pages
+        return db.pages_to_merge(question.changed(db=db), self._cancel)
 
     def _read(self, pages: Pages) -> None:
         page = pages.read()
@@ -146,7 +144,7 @@ class Stream(Iterator[tuple[Any, Any]]):
         )
 
 
-class MergedPages(Iterator[Page]):
+class MergedPages(PagesOf):
     """See operators.question.Pages. `begin` makes the streams, of as many logs as are asked; `tell` is called
     once it is known whether none of them has an answer.
     """
@@ -161,12 +159,6 @@ class MergedPages(Iterator[Page]):
         self._given = question.start_from
         self._records: Iterator[Any] | None = None
         self._closed = False
-
-    def __next__(self) -> Page:
-        page = self.read()
-        if page is None:
-            raise StopIteration
-        return page
 
     def read(self) -> Page | None:
         """The next page, never an empty one; None after the last, and after close()."""

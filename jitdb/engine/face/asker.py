@@ -1,0 +1,368 @@
+"""What can be asked of a database, whether it is one log (JITDB) or many (LogSet).
+
+Each method takes an operation (None: all records) with settings, or a Question, which has its own. It makes a question
+ready, with checked settings and resolved tasks, and hands it to the method `_…` that a database has for itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+
+from jitdb.common.arguments import flag
+from jitdb.display.shown import Shown
+from jitdb.engine.checks import question_of
+from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.errors import QueryError, library
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.question import Context, Live, Question, Settings
+from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.tasks.deferred import resolved
+
+if TYPE_CHECKING:
+    from jitdb.common.paths import Path
+    from jitdb.display.parts import Display
+    from jitdb.engine.declared_time import Times
+    from jitdb.engine.hinting.hints import Evidence
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
+    from jitdb.engine.reading.page import Page, PagesOf
+    from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.operators.nodes.field_ref import PathLike
+    from jitdb.operators.passages import Passages
+    from jitdb.operators.queries import Query
+    from jitdb.operators.question import Explained, Feed
+    from jitdb.operators.running.iterate import Results
+    from jitdb.operators.summaries.fields import FieldNames
+    from jitdb.operators.summaries.summary import Summary
+
+Asked: TypeAlias = Operation | Question | None
+Cancel: TypeAlias = threading.Event | None
+
+
+class Asker(Summaries, Shown, ABC):
+    """`cancel`, here and below: an event that ends a scan soon when it is set, from any thread (QueryCancelled).
+
+    warns_of_questions: set it to False to get no QuestionWarning about fields and values that no record has
+    """
+
+    warns_of_questions = True
+    _names: FieldNames | None = None
+    _warnings: QuestionWarnings
+
+    # --- what a database has for itself ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _count(self, question: Question, cancel: Cancel) -> int:
+        """How many records match, `start_from` or not."""
+
+    @abstractmethod
+    def _summary(self, question: Question, cancel: Cancel) -> Any:
+        """The Result of the question's summary."""
+
+    @abstractmethod
+    def _page(self, question: Question, cancel: Cancel) -> Page:
+        """The records, at most `limit`, after `start_from`."""
+
+    @abstractmethod
+    def _pages(self, question: Question, cancel: Cancel) -> PagesOf:
+        """The same page by page. It calls `_tell`."""
+
+    @abstractmethod
+    def _passages(self, question: Question, cancel: threading.Event) -> Passages:
+        """The records with those around them. It calls `_tell`."""
+
+    @abstractmethod
+    def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
+        """The selected fields, `portion` records at a time. It calls `_tell`."""
+
+    @abstractmethod
+    def _leaf_paths(self, question: Question, cancel: Cancel) -> list[Path]:
+        """The fields that the records have."""
+
+    @abstractmethod
+    def _arrow(
+        self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel
+    ) -> ArrowAnswer:
+        """The selected fields as Arrow's columns. It calls `_tell`."""
+
+    @abstractmethod
+    def _record_set(self, question: Question, cancel: Cancel) -> Any:
+        """The records as a RecordSet."""
+
+    @abstractmethod
+    def _feed(self, question: Question, cancel: Cancel) -> Feed:
+        """The answer to a live question, whose tasks are still to be resolved."""
+
+    @abstractmethod
+    def _explain(self, question: Question) -> Explained:
+        """How the question would be answered."""
+
+    @abstractmethod
+    def explained_soon(self, question: Question) -> Any:
+        """As explain(), with what the order of the answers takes; None where only a scan could tell."""
+
+    @abstractmethod
+    def _remarks(self, question: Question, is_full: bool) -> list[str]:
+        """See remarks()."""
+
+    @abstractmethod
+    def _state(self) -> object:
+        """What changes whenever there may be new fields."""
+
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """What existing indexes say of fields and values: hints are made from it."""
+
+    @property
+    @abstractmethod
+    def times(self) -> Times:
+        """The fields that say when a record was made, and the unit of numbers in them."""
+
+    @abstractmethod
+    def sample(self, count: int) -> list[Any]:
+        """At most so many live records from all over the log; the same ones while the log is unchanged.
+
+        Records that cannot be decoded are left out. Raises LogError.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the log and the index files."""
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None = None) -> Question:
+        return question_of(self, question, settings, limit)
+
+    def _ready(
+        self, question: Asked, settings: Mapping[str, Any], limit: int | None = None, cancel: Cancel = None
+    ) -> Question:
+        """The question with what its tasks give in their places."""
+        return resolved(self._asked(question, settings, limit), cancel)
+
+    def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+        """Warn of what the answered question asks for and no record has. `paths`: no record of it has these."""
+        if self.warns_of_questions:
+            self._warnings.tell(asked.operation, is_empty, paths)
+
+    def query(self, *operations: Operation | None) -> Query:
+        """The records of which all `operations` are true, to be asked for in any way: see Query.
+
+        db.query(field("type") == "post").descending().page(10)
+        """
+        from jitdb.operators.queries import Query
+
+        return Query(Question(db=self)).where(*operations)
+
+    def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
+        """How many live records match, after the first `start_from`; never negative.
+
+        as_of: an earlier state of the log: the records up to and with the one at that offset (or before that cursor),
+               without those that were deleted since; of one log only
+        """
+        asked = self._ready(question, settings, None, cancel)
+        found = self._count(asked, cancel)
+        self._tell(asked, not found)
+        return max(0, found - asked.start_from)
+
+    def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
+        """The Result of the question's `summary`: see value_counts() and its siblings."""
+        asked = resolved(self._asked(question, {}), cancel)
+        found = self._summary(asked, cancel)
+        assert asked.summary is not None
+        is_empty = found.missing == found.total
+        self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
+        return found
+
+    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
+        return self.summarize(self._asked(where, {}).changed(summary=asked))
+
+    def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
+        """Every matching record (or its offset), in order."""
+        return self.paginate(question, cancel=cancel, **settings).data
+
+    def paginate(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> Page:
+        """At most `limit` matching records after the first `start_from`; without `limit`, all."""
+        asked = self._ready(question, settings, limit, cancel)
+        page = self._page(asked, cancel)
+        self._tell(asked, not page.total)
+        return page
+
+    def pages(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> PagesOf:
+        """The answer as it stands when the first page is read, page by page.
+
+        Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
+        """
+        return self._pages(self._ready(question, settings, limit, cancel), cancel)
+
+    def context(
+        self,
+        question: Asked = None,
+        before: int = 0,
+        after: int = 0,
+        *,
+        same: PathLike | None = None,
+        among: Operation | None = None,
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> Passages:
+        """The answers among the records around them: an iterator, also for `async for`, of passages, each a list of
+        Seen (record, is_match, place), in the order of the answer. Contexts that overlap or touch are one passage.
+
+        before, after: so many earlier and later records: by their times, or (sort_by="arrival") in the log
+        same:  only records that have in this field what the answer has; those without it belong together, too
+        among: only records of which this is true
+        limit: of answers
+
+        `is_match` marks the answers that the question has without context; `total` is how many there are. The scan of
+        the question builds the index of `same`, too. In a set of logs the records around one are of its own log. Raises
+        QueryError, LogError.
+        """
+        asked = self._ready(question, settings, limit, cancel)
+        if asked.context is None:
+            among = None if among is None else self._ready(among, {}).operation
+            asked = asked.changed(context=Context.around(before, after, same, among))
+        return self._passages(asked, threading.Event() if cancel is None else cancel)
+
+    def field_batches(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> Iterator[FieldBatch]:
+        """The selected fields of the matching records as arrays, `limit` records at a time, in order: for tables.
+
+        Raises QueryError where no fields are selected.
+        """
+        asked = self._ready(question, settings, limit, cancel)
+        if asked.select is None:
+            raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
+        return self._batches(asked, cancel)
+
+    def leaf_paths(self, question: Asked = None, *, cancel: Cancel = None) -> list[Path]:
+        """All fields of the matching records that hold no maps, or empty ones, in the order in which they come.
+
+        Raises QueryError where they are too many to be columns.
+        """
+        return self._leaf_paths(self._ready(question, {}, None, cancel), cancel)
+
+    def arrow(
+        self,
+        question: Asked = None,
+        *,
+        schema: Any = None,
+        times: bool = True,
+        places: Sequence[str] = (),
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> ArrowAnswer:
+        """The selected fields of the matching records, at most `limit`, as Arrow's columns: a table, or batches.
+
+        select: without it, all fields that these records have, which takes one more pass over them
+        schema: a pyarrow.Schema, for the types of the columns; without it, their values decide
+        times:  whether fields whose values all are times become timestamps
+        places: columns "seqs" and "offsets", before the others; of one log only
+
+        See Query.to_arrow. Raises QueryError, LogError, MissingLibrary.
+        """
+        from jitdb.engine.reading.field_batches import columns_of
+
+        library("pyarrow")
+        asked = self._ready(question, settings, limit, cancel)
+        asked = asked.changed(select=columns_of(self, asked, cancel))
+        return self._arrow(asked, schema, self.times if times else None, places, cancel)
+
+    def record_set(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> Any:
+        """The matching records, at most `limit`, as a value that stands for them: see operators/sets.py."""
+        return self._record_set(self._ready(question, settings, limit, cancel), cancel)
+
+    def feed(
+        self,
+        question: Asked = None,
+        *,
+        limit: int | None = None,
+        old: bool = False,
+        after: str | None = None,
+        as_offsets: bool = False,
+        cancel: Cancel = None,
+    ) -> Feed:
+        """The matching records that come, without waiting for any: what live() is made of.
+
+        limit:      at most so many records a portion
+        old:        those that are there already come first
+        after:      a cursor: those behind it, whether they are there already or not
+        as_offsets: their offsets instead
+
+        Raises QueryError for a cursor of another log.
+        """
+        asked = self._asked(question, {"as_offsets": as_offsets}, limit)
+        if asked is not question:
+            asked = asked.changed(live=Live(flag("old", old), after))
+        return self._feed(resolved(asked, cancel), cancel)
+
+    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
+        """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
+
+        `.cursor` is the place behind the last record, for a later `after`; close() ends it from any thread. For async
+        loops: `async for record in db.query(operation).live()`.
+        """
+        return iter(self.query(operation).live(old, after))
+
+    # --- what there is to know -------------------------------------------------------------------------------------
+
+    @property
+    def fields(self) -> FieldNames:
+        """The fields that records have: `db.fields()` lists them, from a sample; `db.fields.user.name` is one of them,
+        to ask with.
+        """
+        from jitdb.operators.summaries.fields import FieldNames, all_records
+
+        if self._names is None:
+            self._names = FieldNames(self.sample, self._state, lambda: all_records(self))
+        return self._names
+
+    @property
+    def declared_time(self) -> tuple[Path, ...]:
+        """The fields that say when a record was made: those that were named, or were found."""
+        return self.times.paths
+
+    def remarks(self, question: Asked = None, *, is_full: bool = True) -> list[str]:
+        """What is worth knowing of the answer: which values of compared fields are no numbers or times, and how the
+        others were read; of a question in order of time, of the declared time too. Builds no index.
+
+        is_full: False: only what may make the answer another one than expected
+        """
+        return self._remarks(self._ready(question, {}), is_full)
+
+    def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
+        """The fields that the question names and no record has; of an empty answer, also the values that the log spells
+        otherwise. Each with what would find something, from existing indexes and a sample of records.
+
+        In Python the same comes once as a QuestionWarning.
+        """
+        from jitdb.engine.hinting.hints import hints_about
+
+        return hints_about(self.evidence(), self._ready(question, {}).operation, is_empty)
+
+    def explain(self, question: Asked = None) -> Any:
+        """How the question would be answered: its indexes, how much of the log they cover, what must still be read."""
+        return self._explain(self._ready(question, {}))
+
+    def first_look(self, question: Question) -> Display:
+        """A question before it is asked: its plan, and its first answers where indexes have them. Scans nothing."""
+        from jitdb.engine.showing.explanation import first_look
+
+        return first_look(question, self.explained_soon, self.paginate)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
