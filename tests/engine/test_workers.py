@@ -101,3 +101,27 @@ def test_a_process_that_was_forked_during_a_scan_has_all_processors() -> None:
                 held.let_go(4)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_ctrl_c_while_a_thread_starts_leaves_none_waiting(monkeypatch: pytest.MonkeyPatch, begun: bool) -> None:
+    """start() waits for the thread, on a busy machine for long: an interrupt comes there, or just before."""
+    start = threading.Thread.start
+    late: list[threading.Thread] = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        if late:
+            start(thread)
+            return
+        late.append(thread)
+        if begun:
+            start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with Workers(2, "test", lambda: None) as workers:
+        with pytest.raises(KeyboardInterrupt):
+            workers.submit(lambda: 1)
+        tasks = [workers.submit(lambda: 2) for _ in range(3)]
+        assert [task.result() for task in tasks] == [2, 2, 2]
+    assert not any(thread.is_alive() for thread in late)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
@@ -76,10 +77,11 @@ class Workers:
         self._tasks.put(task)
         with self._lock:
             if self._at_work < self._share():
-                self._at_work += 1
+                # In this order: Ctrl-C between two lines, or while start() waits for the thread, leaves none unknown.
                 thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}")
-                thread.start()
                 self._threads.append(thread)
+                thread.start()
+                self._at_work += 1
         return task
 
     def _share(self) -> int:
@@ -95,6 +97,7 @@ class Workers:
                 if self._at_work > self._share():
                     self._at_work -= 1
                     return
+        self._tasks.put(None)  # for the next one
 
     def __enter__(self) -> Workers:
         if self._most:
@@ -103,10 +106,10 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         _SCANS.discard(self)
-        for _thread in self._threads:
-            self._tasks.put(None)
+        self._tasks.put(None)
         for thread in self._threads:
-            thread.join()
+            with suppress(RuntimeError):  # its start was interrupted: if it begins at all, it ends at once
+                thread.join()
 
 
 _SCANS: Final[set[Workers]] = set()  # of this process, as long as they last
