@@ -81,7 +81,7 @@ def expressions_of(options: argparse.Namespace) -> list[Operation]:
 
 
 def without_logs(options: argparse.Namespace) -> list[str]:
-    """The operands that are no files or folders: what a shell makes of a pattern is more logs, `options.more_logs`."""
+    """The operands after the logs. Files that a shell made of a pattern become `options.more_logs`."""
     texts: list[str] = options.expressions
     count = next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts))
     options.more_logs = texts[:count]
@@ -90,12 +90,12 @@ def without_logs(options: argparse.Namespace) -> list[str]:
 
 
 def pass_over_sidecars(options: argparse.Namespace) -> None:
-    """Leave out the folders of indexes that `app.log*` stands for in a shell, where there are logs beside them."""
+    """Leave out folders of indexes, which a shell adds for `app.log*`, if there are logs beside them."""
     options.log, *options.more_logs = without_sidecars([options.log, *options.more_logs])
 
 
 def check_operands(options: argparse.Namespace) -> None:
-    """Raises UsageError where the expression stands in the place of the log."""
+    """Raises UsageError if the expression stands before the log."""
     log, texts = options.log, options.expressions
     if os.path.exists(log) or not is_expression(log):
         return
@@ -138,7 +138,7 @@ def read_expression(text: str) -> Operation:
 
 
 def _was_eaten(text: str) -> bool:
-    """Whether the shell may have taken a part of the expression: a redirection, or the quotes around a text.
+    """Whether the shell may have taken part of the expression: a redirection, or quotes around text.
 
     >>> _was_eaten("status"), _was_eaten("level == error"), _was_eaten("level = 5")
     (True, True, False)

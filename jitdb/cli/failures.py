@@ -1,6 +1,6 @@
-"""What goes wrong, in one line a person can act on: `jitdb: what happened`, and a hint below it.
+"""Errors as users read them: one line, `jitdb: what happened`, and hints below it. --debug shows tracebacks.
 
-Errors of the library bring the words for a shell along (see Remedy). A traceback is shown by --debug only.
+Errors of the library bring their hint for a shell along (see Remedy).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STDCXX: Final = "install libstdc++: apt-get install libstdc++6 (Debian, Ubuntu)
 
 
 class Failure(Exception):
-    """A command cannot do its work, for a reason that only the command line knows. `hint` is the next thing to type."""
+    """A command cannot do its work, for a reason of the command line. `hint` says what to type next."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -41,11 +41,11 @@ class Diagnostic(NamedTuple):
     error: BaseException
     message: str
     hints: tuple[str, ...]
-    usage: bool  # the user's words are at fault, not the data
+    usage: bool  # the command line is wrong, not the data
 
     @classmethod
     def of(cls, error: BaseException) -> Diagnostic:
-        """The words for an error. Its remedy becomes a hint, and so does what was added by add_note."""
+        """The words for an error. Its remedy and its notes become hints."""
         hints = tuple(getattr(error, "__notes__", ()))
         usage = isinstance(error, (QueryError, UsageError))
         if isinstance(error, (JitdbError, JitdbWarning)):
@@ -67,8 +67,8 @@ class Diagnostic(NamedTuple):
 
 
 def _needed(error: ImportError) -> tuple[str, str] | None:
-    """What the machine lacks, and how it gets it; None where the mistake is in jitdb."""
-    shared = _SHARED.search(str(error))  # numpy says it in the middle of much else
+    """What the machine lacks, and how to install it; None if the mistake is in jitdb."""
+    shared = _SHARED.search(str(error))  # numpy says it within a longer text
     if shared is not None:
         hint = _STDCXX if shared[1].startswith("libstdc++") else "install the package of your system that has it"
         return f"the library {shared[1]}, which {error.name or 'a package of Python'} needs, is not there", hint
@@ -97,14 +97,14 @@ def complain(told: Diagnostic, debug: bool = False) -> None:
 
         traceback.print_exception(told.error, file=stream)
         return
-    tell = _say_lines if isinstance(told.error, QueryError) else say  # which points at a place in an expression
+    tell = _say_lines if isinstance(told.error, QueryError) else say  # it points at a place in an expression
     tell(f"jitdb: {told.message}", stream)
     for hint in told.hints:
         say(f"  {hint}", stream)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """One line on standard error. Whoever closed it does not want to know."""
+    """Print a line on standard error, unless it is closed."""
     stream = sys.stderr if stream is None else stream
     if stream is None:
         return
@@ -112,20 +112,20 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 
 def _say_lines(text: str, stream: TextIO) -> None:
-    """Text whose newlines are ours."""
-    with suppress(BrokenPipeError):  # what is said there is no result
+    """Print text whose newlines are ours."""
+    with suppress(BrokenPipeError):
         print(text, file=stream, flush=True)
 
 
 def note(options: Namespace, text: str) -> None:
-    """A word beside the results; none with --quiet."""
+    """Print a note, unless --quiet is given."""
     if not options.quiet:
         say(f"jitdb: {text}")
 
 
 @contextmanager
 def warnings_on_one_line(quiet: bool) -> Iterator[None]:
-    """Show jitdb's warnings as `jitdb: warning: …`, those that differ only in the file they name once."""
+    """Print jitdb's warnings as `jitdb: warning: …`; of those that differ only in the file, the first."""
     said: set[str] = set()
 
     def show(message: Warning | str, *rest: Any, **named: Any) -> None:

@@ -1,4 +1,4 @@
-"""Opening a log for a command: read-only, beside whoever writes it."""
+"""Open the logs of a command, read-only beside their writers; and say what is wrong with paths."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _ONE: Final = (
     "this command takes files; count, query, tail, values and the other commands that ask, and info, indexes, verify "
     "and export, take folders and patterns, too"
 )
-_OPEN_FILES: Final = 8192  # that a process which asks many logs allows itself, where the system does
+_OPEN_FILES: Final = 8192  # wanted for many logs, as far as the system allows
 
 
 @contextmanager
 def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB]:
-    """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
+    """The database of `options.log`, or of an open log. Raises Failure if there is no log, else what Log raises."""
     if "bundle" in options:
         from jitdb.log.lines.bundles.bundled_lines import BundledLines
 
@@ -45,7 +45,7 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
     from jitdb.engine.database import JITDB
 
     with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
-        db.warns_of_questions = False  # commands say it themselves, behind the answer: notes.note_missing
+        db.warns_of_questions = False  # commands print these notes after the answer: notes.note_missing
         try:
             check_time(db, options)
             _check_as_of(db, options)
@@ -58,7 +58,9 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
 
 @contextmanager
 def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase]:
-    """What `options.log` names: the database of a log, or a set of logs; or `options.db`, which a notebook has open.
+    """The database of the log, or the set of logs, in `options.log`; or `options.db`, which a notebook has open.
+
+    may_come: a folder may be empty yet
 
     Raises Failure, LogError.
     """
@@ -94,7 +96,7 @@ def seen_or_asked(
 
 
 def is_many(options: Namespace) -> bool:
-    """Whether several logs are meant: a folder that is no sidecar, a pattern, or several files."""
+    """Whether several logs are named: by a folder that is no sidecar, a pattern, or several files."""
     log = options.log
     if options.more_logs or (os.path.isdir(log) and not log.rstrip("/").endswith(".jitdb")):
         return True
@@ -102,15 +104,13 @@ def is_many(options: Namespace) -> bool:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether it has a sign that stands for others."""
+    """Whether it has a wildcard."""
     return any(sign in path for sign in "*?[")
 
 
 @contextmanager
 def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
-    """The logs of `options.log`, with the fields of their paths where columns are chosen; `may_come`: there may be none
-    yet. Raises Failure, LogError.
-    """
+    """The set of logs; records have the fields of their logs' paths if columns are chosen. Raises Failure, LogError."""
     from jitdb.logset.opening import open_many
 
     refuse_of_several(options, "--as-of", "--block-size")
@@ -145,14 +145,14 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
 
 
 def refuse_of_several(options: Namespace, *flags: str) -> None:
-    """Raises UsageError for options that are about one log."""
+    """Raises UsageError for options that need one log."""
     for flag in flags:
         if getattr(options, flag.strip("-").replace("-", "_"), None) is not None:
             raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
 
 
 def _check_as_of(db: AnyDatabase, options: Namespace) -> None:
-    """Raises Failure where --as-of tells no state of the log, UsageError where several are asked."""
+    """Raises Failure if --as-of is no state of the log, UsageError if there are several logs."""
     if getattr(options, "as_of", None) is None:
         return
     from jitdb.cli.places import check_as_of
@@ -165,13 +165,13 @@ def _check_as_of(db: AnyDatabase, options: Namespace) -> None:
 
 
 def note_pattern(error: NotALog, options: Namespace) -> None:
-    """Something in a folder is no log: say how to leave it out."""
+    """A file of a folder is no log: add how to leave it out."""
     if os.path.isdir(options.log):
         error.add_note(f"or ask the files by a pattern: '{os.path.join(options.log, '**', '*.ndjson')}'")
 
 
 def check_time(db: AnyDatabase, options: Namespace) -> None:
-    """Raises Failure where --since or the like asks for a time that no record has under the fields that are it."""
+    """Raises Failure if --since, --until or --older-than is given and no record has a time in the fields for it."""
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
     from jitdb.cli.output.notes import time_fields
@@ -190,14 +190,14 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
 
 
 def paths_of(db: AnyDatabase) -> list[str]:
-    """The files of the logs that are asked."""
+    """The files of the logs."""
     from jitdb.engine.database import JITDB
 
     return [str(db.log.path)] if isinstance(db, JITDB) else [member.path for member in db.members]
 
 
 def each_log(options: Namespace) -> Iterator[Namespace]:
-    """The options for each of several logs, in the order of their paths; of one, these. Raises Failure, LogError."""
+    """The options for each log, by path; for one log the same options. Raises Failure, LogError."""
     if not is_many(options):
         yield options
         return
@@ -214,7 +214,7 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
 
 
 def each_file(options: Namespace) -> Iterator[Namespace]:
-    """The same for a command that takes files only, no folders, patterns or questions. Raises Failure, UsageError."""
+    """The same for commands that take files only, no folders or patterns. Raises Failure, UsageError."""
     unknown = [path for path in options.more_logs if not exists(path)]
     if unknown:
         raise UsageError(f"{options.command}: too many operands: {unknown[0]} is no file")
@@ -224,9 +224,8 @@ def each_file(options: Namespace) -> Iterator[Namespace]:
 
 
 def each_bundle(options: Namespace) -> Iterator[Namespace]:
-    """The options for each bundle in which files of these logs are counted together.
-
-    One that is void, for a file was changed, has no name.
+    """The options for each bundle of small files of these logs. A bundle that is void, because a file changed, has a
+    blank identity.
     """
     from jitdb.logset.members.finding import find_members
     from jitdb.logset.opening import bundles_of
@@ -256,7 +255,7 @@ def _no_file(options: Namespace) -> Failure:
 
 
 def allow_open_files() -> None:
-    """As many as the system lets this process have, so that many logs can stay open."""
+    """Raise the limit of open files, so that many logs can stay open."""
     try:
         import resource
 
@@ -265,22 +264,22 @@ def allow_open_files() -> None:
             most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     except (ImportError, OSError, ValueError):
-        pass  # then fewer stay open
+        pass  # then fewer logs stay open
 
 
 def index_folder(options: Namespace) -> str | None:
-    """Where the index files are; None: beside the log."""
+    """The folder of index files; None: beside the log; "memory": none."""
     given: str = getattr(options, "indexes", "")
     return "memory" if given == "none" else given or None
 
 
 def index_place(options: Namespace, log: LogSource) -> Path:
-    """The folder on disk of a log's index files."""
+    """The folder of a log's index files on disk."""
     return log.sidecar / INDEXES if options.indexes in ("", "none") else Path(options.indexes)
 
 
 def _settings(options: Namespace) -> dict[str, Any]:
-    """What was said of a database."""
+    """The options of a database."""
     given = {name: getattr(options, name, None) for name in ("timestamp", "time_unit", "sequence", "threads")}
     return {name: value for name, value in given.items() if value}
 
@@ -298,7 +297,7 @@ def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
 
 
 def load_numpy(options: Namespace) -> None:
-    """Import it. It makes an ImportError of a Ctrl-C that it hears: so that ends the process, as while it is loaded."""
+    """Import numpy. It would turn Ctrl-C during its import into ImportError, so Ctrl-C ends the process meanwhile."""
     is_alone = getattr(options, "is_alone", False)
     if is_alone:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -308,12 +307,12 @@ def load_numpy(options: Namespace) -> None:
 
 
 def wanted_progress(options: Namespace) -> bool | None:
-    """False when the user wants no progress bar; None: where somebody looks."""
+    """False for no progress bar; None: one on a terminal."""
     return False if options.no_progress or options.quiet else None
 
 
 def check_exists(path: str) -> None:
-    """Raises Failure where there is no file, with what was probably meant."""
+    """Raises Failure if it is no file, with what was probably meant."""
     if os.path.isdir(path):
         stem = path.rstrip("/").removesuffix(SIDECAR_SUFFIX)
         if stem != path.rstrip("/"):
@@ -332,13 +331,13 @@ def check_exists(path: str) -> None:
 
 
 def exists(path: str) -> bool:
-    """Whether there is something. Raises Failure where nobody lets us look."""
+    """Whether the path exists. Raises Failure if its folder must not be entered."""
     try:
         os.stat(path)
     except PermissionError as error:
         from jitdb.log.io.filenames import followed
 
-        followed(path)  # Linux says it of a link that is protected, too
+        followed(path)  # also raised for a protected link
         raise Failure(f"{path}: the folder {os.path.dirname(path) or '.'} may not be entered") from error
     except (OSError, ValueError):
         return False
@@ -346,7 +345,7 @@ def exists(path: str) -> bool:
 
 
 def check_free(path: str, done: str, options: Namespace) -> None:
-    """Raises Failure for a log that a store keeps, which counts on its records being those that it wrote."""
+    """Raises Failure for a log of a store, which relies on its records, unless --force is given."""
     from jitdb.stores.folders import store_of
 
     store = None if options.force else store_of(path)
@@ -357,7 +356,7 @@ def check_free(path: str, done: str, options: Namespace) -> None:
 
 
 def nearest_file(path: str) -> str:
-    """The file in the same folder whose name is most like it, as a question; empty when there is none."""
+    """A hint: the file with the most similar name in the same folder; \"\" if there is none."""
     from jitdb.common.spelling import nearest
 
     folder, name = os.path.split(path)
@@ -368,6 +367,6 @@ def nearest_file(path: str) -> str:
     except NotADirectoryError:
         return f"{folder} is no folder"
     except OSError:
-        return ""  # it may be entered and not be listed
+        return ""  # it may be entered but not listed
     near = nearest(name, there, 0.75)
     return f"did you mean {os.path.join(folder, near)}?" if near else ""

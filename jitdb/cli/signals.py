@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: for a command that goes on until it is told to end, and where Python would lose them."""
+"""Ctrl-C and SIGTERM: for commands that run until they are stopped, and where Python would lose the signal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, Self
 
-_ONE: Final = 1.0  # seconds within which signals are one: timeout(1) sends two
+_ONE: Final = 1.0  # seconds within which several signals count as one: timeout(1) sends two
 _LATER: Final = 0.01  # seconds after which a lost signal comes again
 
 
 @contextmanager
 def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[None]:
-    """Within this, a KeyboardInterrupt that came into a finalizer is no message on stderr: the signal comes again.
-
-    Python drops what is raised in `__del__` or the callback of a weak reference, and a handler may run in either.
-    `number` is asked, in another thread, which signal it was.
+    """Within this, a KeyboardInterrupt that Python drops comes again: that in `__del__` or the callback of a weak
+    reference, where a signal's handler may run. `number`, called in another thread, says which signal it was.
     """
     before, lost = sys.unraisablehook, SimpleQueue[Any]()
 
@@ -34,7 +32,7 @@ def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[Non
                 before(told)
 
     threading.Thread(target=deliver, name="jitdb signals", daemon=True).start()
-    sys.unraisablehook = lost.put  # no Python, in which the next signal could come
+    sys.unraisablehook = lost.put  # not in Python: the next signal could come there
     try:
         yield
     finally:
@@ -44,7 +42,7 @@ def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[Non
 
 @contextmanager
 def handlers_kept(wanted: bool) -> Iterator[None]:
-    """Within this, handlers of SIGINT and SIGTERM may be left as they come; where it is wanted, they are put back."""
+    """Restore the handlers of SIGINT and SIGTERM afterwards, if wanted."""
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -57,17 +55,17 @@ def handlers_kept(wanted: bool) -> Iterator[None]:
 
 
 class Ending:
-    """Within this, signals raise KeyboardInterrupt; `undisturbed` work is not cut short, and looks at `asked`.
+    """Within this, signals raise KeyboardInterrupt, except in `undisturbed` work, which looks at `asked`.
 
-    once: only the first one does, until who called the program is back: further ones would cut short the last word
+    once: only the first signal does, also after this: others would cut short the last message
 
-    A signal that the process was started to ignore, such as SIGINT in the background of a script, stays ignored.
+    A signal that was ignored when the process began, such as SIGINT in a script's background, stays ignored.
     """
 
     def __init__(
         self, numbers: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM), *, once: bool = False
     ) -> None:
-        self.signal = 0  # the first one that came
+        self.signal = 0  # the first that came
         self._numbers, self._once = numbers, once
         self._undisturbed = False
         self._raised = float("-inf")
@@ -102,17 +100,17 @@ class Ending:
 
     @property
     def asked(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal has come."""
         return bool(self.signal)
 
     @property
     def code(self) -> int:
-        """The exit code that tells of it, as shells do."""
+        """The exit code of a program ended by it, as in shells."""
         return 128 + (self.signal or signal.SIGINT)
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """What is done in here is done to its end; KeyboardInterrupt comes behind it. It is to look at `asked`."""
+        """Finish what is done within, then raise KeyboardInterrupt if a signal came. Long work looks at `asked`."""
         self._undisturbed = True
         try:
             yield
@@ -121,11 +119,11 @@ class Ending:
         self.check()
 
     def ignore(self) -> None:
-        """From here on nothing is cut short."""
+        """Ignore signals from here on."""
         self._undisturbed = True
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt if a signal came."""
+        """Raises KeyboardInterrupt if a signal has come."""
         if self.asked:
             self._raised = time.monotonic()
             raise KeyboardInterrupt

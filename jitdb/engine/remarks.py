@@ -53,12 +53,12 @@ def _of_column(spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iter
     name = " or ".join(f"`{format_path(path)}`" for path in spec.paths)
     if spec.form == "column":
         if bits & seen.OTHERS:
-            yield f"some values of {name} are no numbers, and above and below none"
+            yield f"some values of {name} are no numbers: `<` and `>` leave them out"
         return
     if bits & seen.OTHERS:
-        yield f"some values of {name} are no times: they are before and after none, and come first in order"
+        yield f"some values of {name} are no times: comparisons leave them out, and they sort first"
     if bits & seen.ZONELESS and as_time:
-        yield f"times of {name} that name no zone are taken for UTC"
+        yield f"times of {name} without a zone are read as UTC"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
-        yield f"numbers of {name} are taken for {' and '.join(units)}, which their size tells"
+        yield f"numbers of {name} are read as {' and '.join(units)}, by their size"

@@ -115,7 +115,7 @@ def test_timeline(run: Run, rows: Any, events: Path) -> None:
     assert done.stderr == ""
     none = run("timeline", "events.log", "--since", "2099-01-01").stderr
     assert "the time is `time`" in none
-    assert "taken for milliseconds" in none
+    assert "read as milliseconds" in none
     assert rows("timeline", "events.log", "--every", "1mo", "status >= 500") == [{"time": "2023-11-01", "count": 2}]
     assert sum(row["count"] for row in rows("timeline", "events.log", "--since", "2023-11-14T22:13:22")) == 3
     kolkata = rows("timeline", "events.log", "--every", "1h", "--tz", "Asia/Kolkata")

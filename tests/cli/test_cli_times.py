@@ -45,7 +45,7 @@ def test_between_two_times(run: Run, log: str) -> None:
 def test_the_choice_is_said(run: Run, log: str) -> None:
     ran = run("query", log, "--descending", "--limit", "1", "--fields", "n")
     assert ran == ('{"n":30}\n', "")
-    zone = "jitdb: times of `ts` that name no zone are taken for UTC\n"
+    zone = "jitdb: times of `ts` without a zone are read as UTC\n"
     assert run("count", log, "--since", "2026-11-05")[1] == zone
     for command in (["count"], ["query"], ["timeline"]):  # of nothing, all that it may be because of
         said = run(*command, log, "--since", "2099-11-05")[1]

@@ -63,7 +63,7 @@ def told(ask: Callable[[], object]) -> list[str]:
         (ends_with("land", "asia"), ['no record has land ends_with "asia"; did you mean `land iends_with "asia"`?']),
         (contains("tags", "Re"), ['`tags` holds arrays; did you mean `tags[] contains "Re"`?']),
         (equal("tags", "x"), ['`tags` holds arrays; did you mean `"x" in tags`?']),
-        (gt(5, "land"), ["some values of `land` are no numbers, and above and below none"]),
+        (gt(5, "land"), ["some values of `land` are no numbers: `<` and `>` leave them out"]),
         (or_(equal("tpye", 1), equal("lnad", 2)), [
             "no record has the field `tpye`; did you mean `type`?",
             "no record has the field `lnad`; did you mean `land`?",

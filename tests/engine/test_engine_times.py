@@ -148,12 +148,12 @@ def test_what_is_said_of_the_values(tmp_path: Path) -> None:
     db.all(field("a") > 0)
     told = db.remarks(field("a") > 0)
     assert told == [
-        "some values of `a` are no numbers, and above and below none",
-        "some values of `ts` are no times: they are before and after none, and come first in order",
+        "some values of `a` are no numbers: `<` and `>` leave them out",
+        "some values of `ts` are no times: comparisons leave them out, and they sort first",
     ]
     assert db.remarks(field("ts") > "2023-11-14") == [
         told[1],
-        "times of `ts` that name no zone are taken for UTC",
-        "numbers of `ts` are taken for seconds, which their size tells",
+        "times of `ts` without a zone are read as UTC",
+        "numbers of `ts` are read as seconds, by their size",
     ]
     assert db.remarks(db.query(field("a") > 0).sort_by_arrival().question) == told[:1]

@@ -1,12 +1,13 @@
-"""Answers for other programs: a JSON array, CSV and TSV as text; Arrow and Parquet by pyarrow.
+"""Answers for other programs: NDJSON, a JSON array, CSV and TSV; Arrow and Parquet by pyarrow.
 
-Where no columns are named, they are all fields that records of the answer have, each of which is looked at. Maps within
-records are columns of their own, arrays stay one.
+If no columns are named, all fields that records of the answer have are columns, for which all its records are looked
+at. Maps within records become columns, arrays do not.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,21 +37,21 @@ _SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
-BEFORE: Final = "_prefix"  # keys of what is put into a record: what stands before it in its line
-BEHIND: Final = "_text"  # and the lines behind it, up to the next record
+BEFORE: Final = "_prefix"  # keys that --text adds to a record: the text before it in its line
+BEHIND: Final = "_text"  # the lines after it, up to the next record
 
 _CUT: Final = "\n…"
 
 _PAGE: Final = 1000  # records read at a time
-_END: Final = "\r\n"  # csv quotes what has a character of it
-_FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # what begins text that a spreadsheet reckons
+_END: Final = "\r\n"  # csv quotes cells that contain a character of it
+_FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # a spreadsheet runs text that begins with one of these
 _PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
 def format_of(options: Namespace, terminal: str) -> str:
-    """The format that was asked for, or that the name of the file tells; else that of a terminal, or ndjson.
+    """The format of --format, or of the file's ending; else `terminal` on a terminal, and ndjson elsewhere.
 
-    Raises UsageError for what no terminal shows, and for what is not to be compressed.
+    Raises UsageError for a format that no terminal shows, or that must not be compressed.
     """
     form: str = options.format
     name = "" if options.output in (None, "-") else options.output
@@ -83,9 +84,9 @@ def json_array(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def separated(names: Sequence[str], batches: Iterable[FieldBatch], form: str, escaping: bool) -> Iterator[bytes]:
-    """The columns with these names as CSV or TSV in UTF-8, some lines at a time.
+    """The columns with these names as CSV or TSV in UTF-8, in chunks.
 
-    null and what is absent are empty, text stands as it is, bytes are base64, and all else is as in JSON.
+    Null and absent values are empty cells, text is written as it is, bytes as base64, all else as JSON.
     """
     yield separated_lines([names], form, escaping)
     for batch in batches:
@@ -94,7 +95,7 @@ def separated(names: Sequence[str], batches: Iterable[FieldBatch], form: str, es
 
 
 def separated_lines(rows: Iterable[Iterable[Any]], form: str, escaping: bool) -> bytes:
-    """Rows of text, numbers and None as lines of CSV or TSV; `escaping`: text stays text in a spreadsheet.
+    """Rows of text, numbers and None as lines of CSV or TSV; `escaping` keeps spreadsheets from running formulas.
 
     >>> separated_lines([[-1, "x\\ry"]], "csv", escaping=False), separated_lines([[-1, "=a1"]], "tsv", escaping=True)
     (b'-1,"x\\ry"\\n', b"-1\\t'=a1\\n")
@@ -109,25 +110,25 @@ def separated_lines(rows: Iterable[Iterable[Any]], form: str, escaping: bool) ->
 
 
 def _escaped(cell: Any) -> Any:
-    """As OWASP has it ("CSV injection")."""
+    """As OWASP recommends ("CSV injection")."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 class _Lines(list[str]):
-    """Takes lines of csv, and ends them as other tools of a shell do."""
+    """Collects lines of csv, which end with a newline alone."""
 
     def write(self, line: str) -> None:
         self.append(line.removesuffix(_END) + "\n")
 
 
 def _cells(batch: FieldBatch, number: int) -> Sequence[Any]:
-    """A column: text and numbers, which csv writes as JSON does, null, and all else as text."""
+    """A column of text, numbers (which csv writes as JSON does) and None; other values become text."""
     column = batch.column(number)
     return [value if type(value) in _PLAIN else _text(value) for value in column]
 
 
 def _text(value: Any) -> str | None:
-    """A cell of another kind.
+    """Another value as a cell.
 
     >>> _text(True), _text([1, {"b": 2}]), _text(b"xy")
     ('true', '[1,{"b":2}]', 'eHk=')
@@ -145,17 +146,15 @@ def _text(value: Any) -> str | None:
 
 
 def check_pyarrow() -> None:
-    """Raises Failure where it is not installed."""
+    """Raises Failure if it is not installed."""
     from importlib.util import find_spec
 
     if find_spec("pyarrow") is None:
         raise Failure("Arrow and Parquet are written by pyarrow, which is not installed", "pip install 'jitdb[arrow]'")
 
 
-class _Sink:
-    """What pyarrow writes to, and does not close."""
-
-    closed = False
+class _Sink(io.RawIOBase):
+    """The output, for pyarrow, which may close this one."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
@@ -163,12 +162,6 @@ class _Sink:
     def write(self, data: Any) -> int:
         self._out.put(bytes(data))
         return len(data)
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def write_arrow(
@@ -179,10 +172,10 @@ def write_arrow(
     times: Times,
     is_stream: bool,
 ) -> dict[str, tuple[str, ...]]:
-    """Write the columns that Query.to_arrow gives. Gives those that are text because they hold values of several kinds,
-    and these. `batches` may be called twice: all values tell of what types the columns are.
+    """Write the columns of Query.to_arrow; return those that became text because their values are of several kinds,
+    with these kinds. `batches` may be called twice: the types of columns depend on all values.
 
-    is_stream: Arrow's format of streams, which can be read from a pipe, in the place of that of files
+    is_stream: in Arrow's format of streams, which can be read from a pipe, not that of files
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -207,7 +200,7 @@ def write_arrow(
 
 
 def settings_of(options: Namespace) -> Settings:
-    """Which records, and in which order."""
+    """Which records, in which order."""
     return {
         "start_from": options.skip,
         "descending": options.descending,
@@ -217,20 +210,20 @@ def settings_of(options: Namespace) -> Settings:
 
 
 def paths_by_name(names: list[str] | None) -> dict[str, Path]:
-    """The paths that --fields gave, by the names of their columns. Raises QueryError."""
+    """The paths of --fields, by the names of their columns. Raises QueryError."""
     from jitdb.operators.nodes.selection import selection
 
     return dict(selection("--fields", names)) if names else {}
 
 
 def chosen(record: Any, paths: dict[str, Path]) -> dict[str, Any]:
-    """The fields asked for, by the names of their columns; absent ones are left out."""
+    """These fields of a record, by the names of their columns, without absent ones."""
     held = ((name, value_at(record, path)) for name, path in paths.items())
     return {name: value for name, value in held if value is not UNDEFINED}
 
 
 def note_unseen(db: AnyDatabase, rows: Iterable[Any], paths: dict[str, Path], options: Namespace) -> None:
-    """Say which of the columns none of these rows has, if there are any."""
+    """Note which columns are empty in all of these rows, if there are rows."""
     held = [row.keys() for row in rows] if paths else []
     if held:
         known = set().union(*held)
@@ -278,7 +271,7 @@ def _of_log(db: JITDB, offsets: Sequence[int], more: Any) -> Iterator[Any]:
 def write_answer(
     db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
-    """Write the records that match, or the --fields of each, in any format but a table. Raises Failure, LogError."""
+    """Write the records that match, or their --fields, in any format but a table. Raises Failure, LogError."""
     if form not in ("ndjson", "json"):
         _write_columns(db, operation, settings, options, form)
         return
@@ -306,7 +299,7 @@ def write_answer(
 def records_of(
     db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, limit: int | None
 ) -> Iterator[Any]:
-    """The first `limit` records that match, or the --fields of each; with --offsets where they are."""
+    """The first `limit` records that match, or their --fields; with --offsets their offsets."""
     settings = {**settings, "as_offsets": options.offsets or options.text}
     if options.fields and not options.text:
         settings["select"] = options.fields
@@ -329,7 +322,7 @@ def _write_columns(
 
     if form in BINARY:
         check_pyarrow()
-    if isinstance(db, JITDB) and settings.get("as_of") is None:  # each time the same records
+    if isinstance(db, JITDB) and settings.get("as_of") is None:  # so that both passes see the same records
         settings = {**settings, "as_of": db.log.durable_end - 1}
     limit: int | None = options.limit
     if options.fields:

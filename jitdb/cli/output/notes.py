@@ -1,6 +1,6 @@
-"""Notes on an answer that is right and probably not what was meant: no order to speak of, a field that nobody has.
+"""Notes on answers that are right but probably not what was meant: no order by time, a field that no record has.
 
-What is true of the log is asked of the indexes; a sample of it is looked at for what was meant instead.
+The indexes say what is true of the log; a sample of its records suggests what was meant.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
-    """Say so where the answer's order by time is none, no record having a timestamp."""
+    """Note that no record of the answer has a time to be ordered by."""
     if options.quiet or options.arrival or options.sort:
         return
     from jitdb.operators import gte
@@ -45,7 +45,7 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
 
 
 def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) -> tuple[str, str]:
-    """The fields that are the time, in words, and another one that holds times, as a shell takes it; empty if none."""
+    """The fields that hold the time, in words; and another field that holds times, quoted for a shell, or \"\"."""
     names = options.timestamp or [format_path(path) for path in db.declared_time]
     times = [
         format_path(path)
@@ -59,8 +59,8 @@ def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) 
 def note_times(
     db: AnyDatabase, operation: Operation | None, options: Namespace, *, ordered: bool, is_full: bool = False
 ) -> None:
-    """Say what is no time, or none of one kind. Of an answer that is nothing, or done for good (`is_full`), and where
-    there are several, which field is the time, and how times were taken, too.
+    """Note values that are no times, or of several kinds. For an empty answer, or a deletion (`is_full`), note also
+    which field holds the time, and how times were read.
     """
     if options.quiet:
         return
@@ -76,7 +76,7 @@ def note_times(
 
 
 def note_answer(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
-    """What is to be said of records that were shown, or of none."""
+    """The notes on records that were shown, or on none."""
     note_missing(db, operation, options, is_empty=is_empty)
     if options.sort and not is_empty:
         note_sorted(db, operation, options)
@@ -84,23 +84,21 @@ def note_answer(db: AnyDatabase, operation: Operation | None, options: Namespace
 
 
 def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
-    """Say which fields of the question no record has; of an empty answer, too, which values they have instead."""
+    """Note which fields of the question no record has; for an empty answer also which values they have instead."""
     if operation is not None and not options.quiet:
         for hint in db.hints(operation, is_empty=is_empty):
             say(f"jitdb: {hint}")
 
 
 def note_unknown_columns(db: AnyDatabase, fields: Iterable[Path], options: Namespace) -> None:
-    """None of the records shown had these fields."""
+    """Note that none of the records shown has these fields."""
     paths = list(fields)
     if paths and not options.quiet:
         _say_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)))
 
 
 def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
-    """Say which of the fields that they were sorted by none of the records has, and which hold values of several kinds:
-    the least and the greatest tell.
-    """
+    """Note fields of --sort that no record has, and those with values of several kinds, by their least and greatest."""
     if options.quiet:
         return
     query, unknown = db.query(operation), []
@@ -118,7 +116,7 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
 
 
 def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
-    """Before a long scan: no record of a sample has such a field."""
+    """Before a long scan, note the fields that no record of a sample has."""
     from jitdb.log.reading.sampling import sample
 
     records = list(sample(log, SAMPLE))
