@@ -1,4 +1,4 @@
-"""Arguments of public functions, checked where they come in: a wrong one is told of at once, and by name."""
+"""Checks of the arguments of public functions: an error names the argument at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def whole_number(meaning: str, number: Any, least: int = 0, error: type[JitdbErr
 
 
 def flag(name: str, value: Any, error: type[JitdbError] = QueryError) -> bool:
-    """True or False, of Python or of numpy: text such as "no" is true to Python."""
+    """True or False, of Python or numpy. Raises for other values, such as the text "no", which is true to Python."""
     if value is True or value is False:
         return value
     if getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 1) == 0:
@@ -48,15 +48,15 @@ def flag(name: str, value: Any, error: type[JitdbError] = QueryError) -> bool:
 
 
 def function(meaning: str, given: Any, takes: int, error: type[JitdbError] = QueryError) -> None:
-    """Complain unless it can be called with so many arguments, as far as it tells."""
+    """Raise `error` unless it can be called with so many arguments, as far as its signature is known."""
     if not callable(given):
         raise error(f"{meaning}, not {shown(given)}")
-    import inspect  # here: it is large, and few questions have functions
+    import inspect  # late: it is large, and few questions have functions
 
     try:
         signature = inspect.signature(given)
     except (TypeError, ValueError):
-        return  # a function of C that does not tell
+        return  # a function in C without a signature
     try:
         signature.bind(*[None] * takes)
     except TypeError:
@@ -65,15 +65,13 @@ def function(meaning: str, given: Any, takes: int, error: type[JitdbError] = Que
 
 
 def is_list(values: Any) -> bool:
-    """Whether it can be gone through, as a list of things: text, bytes and dicts are one thing each."""
+    """Whether it is an iterable of several values. Text, bytes and dicts are one value."""
     one = isinstance(values, (str, bytes, bytearray, memoryview, dict)) or getattr(values, "ndim", 1) == 0
     return not one and isinstance(values, Iterable)
 
 
 def progress_function(given: Callable[[int, int], object] | None) -> Callable[[int, int], object]:
-    """The function, if it may be called with bytes done and in all; of None one that does nothing. Raises
-    InvalidArgument.
-    """
+    """A function of bytes done and bytes in all; for None one that does nothing. Raises InvalidArgument."""
     if given is None:
         return lambda done, total: None
     function("progress is a function of bytes done and bytes in all", given, 2, InvalidArgument)
@@ -81,7 +79,7 @@ def progress_function(given: Callable[[int, int], object] | None) -> Callable[[i
 
 
 def file_path(path: Any) -> str:
-    """The path as text. Raises InvalidArgument for what can be no file's name."""
+    """The path as text. Raises InvalidArgument if no file can have this name."""
     text = path if isinstance(path, str) else os.fspath(path) if isinstance(path, os.PathLike) else None
     if not isinstance(text, str):
         hint = ": os.fsdecode() makes text of bytes" if isinstance(path if text is None else text, bytes) else ""
@@ -95,9 +93,8 @@ def file_path(path: Any) -> str:
 
 
 def failure(what: str, error: BaseException, kind: type[JitdbError] = QueryError) -> BaseException:
-    """What to raise where a function of the user raised `error`: that, but no end of an iteration.
-
-    Python's loops and futures take one for the end of the answer, and would give half of it, or none for ever.
+    """What to raise when a function of the user raised `error`: the same, but an error instead of StopIteration, which
+    Python's loops and futures would take for the end of the answer.
     """
     if not isinstance(error, ENDS):
         return error
@@ -110,7 +107,7 @@ def failure(what: str, error: BaseException, kind: type[JitdbError] = QueryError
 
 
 def failing(function: Callable[P, T], what: str, kind: type[JitdbError] = QueryError) -> Callable[P, T]:
-    """The function of the user; raises `kind` where it raises the end of an iteration (see failure)."""
+    """A function of the user that raises `kind` instead of StopIteration (see failure)."""
 
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""BLAKE2b without OpenSSL, which hashlib loads: that takes as long as a tenth of a short command."""
+"""BLAKE2b without hashlib, which loads OpenSSL: that would take a tenth of a short command."""
 
 try:
     from _blake2 import blake2b

@@ -1,7 +1,7 @@
-"""Locks that a forked child finds open.
+"""Locks that are open in a forked child.
 
-A child has the one thread that forked. What another held there would never be released: its locks begin anew in the
-child. Who guards with one what may be left half changed begins anew there as well.
+A child has only the thread that forked. A lock that another thread held would never be released, so all locks are reset
+in the child; and so is what they guard, because another thread may have changed half of it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _owners: weakref.WeakSet[BeginsAnew] = weakref.WeakSet()
 
 
 class BeginsAnew(Protocol):
-    """What other threads may have left half changed."""
+    """An owner of state that other threads may have left half changed."""
 
     def begin_anew(self) -> None:
-        """In a forked child, where all locks are open: make it whole. Reads no file."""
+        """In a forked child, where all locks are open: reset the state. Reads no file."""
 
 
 def fork_safe(lock: T) -> T:
-    """The lock, a threading.Lock, RLock or Event, which nobody holds in a child."""
+    """Register a threading.Lock, RLock or Event, to be open in a child; return it."""
     _locks.add(lock)
     return lock
 
 
 def begins_anew(owner: BeginsAnew) -> None:
-    """Let it begin anew in a child."""
+    """Register an owner of state, to be reset in a child."""
     _owners.add(owner)
 
 
@@ -44,7 +44,7 @@ def _begin_anew() -> None:
         except Exception as error:
             failures.append(error)
     if failures:
-        raise failures[0]  # the others began anew; Python shows this one
+        raise failures[0]  # Python shows one; the others were reset
 
 
 os.register_at_fork(after_in_child=_begin_anew)

@@ -1,4 +1,4 @@
-"""Values that are made once. A frozen dataclass would do; its module alone takes a process that asks once too long."""
+"""Immutable values. They do without dataclasses, whose import slows one-shot commands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _set: Final = object.__setattr__
 
 @dataclass_transform(frozen_default=True)
 class Immutable:
-    """A value of parts, which are its slots. A subclass lists them in `__match_args__`, in the order of its arguments;
-    one with an `__init__` of its own keeps them there.
+    """A value with parts, which are its slots. A subclass lists them in `__match_args__`, in the order of its
+    arguments; an `__init__` of its own passes them to `_keep`.
 
     >>> class Pair(Immutable):
     ...     __slots__ = __match_args__ = ("one", "other")
@@ -34,11 +34,11 @@ class Immutable:
     _keep = __init__
 
     def _parts(self) -> tuple[Any, ...]:
-        """What it is made of, in order."""
+        """Its parts, in order."""
         return tuple(getattr(self, name) for name in self.__match_args__)
 
     def changed(self, **parts: Any) -> Self:
-        """Another one, of these parts and else of the same."""
+        """A copy with other values of some parts."""
         return type(self)(*(parts[name] if name in parts else getattr(self, name) for name in self.__match_args__))
 
     def __eq__(self, other: object) -> bool:
@@ -62,7 +62,7 @@ class Immutable:
 
 
 class Told(Immutable, Mapping[str, Any]):
-    """What a program is told: its parts are attributes, and by the same names it is a mapping.
+    """A report for programs: its parts are attributes, and items of a mapping.
 
     >>> class Size(Told):
     ...     __slots__ = __match_args__ = ("name", "bytes")

@@ -2,10 +2,10 @@
 
     native    machine code that a build made of them (build_kernels.py), there in a fraction of a millisecond
     numba     compiled when they are first called: where there is no such build, and numba is installed
-    python    as they stand, under numpy's bounds checks: hundreds of times slower
+    python    as they stand, with numpy's bounds checks: hundreds of times slower
 
-JITDB_KERNELS names one of them; else it is the first that can be had. What a kernel takes and gives follows from its
-annotations: int, float, and arrays of one type, contiguous. It neither allocates nor raises: callers bring all memory.
+JITDB_KERNELS names one of them; the default is the first that is available. A kernel's annotations are its signature:
+int, float, and contiguous arrays of one type. It neither allocates nor raises: callers provide all memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # What kernels say of their arrays (for readers and checkers; kernel_library.ARRAYS is what it means).
+    # Types of kernels' arrays, for readers and type checkers (kernel_library.ARRAYS has what they mean).
     U8: TypeAlias = NDArray[np.uint8]
     U32: TypeAlias = NDArray[np.uint32]
     U64: TypeAlias = NDArray[np.uint64]
@@ -71,13 +71,13 @@ def _way() -> str:
 def _has_numba() -> bool:
     try:
         return find_spec("numba") is not None
-    except ValueError:  # somebody put None in its place, to do without
+    except ValueError:  # sys.modules has None for it
         return False
 
 
-WAY: Final = _way()  # that of this process
-KERNELS: Final[list[Callable[..., Any]]] = []  # those imported, uncompiled: what a build compiles
-NUMBA: Final[dict[str, Any]] = {"nogil": True, "cache": True}  # what numba is told of each; a build tells it more
+WAY: Final = _way()  # of this process
+KERNELS: Final[list[Callable[..., Any]]] = []  # the imported ones, uncompiled, for a build
+NUMBA: Final[dict[str, Any]] = {"nogil": True, "cache": True}  # numba's options; a build has more
 
 
 def kernel(function: Function) -> Function:
@@ -90,17 +90,17 @@ def kernel(function: Function) -> Function:
 
 
 def part(function: Function) -> Function:
-    """A function that kernels call."""
+    """A decorator for functions that kernels call."""
     return _jit(function) if WAY == "numba" else function
 
 
 def inlined(function: Function) -> Function:
-    """A part that takes less time than calling it would: it is put where it is called."""
+    """A part that is inlined where it is called, because a call would take longer."""
     return _jit(function, inline="always") if WAY == "numba" else function
 
 
 def _quiet(function: Function) -> Function:
-    """Compute with numpy's words as machine code does with its own, which says nothing where they overflow."""
+    """Silence numpy's warnings of overflows, which machine code does not give."""
     import numpy as np
 
     @wraps(function)
@@ -131,11 +131,11 @@ def _jit(function: Function, inline: Literal["never", "always"] = "never") -> Fu
 
 
 _Place: Final = ctypes.c_char * 0  # the address of an array, for as long as a call takes
-_UNUSED: Final = (ctypes.c_void_p * 1)()  # where all kernels write that they return nothing
+_UNUSED: Final = (ctypes.c_void_p * 1)()  # where numba's calling convention puts a result; kernels have none
 
 
 class NativeKernel:
-    """A kernel of the library, in place of the function that says what it does.
+    """A kernel of the library, which replaces the Python function.
 
     Raises TypeError for arguments that are not what it takes.
     """
@@ -166,10 +166,10 @@ class NativeKernel:
             except TypeError:
                 if not argument.flags.c_contiguous:
                     raise self._refused(arguments) from None
-                passed.append(argument.ctypes.data)  # it may not be written to
+                passed.append(argument.ctypes.data)  # a read-only array
             passed += shape
         if self._native(_UNUSED, None, *passed, room, room):
-            raise AssertionError(f"{self._function.__name__} failed")  # which the build rules out
+            raise AssertionError(f"{self._function.__name__} failed")  # the build rules this out
         if self._is_whole:
             return room[0] if len(self._gives) == 1 else tuple(room)
         return self._given(room)[0] if len(self._gives) == 1 else self._given(room) or None

@@ -1,11 +1,11 @@
-"""Field paths: `value.content.type`, `["log.level"]`, `items[0].sku`, `items[].sku`; one spelling, wherever a path is.
+"""Field paths: `value.content.type`, `["log.level"]`, `items[0].sku`, `items[].sku`; one spelling everywhere.
 
 A path is a tuple of steps: text is a key of a map, a number the position of an element in an array, counted from 0, and
-None (ANY) stands for each element of an array. What is no map has no keys, what is no array no elements.
+None (ANY) stands for each element of an array.
 
-As text, keys have dots between them, positions stand in brackets, `[]` is any element, and a key may stand in brackets
-and quotes, as in JSON. In text that is nothing but a path only keys need that which have a dot or a bracket in them; in
-expressions all that are no names. `format_path` writes what can be read in both.
+As text, keys are separated by dots, positions stand in brackets, `[]` is any element, and a key may stand in brackets
+and quotes, as in JSON. A key needs quotes if it has a dot or a bracket in it; in expressions, if it is no name.
+`format_path` writes paths for both.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from jitdb.errors import QueryError
 
 Step: TypeAlias = str | int | None
 Path: TypeAlias = tuple[Step, ...]
-Keys: TypeAlias = tuple[str, ...]  # a path that stays outside arrays: all that locators of codecs know
+Keys: TypeAlias = tuple[str, ...]  # a path without arrays, as locators of codecs take it
 
 ANY: Final = None  # the step to each element of an array
 
 LOG_PATH: Final = "_path"  # the field of a set of logs that holds the path of a record's log
 
-TIMESTAMPS: Final = ("timestamp", "value.timestamp")  # fields that say when a record was made, unless others are named
+TIMESTAMPS: Final = ("timestamp", "value.timestamp")  # fields of the time, unless others are named
 SEQUENCE: Final = "value.sequence"  # the field behind gt(…, "sequence"), likewise
 MAX_DEPTH: Final = 64  # steps of one path; kernels keep their stacks this deep
 MAX_POSITION: Final = 2**31 - 1
@@ -94,7 +94,7 @@ def format_path(path: Iterable[Step]) -> str:
 
 
 def plain_path(path: Iterable[Step]) -> str:
-    """How a path is written where it is a name alone: keys as they are, whatever is in them. Two may look the same.
+    """A path as the name of a column: keys without quotes, so that two paths may have the same name.
 
     >>> plain_path(("a", "b")), plain_path(("a.b", "created at")), plain_path(("items", None, "sku", 0))
     ('a.b', 'a.b.created at', 'items[].sku[0]')
@@ -112,7 +112,7 @@ def is_name(key: str) -> bool:
     """Whether Python reads a key as a name."""
     if not key.isidentifier() or keyword.iskeyword(key):
         return False
-    # It would fold look-alike letters of a name into one (NFKC): such keys go in quotes.
+    # Python folds look-alike letters in names (NFKC): such keys go in quotes.
     import unicodedata  # seldom needed
 
     return key.isascii() or unicodedata.normalize("NFKC", key) == key
@@ -154,7 +154,7 @@ def before_any(path: Path) -> Path:
 
 
 def single(path: Path, what: str) -> Path:
-    """The path, if it leads to one value of a record at most. Raises QueryError, which says of `what` it is the path.
+    """The path, if it leads to one value of a record at most. Raises QueryError about `what`.
 
     >>> single(("items", 0), "a column")
     ('items', 0)

@@ -1,4 +1,4 @@
-"""Times as numbers: nanoseconds since 1970 in UTC, whichever way they are written.
+"""Times as numbers: nanoseconds since 1970 in UTC, however they are written.
 
 Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a float, whose steps are some microseconds.
 
@@ -22,10 +22,10 @@ Unit: TypeAlias = Literal["auto", "s", "ms", "us", "ns", "number"]
 Nanoseconds: TypeAlias = int | float
 
 AUTO: Final = "auto"
-NUMBER: Final = "number"  # no unit: what stands for the time is a number like any other
+NUMBER: Final = "number"  # no unit: the numbers are no times
 UNITS: Final = (AUTO, "s", "ms", "us", "ns", NUMBER)
 NANOSECONDS_IN: Final[dict[str, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # whose sizes tell what unit
+SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # bounds of each unit in AUTO
 _MOST: Final = (1 << 63) - 1  # nanoseconds
 
 _TEXT: Final = (
@@ -35,7 +35,7 @@ _TEXT: Final = (
 
 
 def time_of_text(text: str) -> Nanoseconds | None:
-    """What the text says; None where it is no time.
+    """The time in a text; None if it is none.
 
     >>> time_of_text("1970-01-01T00:00:01.5Z"), time_of_text("1970-01-02"), time_of_text("1970-01-01 01:00+01:00")
     (1500000000, 86400000000000, 0)
@@ -57,7 +57,7 @@ def time_of_text(text: str) -> Nanoseconds | None:
 
 
 def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
-    """What the number says in this unit; None of NaN.
+    """The time of a number in this unit; None for NaN.
 
     >>> time_of_number(1.5), time_of_number(1_700_000_000_123), time_of_number(7, "us")
     (1500000000, 1700000000123000000, 7000)
@@ -74,7 +74,7 @@ def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
 
 
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
-    """What a value of a record says: text, a number, or a timestamp of msgpack; None where it is no time."""
+    """The time in a value of a record: text, a number, or a timestamp of msgpack; None if it is none."""
     if isinstance(value, str):
         return time_of_text(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -107,7 +107,7 @@ def days_before(year: int, month: int, day: int) -> int:
     >>> days_before(1970, 1, 2), days_before(2000, 3, 1)
     (1, 11017)
     """
-    year -= month < 3  # years that begin in March end with the day that is there every fourth year
+    year -= month < 3  # years that begin in March have their leap day last
     months = (month + 9) % 12
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * months + 2) // 5 + day - 1 - 719_468
 

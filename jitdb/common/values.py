@@ -40,7 +40,7 @@ KIND_NAMES: Final = (
 
 
 def kind_name(value: Any) -> str:
-    """What people call the kind of a value: false and true are one.
+    """The name of a value's kind for people: true and false are boolean.
 
     >>> kind_name(1.5), kind_name(True), kind_name(None)
     ('number', 'boolean', 'null')
@@ -117,7 +117,7 @@ def kind_of(value: Any) -> int:
 
 
 def value_at(value: Any, path: Sequence[Step]) -> Any:
-    """What lies under the path in a decoded value, or UNDEFINED. Where it leads to any element, a list of all of them.
+    """The value at the path in a decoded value, or UNDEFINED; for a path to any element, a list of all of them.
 
     >>> value_at({"a": {"b": 1}}, ("a", "b")), value_at({"a": 1}, ("a", "b"))
     (1, UNDEFINED)
@@ -137,7 +137,7 @@ def value_at(value: Any, path: Sequence[Step]) -> Any:
 
 
 def values_at(value: Any, path: Sequence[Step]) -> Iterator[Any]:
-    """All that the path leads to in a decoded value: one thing or nothing, unless it leads to any element.
+    """All values that the path leads to: at most one, unless it leads to any element.
 
     >>> list(values_at({"a": [{"b": 1}, 5, {"b": 2}]}, ("a", None, "b")))
     [1, 2]
@@ -161,7 +161,7 @@ def value_key(value: Any) -> bytes:
     >>> value_key(1) == value_key(1.0), value_key(True) == value_key(1), value_key("a")
     (True, False, b'\\x05a')
     """
-    # The types that most values have, first: an array may hold millions of them.
+    # The most frequent types first: an array may hold millions of values.
     exact = type(value)
     if exact is float and value == value:
         return _NUMBER_KEY.pack(NUMBER, value or 0.0, 0)
@@ -201,7 +201,7 @@ def extension_parts(value: Any) -> tuple[int, bytes]:
 
 
 def text_bytes(text: str) -> bytes:
-    """The UTF-8 of a text, bytes that are none as `surrogateescape` has them.
+    """The UTF-8 of a text; `surrogateescape` characters become the bytes that they stand for.
 
     Raises UnicodeEncodeError for lone surrogates that stand for no bytes, and for those whose bytes are UTF-8: they
     would come back as another text.
@@ -252,13 +252,13 @@ def value_of_key(key: bytes) -> Any:
         code = payload[0] - 256 if payload[0] > 127 else payload[0]
         if code == -1 and len(payload) in (5, 9, 13):
             return Timestamp.from_bytes(payload[1:])
-        # The constructor refuses reserved codes; what a record holds is given back nevertheless.
+        # The constructor refuses reserved codes, which records may hold.
         return tuple.__new__(ExtType, (code, payload[1:]))
     return _CONSTANTS[kind]
 
 
 def hashable(key: Any) -> Any:
-    """A map's key as Python can have it: an array as a tuple.
+    """A map's key, hashable: an array becomes a tuple.
 
     >>> hashable(["a", [1]])
     ('a', (1,))
@@ -272,7 +272,7 @@ _SIZE: Final = struct.Struct("<I")
 _NUMBER: Final = struct.Struct("<dh")
 _NUMBER_KEY: Final = struct.Struct("<Bdh")
 _EXACT: Final = 1 << 53  # integers up to here are doubles
-_MANY_NUMBERS: Final = 1 << 10  # from so many on, loading numpy is worth it
+_MANY_NUMBERS: Final = 1 << 10  # an array of so many is worth loading numpy
 _NAN: Final = struct.pack("<Q", 0x7FF8000000000000) + b"\0\0"
 
 
@@ -297,7 +297,7 @@ def _keys_of_numbers(value: Sequence[Any]) -> bytes:
         numbers = np.array(value, np.float64)
     except OverflowError:
         return b""
-    if int in types and (np.abs(numbers) >= _EXACT).any():  # some may be integers that are no doubles
+    if int in types and (np.abs(numbers) >= _EXACT).any():  # some integers may be no doubles
         return b""
     keys = np.zeros(len(numbers), [("size", "<u4"), ("kind", "u1"), ("hi", "<f8"), ("lo", "<i2")])
     keys["size"], keys["kind"], keys["hi"] = _NUMBER_KEY.size, NUMBER, numbers + 0.0
@@ -315,7 +315,7 @@ def _joined(head: bytes, parts: Iterable[bytes]) -> bytes:
 
 
 def key_parts(payload: bytes) -> Iterator[bytes]:
-    """The keys of what lies in an array or map, out of the payload of its own key.
+    """The keys of the parts of an array or map, from the payload of its key.
 
     >>> list(key_parts(value_key(["a", None])[1:]))
     [b'\\x05a', b'\\x01']

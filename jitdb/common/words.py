@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def duration(milliseconds: float) -> str:
-    """Three digits that tell, and a unit.
+    """A duration in three significant digits, with a unit.
 
     >>> duration(0.0123), duration(4.56), duration(12345.0)
     ('12.3 µs', '4.56 ms', '12.3 s')
@@ -20,7 +20,7 @@ def duration(milliseconds: float) -> str:
 
 
 def size_in_words(size: int) -> str:
-    """Bytes.
+    """A number of bytes.
 
     >>> size_in_words(90), size_in_words(4_393_103)
     ('90 bytes', '4.4 MB')
@@ -38,13 +38,13 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """Any value as Python writes it, for an error about it: at most so many characters, whatever it is.
+    """A value as Python writes it, for an error message: at most so many characters.
 
     >>> shown("text"), shown([1, 2, 3], 5), shown(10**5000)
     ("'text'", '[1, …', '<int>')
     """
     try:
         text = repr(value)
-    except Exception:  # thousands of digits, lists in lists without end, a class with a mistake
+    except Exception:  # thousands of digits, endlessly nested lists, a faulty class
         text = f"<{type(value).__name__}>"
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,6 +1,5 @@
-"""A value in a cell of a table: one line, in which nothing that a record holds acts on a terminal or a page.
-
-What it costs does not depend on how large the value is.
+"""A value in a cell of a table: one line, in which nothing acts on a terminal or a page. The cost does not depend on
+the value's size.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import Any, Final
 from jitdb.common.times import SMALLER, as_text, time_of_number
 from jitdb.common.values import UNDEFINED
 
-WIDEST: Final = 60  # characters of a column whose width is ours to choose
-_SURELY_TIME: Final = 1e9  # smaller numbers in a field called so may be anything
-_DEEPEST: Final = 40  # maps and arrays in one another
-_LONGEST: Final = 1 << 4096  # integers beyond are told of: Python does not write all that there are
+WIDEST: Final = 60  # characters of a column
+_SURELY_TIME: Final = 1e9  # smaller numbers may be anything, also in fields with names of times
+_DEEPEST: Final = 40  # nested maps and arrays
+_LONGEST: Final = 1 << 4096  # larger integers are described: Python refuses to write some
 
 
 def cell(value: Any, is_time: bool = False) -> str:
@@ -40,23 +39,23 @@ def cell(value: Any, is_time: bool = False) -> str:
 
 
 def json_text(value: Any, most: int) -> str:
-    """The first `most` characters of the value as JSON; of a large value no more is looked at than it takes.
+    """The first `most` characters of the value as JSON, without looking at more of it than needed.
 
     >>> json_text({"a": [1, 2]}, 100), json_text("x" * 10**7, 5)
     ('{"a":[1,2]}', '"xxxx')
     """
-    from jitdb.common.json_text import line_of  # json is not for programs that count
+    from jitdb.common.json_text import line_of  # late: counting needs no json
 
     return line_of(_Beginning(most).of(value)).decode(errors="replace")[:-1][:most]
 
 
 def json_number(value: float) -> str:
-    """As JavaScript writes it, what JSON has no word for, too."""
+    """A number as JavaScript writes it, also those that JSON lacks."""
     return {inf: "Infinity", -inf: "-Infinity"}.get(value, "NaN" if value != value else repr(value))
 
 
 class _Beginning:
-    """Copies of values, up to so many characters of them all: text beyond is cut, and what comes behind left out."""
+    """Copies the beginning of a value, up to so many characters in all."""
 
     def __init__(self, most: int) -> None:
         self._left = most + 1
@@ -89,7 +88,7 @@ def _bits(value: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with what does not print written as an escape.
+    """The text with escapes for characters that do not print.
 
     >>> printable("a\\x1b[2J")
     'a\\\\x1b[2J'
@@ -100,12 +99,12 @@ def printable(text: str) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one; true and false are none."""
+    """Whether it is a number; true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _moment(value: float) -> str:
-    """A number that can only be a time, as UTC to the second or millisecond; else the empty text."""
+    """A number that can only be a time, in UTC to the second or millisecond; else \"\"."""
     time = time_of_number(value) if value >= _SURELY_TIME else None
     if not isinstance(time, int):
         return ""

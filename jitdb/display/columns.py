@@ -1,6 +1,5 @@
-"""Which fields of records are worth a column of a table.
-
-Worth a column is what many of the records have, short, not always the same, telling by its name.
+"""Which fields of records get a column in a table: those that many records have, with short and differing values and
+telling names.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ _COLUMNS: Final = 5  # in 80 characters
 _MOST: Final = 12
 _FEWEST: Final = 3
 _MOST_WITH_ROOM: Final = 24  # columns of a wide table
-_ROOMY: Final = 40  # characters of a column that is hardly cut
+_ROOMY: Final = 40  # characters with which a column is hardly cut
 _DEPTH: Final = 5  # keys in a path
-DEEPEST: Final = 8  # the same of all fields
-_CHARACTERS: Final = 200  # of a value, that are looked at
+DEEPEST: Final = 8  # keys in a path, for all fields
+_CHARACTERS: Final = 200  # of a value that are looked at
 _SAMPLE: Final = 200  # records looked at
 
 GAP: Final = 3  # blanks between columns
-LEAST: Final = 4  # characters of a column that is shown
-HEAD: Final = 16  # of a part of its name, at most
-_TELLING_APART: Final = 10  # the same, if its values are longer
+LEAST: Final = 4  # characters of a column, at least
+HEAD: Final = 16  # characters of a part of its name, at most
+_TELLING_APART: Final = 10  # characters that tell values apart
 
 # Last keys of fields that people look for first.
 _TELLING: Final = {
@@ -47,10 +46,8 @@ def columns_in(width: int) -> int:
 
 
 def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0) -> list[Path]:
-    """The paths of at most `most` fields: times first, then as they stand in the records, texts last; and of more, as
-    long as a table of `width` characters has room for them.
-
-    Fields that half of the records lack are chosen only where others do not fill the table.
+    """The paths of at most `most` fields, or of more if a table of `width` characters has room: times first, long texts
+    last, others in the order of the records. Fields that half of the records lack come only where others leave room.
 
     >>> choose_columns([{"id": 1, "text": "hello", "time": 5}, {"id": 2, "time": 6}])
     [('time',), ('id',), ('text',)]
@@ -66,10 +63,10 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0)
     best = sorted(scores, key=lambda path: (2 * len(seen[path]) <= len(sample), -scores[path], len(path)))
     chosen: list[Path] = []
     for path in best:
-        # Of timestamp and value.timestamp one is enough.
+        # One of timestamp and value.timestamp is enough.
         if len(chosen) < most and scores[path] > 0 and last_word(path) not in map(last_word, chosen):
             chosen.append(path)
-    for path in best:  # records that are all alike have nothing better
+    for path in best:  # if records are all alike
         if len(chosen) < min(_FEWEST, most) and path not in chosen and last_word(path) not in map(last_word, chosen):
             chosen.append(path)
     room = width - sum(_wanted(path, seen[path]) for path in chosen)
@@ -85,7 +82,7 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS, width: int = 0)
 
 
 def _wanted(path: Path, texts: list[str]) -> int:
-    """Characters that a column takes whose values are hardly cut, with the gap behind it."""
+    """Characters that a column needs so that its values are hardly cut, with the gap after it."""
     return max(min(max(map(len, texts)), _ROOMY), *map(len, head_pieces(column_name(path)))) + GAP
 
 
@@ -94,12 +91,12 @@ def _beginning(value: str | float) -> str:
 
 
 def column_name(path: Path) -> str:
-    """The head of its column; of records that are no maps there is nothing to say."""
+    """The head of its column; \"\" for records that are no maps."""
     return "" if path == ("",) else format_path(path)
 
 
 def last_word(path: Path) -> str:
-    """What the last key of a path says: of `["log.level"]` and `log.level` the same."""
+    """The last word of a path, the same for `["log.level"]` and `log.level`."""
     return str(path[-1]).lower().rpartition(".")[2].removeprefix("@")
 
 
@@ -117,7 +114,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def leaf_fields(records: Iterable[Any]) -> dict[str, Path]:
-    """The fields of these records that hold no maps, by name, in the order in which they come.
+    """The fields of these records that hold no maps, by name, in their order.
 
     >>> leaf_fields([{"a": 1, "b": {"c": [2]}}, {"b": {"d": {}}}])
     {'a': ('a',), 'b.c': ('b', 'c'), 'b.d': ('b', 'd')}
@@ -127,7 +124,7 @@ def leaf_fields(records: Iterable[Any]) -> dict[str, Path]:
 
 
 def leaf_paths(value: Any, path: Keys = ()) -> Iterator[Keys]:
-    """The fields of a record that hold no maps, or empty ones, or what is too deep."""
+    """The fields of a record that hold no maps, empty maps, or too deep ones."""
     if isinstance(value, dict) and len(path) < DEEPEST and (value or not path):
         for key, item in value.items():
             if isinstance(key, str):
@@ -153,7 +150,7 @@ def _score(path: Path, texts: list[str], sample: int) -> float:
 
 
 def head_pieces(name: str) -> list[str]:
-    """The parts of a column's name between which its head may go on in another line.
+    """The parts of a column's name, between which its head may break.
 
     >>> head_pieces("user.firstName"), head_pieces("sched_dep_time"), head_pieces('a["log.level"]')
     (['user.', 'first', 'Name'], ['sched_', 'dep_', 'time'], ['a["log.level"]'])
@@ -162,7 +159,7 @@ def head_pieces(name: str) -> list[str]:
 
 
 def fitting(floors: Sequence[int], width: int) -> int:
-    """How many columns, from the first on, have room for so many characters each, and gaps; one at least.
+    """How many columns of these widths, with gaps, have room; at least one.
 
     >>> fitting([7, 10, 4], 24)
     2
@@ -172,15 +169,13 @@ def fitting(floors: Sequence[int], width: int) -> int:
 
 
 def floor_of(name: str, cells: Sequence[str]) -> int:
-    """Characters of a column that tell its values apart, and what it is: it is never narrower, as long as there are
-    others to leave out.
-    """
+    """The least width of a column: it tells values apart and shows the name. Other columns are left out first."""
     head = min(max(map(len, head_pieces(name))), HEAD)
     return max(LEAST, head, min(max(map(len, cells)), _TELLING_APART))
 
 
 def left_out(names: Sequence[str], width: int) -> str:
-    """What to say of columns that a table leaves out, in one line; empty where there are none.
+    """A line about the columns that a table leaves out; empty if there are none.
 
     >>> left_out(["size", "user.name", "message"], 34)
     'not shown: size and 2 more'

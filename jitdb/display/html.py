@@ -1,8 +1,7 @@
-"""A display as HTML: no script, nothing from elsewhere, and nothing of a record that is not escaped.
+"""A display as HTML, without scripts or anything loaded from elsewhere; all of a record is escaped.
 
-Values are folded (`<details>`) where they are long or nested, and cut where they are longer than anybody reads; text of
-any direction is kept to its own cell (`<bdi>`). Where a notebook takes the style away, because nobody said that it is
-trusted, what is left is a plain table.
+Long and nested values are folded (`<details>`), very long ones cut; text of any direction stays within its cell
+(`<bdi>`). A notebook that is not trusted removes the style, which leaves a plain table.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from jitdb.display.record_table import times_of, values_of
 from jitdb.display.sheet import Code, Sheet, Spark, State, are_numbers, short
 from jitdb.display.text import columns_for, names_left_out
 
-_SHOWN: Final = 48  # characters of a value that stand in its cell
-_UNFOLDED: Final = 2_000  # characters of one that is unfolded
-_COLUMNS: Final = 8  # fields of records
-_LINE: Final = 160  # characters of what is said to be left out
+_SHOWN: Final = 48  # characters of a value in its cell
+_UNFOLDED: Final = 2_000  # characters of an unfolded value
+_COLUMNS: Final = 8  # of records
+_LINE: Final = 160  # characters of the line about other fields
 
 # Of pictures, in pixels of the page:
-COLORS: Final = 8  # that style.css has for series
-_WIDTH: Final = 640  # of a chart, in pixels of the page
+COLORS: Final = 8  # of series in style.css
+_WIDTH: Final = 640  # of a chart
 _HEIGHT: Final = 130  # of its columns
-_TOP: Final = 16  # above them, for the largest count
+_TOP: Final = 16  # above the columns, for the largest count
 _BOTTOM: Final = 20  # below, for labels
-_CHARACTER: Final = 6.5  # pixels of a label's, about
+_CHARACTER: Final = 6.5  # width of a label's character, about
 _GAP: Final = 14  # between labels
-_BAR: Final = 140  # pixels of the longest bar
+_BAR: Final = 140  # the longest bar
 _SPARK: Final = (120, 18)
 
 
 def html_of(display: Display) -> str:
-    """The whole of it, with its style, which touches nothing else of the page."""
+    """The whole display, with its style, which applies to nothing else on the page."""
     head = f"<b>{_text(display.title)}</b>" if display.title else ""
     about = _quiet(_text(display.about)) if display.about else ""
     parts = "".join(map(_part, display.parts))
@@ -74,7 +73,7 @@ def _part(part: Part) -> str:
 
 
 def _text(text: str) -> str:
-    """One or several lines, each isolated from what stands around it."""
+    """One or several lines, each isolated from the text around it."""
     lines = (escape(printable(line)) for line in text.split("\n"))
     return f"<bdi>{'<br>'.join(lines)}</bdi>"
 
@@ -92,7 +91,7 @@ def _quiet(text: str) -> str:
 
 
 def _special(value: Any) -> str:
-    """A cell of a kind of its own."""
+    """A cell of a special kind; \"\" for others."""
     if isinstance(value, Spark):
         return sparkline(value.counts)
     if isinstance(value, State):
@@ -116,7 +115,7 @@ def _sheet(sheet: Sheet) -> str:
 def _table(
     names: Iterable[str], numeric: Sequence[bool], rows: Iterable[Sequence[str]], last: Sequence[str] | None
 ) -> str:
-    """The table of these cells; `last`: what stands at the end of each row, in a column without a name."""
+    """A table of these cells; `last`: the cells of a column without a name at the end."""
     heads = "".join(_element("th", _text(cell(name)), right) for name, right in zip(names, numeric, strict=True))
     lines = ["".join(map(_element, repeat("td"), row, numeric)) for row in rows]
     if last is not None:
@@ -140,7 +139,7 @@ def _sheet_cell(name: str, value: Any) -> str:
 
 
 def _records(part: Records) -> str:
-    """A row each: the columns that tell most, and behind them the whole record, folded."""
+    """A row for each record: the most telling columns, and the whole record, folded."""
     columns = columns_for(part, _COLUMNS)
     times, held = times_of(columns, None), values_of(part.records, columns, part.by_name)
     folds = not part.columns and any(isinstance(record, dict) for record in part.records)
@@ -155,7 +154,7 @@ def _records(part: Records) -> str:
 
 
 def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:
-    """A value of a record in a cell: folded where it is long or holds others.
+    """A value of a record in a cell: folded if it is long or nested.
 
     >>> value_html("<b>"), value_html(5)
     ('<bdi>&lt;b&gt;</bdi>', '<bdi>5</bdi>')
@@ -189,7 +188,7 @@ def _folded(line: str, whole: str, more: str) -> str:
 
 
 def _pretty(value: Any) -> str:
-    """The beginning of a map or an array as JSON: each of its values a line."""
+    """The beginning of a map or an array as JSON, a line for each value."""
     lines = []
     left = _UNFOLDED
     items = list(value.items()) if isinstance(value, dict) else [(None, item) for item in islice(value, _UNFOLDED)]
@@ -210,7 +209,7 @@ def _pretty(value: Any) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar of this part of the longest one."""
+    """A bar; 1 is the longest one."""
     width = max(share * _BAR, 1 if share > 0 else 0)
     return (
         f'<svg class="jitdb-bar" width="{_BAR}" height="10" aria-hidden="true">'
@@ -231,7 +230,7 @@ def sparkline(counts: Sequence[float]) -> str:
 
 
 def chart(part: Chart) -> str:
-    """Columns with the largest count and some labels; each tells its count where the pointer rests on it."""
+    """A column chart with the largest count and some labels; the pointer on a column shows its count."""
     totals = [sum(counts) for counts in zip(*(counts for _, counts in part.series), strict=True)]
     most = max(totals, default=0)
     if not most:
@@ -269,7 +268,7 @@ def chart(part: Chart) -> str:
 
 
 def _labels(labels: Sequence[str], step: float) -> str:
-    """As many as have room, the first among them, each at the left edge of its column."""
+    """The first label and as many others as have room, each at the left edge of its column."""
     widest = max(map(len, labels)) * _CHARACTER
     stride = max(-int(-(widest + _GAP) // step), 1)
     drawn = []

@@ -1,4 +1,4 @@
-"""What a display is made of: plain data, which text.py and html.py say each in their way."""
+"""The parts of a display: plain data, which text.py and html.py render."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jitdb.display.sheet import Sheet
 
 
 class Facts(NamedTuple):
-    """What is known, each with its name; a value is text, or a cell of its own kind (Spark, State, Code)."""
+    """Names and values; a value is text, or a special cell (Spark, State, Code)."""
 
     pairs: Sequence[tuple[str, Any]]
 
@@ -19,7 +19,7 @@ class Facts(NamedTuple):
 class Records(NamedTuple):
     """Records, a row each.
 
-    columns: those that are shown, by name; empty: chosen by what the records hold
+    columns: the columns by name; empty: chosen by what the records hold
     by_name: the records are rows of these columns (Query.select)
     """
 
@@ -29,7 +29,7 @@ class Records(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Counts side by side, of one kind or of several, one upon the other. Where there is only text, tables have bars.
+    """A column chart of one or several series, stacked. In text, tables have bars instead.
 
     labels: of each place, from left to right
     series: a name and a count for each place
@@ -46,7 +46,7 @@ class Note(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """What is seen on demand, in a notebook; there is no hiding in text."""
+    """A table that a notebook unfolds on demand; text shows it."""
 
     summary: str
     sheet: Sheet
@@ -56,11 +56,7 @@ Part: TypeAlias = "Facts | Sheet | Records | Chart | Note | Code | Folded"
 
 
 class Display(NamedTuple):
-    """A value as a person sees it.
-
-    title: what it is called
-    about: what it is, in a few words
-    """
+    """A value as a person sees it: its title, what it is in a few words, and its parts."""
 
     title: str
     about: str

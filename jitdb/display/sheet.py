@@ -12,7 +12,7 @@ _BAR: Final = 40  # of a bar, at most
 _LEAST: Final = 8  # shorter bars tell nothing
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
-_GROUPED: Final = 10**30  # from here on nobody counts digits
+_GROUPED: Final = 10**30  # larger numbers are not grouped
 _GAP: Final = "  "
 
 
@@ -52,7 +52,7 @@ class Sheet(NamedTuple):
 
 
 def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
-    """The lines of the table, at most so wide where cells allow it.
+    """The lines of the table, at most `width` characters wide if cells allow it.
 
     >>> print(*table_lines(Sheet(["level", "count"], [["info", 3000], ["error", 1500]], 1, {}, ""), 30), sep="\\n")
     level  count
@@ -98,7 +98,7 @@ def short(name: str, value: Any) -> str:
 
 
 def spark_text(counts: Sequence[float]) -> str:
-    """A character for each count, as high as it is large; a blank for none.
+    """A character for each count, whose height shows it; a blank for none.
 
     >>> spark_text([0, 1, 4, 8])
     ' ▁▄█'
@@ -108,7 +108,7 @@ def spark_text(counts: Sequence[float]) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number in about as many digits as tell something.
+    """A number in its significant digits.
 
     >>> number_text(12345.6789), number_text(0.000123456), number_text(2.0)
     ('12,345.679', '0.0001235', '2')
@@ -119,12 +119,12 @@ def number_text(value: float) -> str:
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Whether a column of them is one of numbers; None is what there is none of."""
+    """Whether all of them are numbers or None."""
     return all(value is None or is_number(value) for value in values)
 
 
 def first_rows(sheet: Sheet, most: int) -> Sheet:
-    """The sheet with its first rows alone, which says so."""
+    """The sheet with its first rows; its footer counts the others."""
     left = len(sheet.rows) - most
     if left <= 0:
         return sheet
@@ -132,7 +132,7 @@ def first_rows(sheet: Sheet, most: int) -> Sheet:
 
 
 def cut(text: str) -> str:
-    """At most as much of it as a cell holds."""
+    """The text, cut to the width of a cell."""
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Values that show themselves: as HTML in a notebook, as text where they are printed."""
+"""The base of values that show themselves: as HTML in a notebook, as text when printed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """A class says by `_display` what there is to see; that reads no more than a person waits for, and never raises
-    what a log or its indexes may raise.
-    """
+    """A class defines `_display`, which must be quick and never raise errors of a log or its indexes."""
 
     __slots__ = ()
 
@@ -32,7 +30,7 @@ class Shown:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """Both at once, for notebooks: what there is to see is looked up once."""
+        """Both at once, for notebooks, from one display."""
         from jitdb.display.html import html_of
         from jitdb.display.text import text_of
 

@@ -13,16 +13,16 @@ from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part,
 from jitdb.display.record_table import record_lines
 from jitdb.display.sheet import Sheet, short, table_lines
 
-_LEAST: Final = 40  # columns of a terminal, below which lines are longer than it
+_LEAST: Final = 40  # columns; on narrower terminals lines wrap
 
 
 def screen_width() -> int:
-    """Columns of the terminal; 80 where there is none."""
+    """Columns of the terminal; 80 without one."""
     return max(_LEAST, shutil.get_terminal_size((80, 24)).columns)
 
 
 def text_of(display: Display, width: int | None = None) -> str:
-    """The whole of it in lines.
+    """The display as text.
 
     >>> print(text_of(Display("events.log", "a log", [Facts([("records", "3"), ("size", "90 bytes")])])))
     events.log: a log
@@ -76,12 +76,12 @@ def _record_lines(part: Records, width: int) -> Iterator[str]:
 
 
 def columns_for(part: Records, most: int, width: int = 0) -> dict[str, Path]:
-    """The columns that are to be shown, by name; where nobody named them, as choose_columns() does."""
+    """The columns by name; those of choose_columns() if none are named."""
     if part.columns:
         return dict(part.columns)
     return {column_name(path): path for path in choose_columns(part.records, most, width)}
 
 
 def names_left_out(part: Records, shown: Sequence[str] | dict[str, Path]) -> list[str]:
-    """The fields of the records, or the named ones, that are no column."""
+    """The fields of the records, or the named columns, that are not shown."""
     return [name for name in part.columns or leaf_fields(part.records) if name not in shown]

@@ -159,6 +159,9 @@ class _Sink(io.RawIOBase):
     def __init__(self, out: Output) -> None:
         self._out = out
 
+    def writable(self) -> bool:
+        return True
+
     def write(self, data: Any) -> int:
         self._out.put(bytes(data))
         return len(data)
