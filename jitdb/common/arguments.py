@@ -6,6 +6,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable
 from functools import wraps
+from threading import TIMEOUT_MAX
 from typing import Any, Final, ParamSpec, TypeVar
 
 from jitdb.common.words import shown
@@ -45,6 +46,13 @@ def flag(name: str, value: Any, error: type[JitdbError] = QueryError) -> bool:
     if getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 1) == 0:
         return bool(value)
     raise error(f"{name} is True or False, not {shown(value)}")
+
+
+def check_interval(seconds: Any) -> float:
+    """How long to wait before a flush. Raises InvalidArgument for what no thread can wait."""
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds <= TIMEOUT_MAX:
+        return float(seconds)
+    raise InvalidArgument(f"flush_interval is a number of seconds, from 0 to {TIMEOUT_MAX:,.0f}, not {shown(seconds)}")
 
 
 def function(meaning: str, given: Any, takes: int, error: type[JitdbError] = QueryError) -> None:

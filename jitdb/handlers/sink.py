@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Self
 
-from jitdb.common.arguments import file_path, whole_number
+from jitdb.common.arguments import check_interval, file_path, whole_number
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import counted
 from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning
@@ -28,7 +28,6 @@ from jitdb.handlers.plain import plain, shortened, told
 from jitdb.log import Log
 from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.io.filenames import followed
-from jitdb.log.writing.writer import check_interval
 
 _AGAIN: Final = 1.0  # seconds until a failed write is tried again
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from jitdb.common import js_aliases
-from jitdb.common.arguments import file_path, flag, is_list, progress_function
+from jitdb.common.arguments import check_interval, file_path, flag, is_list, progress_function
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClosed, LogReadOnly
@@ -25,7 +25,6 @@ from jitdb.log.opening.opened import Opened, stored_meta
 from jitdb.log.reading.log_reader import LogReader
 from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.source import MaintainedSource
-from jitdb.log.writing.writer import check_interval
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,6 @@ from pyroaring import BitMap64
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import (
-    InvalidArgument,
     InvalidOffset,
     InvalidRecord,
     LogClosed,
@@ -46,15 +45,6 @@ if TYPE_CHECKING:
 
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
     Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
-
-
-def check_interval(seconds: Any) -> float:
-    """How long to wait before a flush. Raises InvalidArgument for what no thread can wait."""
-    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds <= threading.TIMEOUT_MAX:
-        return float(seconds)
-    raise InvalidArgument(
-        f"flush_interval is a number of seconds, from 0 to {threading.TIMEOUT_MAX:,.0f}, not {shown(seconds)}"
-    )
 
 
 class FlushTimer:
