@@ -30,7 +30,7 @@ _Path = str | os.PathLike[str] | None
 
 
 class Remedy(namedtuple("Remedy", ("python", "shell"))):
-    """What to do about an error, said to who writes Python, and to who types commands; empty where there is nothing.
+    """What to do about an error, in Python and in a shell; empty if nothing can be done.
 
     >>> Remedy.option("block_size", 4096)
     Remedy(python='pass block_size=4096', shell='pass --block-size 4096')
@@ -42,7 +42,7 @@ class Remedy(namedtuple("Remedy", ("python", "shell"))):
 
     @classmethod
     def option(cls, name: str, value: object, more: str = "") -> Remedy:
-        """Pass an argument, or the option that the command line has for it; `more` is said to both."""
+        """Pass an argument, or its option on the command line; `more` is added to both."""
         return cls(f"pass {name}={value!r}{more}", f"pass --{name.replace('_', '-')} {value}{more}")
 
     @classmethod
@@ -60,23 +60,23 @@ class Remedy(namedtuple("Remedy", ("python", "shell"))):
 
     @classmethod
     def importing(cls, source: str | os.PathLike[str]) -> Remedy:
-        """Make a log of a file that is none."""
+        """Import a file that is no log."""
         command = f"make a log of it: {import_command(os.fspath(source))}"
         return cls(command, command)
 
     @classmethod
     def read_only(cls) -> Remedy:
-        """Open the log for reading alone: commands that can, do."""
+        """Open the log read-only, as commands do if they can."""
         return cls("open it with read_only=True", "")
 
     @classmethod
     def refresh(cls) -> Remedy:
-        """Look at the log anew: a command that is typed again does."""
+        """Look at the log again, as the next command does."""
         return cls("call refresh() to see it as it is", "ask again")
 
 
 def import_command(source: str) -> str:
-    """The command that makes a log of a file, under a name that is free, as a shell takes it."""
+    """The command that imports a file into a log with an unused name, quoted for a shell."""
     import shlex
 
     near = min(source, os.path.relpath(source), key=len)
@@ -87,7 +87,7 @@ def import_command(source: str) -> str:
 
 
 def free_name(stem: str, ending: str) -> str:
-    """A name that no file has yet: both together, or with a number between them."""
+    """An unused file name: both together, or with a number between them."""
     name, number = stem + ending, 2
     while os.path.lexists(name):
         name, number = f"{stem}-{number}{ending}", number + 1
@@ -124,7 +124,7 @@ class _Described(Exception):
         return _made, (type(self), self.reason), vars(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Its kind and all its attributes, as JSON can say them.
+        """Its kind and all its attributes, as plain values.
 
         >>> NotALog("there is no such file", path="a.log").to_json()["kind"]
         'NotALog'
@@ -330,8 +330,8 @@ class JitdbWarning(_Described, UserWarning):
 
 
 class QuestionWarning(JitdbWarning):
-    """A question asks for what no record has: a field, told once; or, of an answer that is nothing, a value that the
-    log spells otherwise, told once for each question. `warnings.simplefilter("ignore", QuestionWarning)` tells none.
+    """A question asks for a field that no record has (warned once), or an empty answer for a value that the log spells
+    otherwise (once for each question). `warnings.simplefilter("ignore", QuestionWarning)` tells none.
     """
 
 
@@ -344,7 +344,7 @@ class LogWarning(JitdbWarning):
 
 
 class DamageWarning(LogWarning):
-    """Records were left out, because their blocks are not what was written. `faults` tell of each such place.
+    """Records were left out, because their blocks are not what was written. `faults` has each such place.
 
     Who must have all records or none makes it an error: `warnings.simplefilter("error", DamageWarning)`.
     """

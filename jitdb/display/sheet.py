@@ -9,7 +9,7 @@ from jitdb.display.cells import cell, is_number
 
 _WIDEST: Final = 40  # characters of a cell
 _BAR: Final = 40  # of a bar, at most
-_LEAST: Final = 8  # shorter bars tell nothing
+_LEAST: Final = 8  # shorter bars show nothing
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
 _GROUPED: Final = 10**30  # larger numbers are not grouped

@@ -1,4 +1,4 @@
-"""An answer that is kept as the log is, in one display of a cell."""
+"""An answer that follows the log, in one display of a cell."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST: Final = 86_400.0  # seconds between two looks
 
 
 async def watch(query: Query, *more: Query, every: float = 1.0, seconds: float | None = None) -> Any:
-    """Show how many records there are, and show it anew whenever the log has changed it, until the cell is stopped.
+    """Show the number of records, and update it whenever it changes, until the cell is stopped.
 
-    more:    parts of a query that say what else is to be shown: `timeline(every="1h")`, `value_counts("service")`, or
-             `descending(), paginate(5)`, the newest ones
-    every:   seconds between two looks, which cost microseconds where nothing came
-    seconds: for so long; None: until it is stopped, or its task cancelled, which also stops a scan that is under way
+    more:    parts of a query that show something else: `timeline(every="1h")`, `value_counts("service")`, or
+             `descending(), paginate(5)`, the newest records
+    every:   seconds between two looks; one that finds nothing new costs microseconds
+    seconds: how long; None: until it is stopped, or its task cancelled, which also stops a scan
 
-    Gives what was shown last. As a task of its own (`asyncio.create_task(watch(…))`) it lets other cells run meanwhile.
+    Returns what was shown last. As a task (`asyncio.create_task(watch(…))`) it lets other cells run meanwhile.
     Raises QueryError, LogError.
 
         from jitdb.notebook import watch
@@ -38,7 +38,7 @@ async def watch(query: Query, *more: Query, every: float = 1.0, seconds: float |
     pause = _length("every", every)
     end = None if seconds is None else time.monotonic() + _length("seconds", seconds)
     refresh: Callable[[], object] = getattr(asked.question.database, "refresh", bool)
-    handle: Any = None  # of the display: there is none outside IPython, where each answer is printed
+    handle: Any = None  # of the display; outside IPython there is none, and each answer is printed
     answer: Any = None
     try:
         while True:
@@ -59,7 +59,7 @@ async def watch(query: Query, *more: Query, every: float = 1.0, seconds: float |
 
 
 def _asked(query: Query, more: tuple[Query, ...]) -> Query:
-    """The query with these parts, and how many there are where nothing says what is to be shown."""
+    """The query with these parts; it counts, if nothing says what to show."""
     if not isinstance(query, Query):
         raise QueryError(f"watch() takes a query, as db.query() gives it, not {shown(query)}")
     asked: Query = chain.query(query, *more)
@@ -73,7 +73,7 @@ def _length(name: str, seconds: object) -> float:
 
 
 def _same(answer: Any, before: Any) -> bool:
-    """Whether they look the same: of pages, which tell how long they took, without that."""
+    """Whether they look the same, apart from the time that a page took."""
     return bool(getattr(answer, "data", answer) == getattr(before, "data", before)) and _total(answer) == _total(before)
 
 

@@ -1,4 +1,4 @@
-"""Does a part of one's own hold to what jitdb expects of it? Tests to subclass with pytest, a module a door.
+"""Tests for parts of your own, to subclass with pytest:
 
 codecs    another way of writing records: Codec
 sources   another kind of log: ScanSource, LogSource, MaintainedSource

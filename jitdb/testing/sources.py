@@ -175,7 +175,7 @@ class GrowingSourceTests(LogSourceTests):
     """Others append to it while it is open."""
 
     def append(self, source: LogSource, record: bytes) -> None:
-        """Make the source hold this record too, durably, as whoever writes such a file does."""
+        """Append this record durably, as the writer of such a file does."""
         raise NotImplementedError("a subclass gives the method `append`")
 
     def test_what_comes_is_seen(self, source: LogSource, records: Records) -> None:

@@ -147,7 +147,7 @@ def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
 
 
 def _line(text: str) -> bytes:
-    """One line, whatever is in it: with --json it is told exactly."""
+    """One line, with escapes for what does not print; --json writes it exactly."""
     from jitdb.display.cells import printable
 
     return printable(text).encode() + b"\n"

@@ -75,7 +75,7 @@ def import_(options: Namespace) -> int:
 
 
 def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
-    """Import what a pipe brings, until it or somebody ends it."""
+    """Import what a pipe brings, until it ends or is interrupted."""
     files = [path for path in sources if os.path.isfile(path)]
     if files or len(sources) > 1:
         what = f"{files[0]} is a file" if files else "there are several"
@@ -90,7 +90,7 @@ def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
 
 
 def _import(sources: list[str], log_path: str, options: Namespace) -> int:
-    """Import them, until their end; with --follow until somebody ends it, too."""
+    """Import them to their end; with --follow until interrupted, too."""
     from jitdb.cli.input.importing import Importer
     from jitdb.cli.signals import Ending
 
@@ -162,7 +162,7 @@ def _operands(paths: list[str]) -> tuple[list[str], str]:
 
 
 def _check_target(sources: list[str], log: str, options: Namespace) -> None:
-    """Raises Failure, LogError before anything is made, for what would only be found out later."""
+    """Raises Failure, LogError for errors that would otherwise show up only after the log is made."""
     from jitdb.log.io.filenames import followed
 
     for path in sources:
@@ -190,7 +190,7 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
 
 
 def _open(path: str, sources: list[str], options: Namespace) -> Log:
-    """The log; a new one can be read by those who can read all its sources."""
+    """Open the log. A new one is readable by those who may read all its sources."""
     from jitdb.log import Log
     from jitdb.log.io.filenames import followed
     from jitdb.log.io.osfile import fs
@@ -217,11 +217,11 @@ def _files_in(sources: list[str]) -> Iterator[os.stat_result]:
 
 
 def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
-    """Import the sources one after the other; gives the bytes of those that are files, and the log's shape."""
+    """Import the sources one after the other; return the bytes of those that are files, and the log's shape."""
     from jitdb.cli.input.lines import Source
 
     if options.append:
-        _ = importer.target.log  # a log that cannot be opened is told of before anything is read
+        _ = importer.target.log  # raises if it cannot be opened, before anything is read
     total = 0
     try:
         for place, path in enumerate(sources):
@@ -246,7 +246,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
 def _tell_how_to_go_on(
     error: BaseException, importer: Importer, rest: list[str], log_path: str, options: Namespace
 ) -> None:
-    """What is in the log, and the command that imports the rest."""
+    """Add to the error what is in the log, and the command that imports the rest."""
     from jitdb.cli.input.importing import LineFailure
     from jitdb.cli.input.lines import SourceDamaged
     from jitdb.errors import LogWriteFailed

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
     from jitdb.log.lines.line_log import LineLog
 
-_NAMED: Final = 1000  # malformed lines that programs are told of
-_SHOWN: Final = 10  # and people
+_NAMED: Final = 1000  # malformed lines in JSON
+_SHOWN: Final = 10  # and in text
 
 
 @command(

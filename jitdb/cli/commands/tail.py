@@ -70,7 +70,7 @@ def tail(options: Namespace) -> int:
                 _tail(db, operation, options, ending, was_empty)
         except KeyboardInterrupt as interrupt:
             if ending.signal != signal.SIGTERM and hasattr(interrupt, "__notes__"):
-                raise  # there is something to tell
+                raise  # its notes are printed
             return ending.code
     return 0
 

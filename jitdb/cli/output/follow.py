@@ -48,7 +48,7 @@ class Pipe:
             raise Failure("there is no standard output to write to") from error
         self._room, self._end = select.poll(), select.poll()
         self._room.register(self._fd, select.POLLOUT)
-        self._end.register(self._fd, 0)  # tells of errors only
+        self._end.register(self._fd, 0)  # reports errors only
         self._is_terminal = sys.stdout.isatty()
         self._is_file = stat.S_ISREG(os.fstat(self._fd).st_mode)
 
