@@ -14,7 +14,7 @@ from jitdb.cli.commands import find_command
 from jitdb.cli.opening import asked
 from jitdb.notebook.magic import ASKING, NO_LOG, Magic, kept
 from jitdb.notebook.variables import Names, database_named, databases
-from jitdb.operators.text.format import format_value
+from jitdb.operators.text.expression import format_value
 
 if TYPE_CHECKING:
     from argparse import Action

@@ -16,7 +16,7 @@ from jitdb.logset import LogSet
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.queries import Query
-from jitdb.operators.text.format import format_expression, format_value
+from jitdb.operators.text.expression import format_expression, format_value
 
 Names: TypeAlias = Mapping[str, Any]
 

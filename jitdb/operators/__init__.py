@@ -74,8 +74,7 @@ if TYPE_CHECKING:
     from jitdb.operators.queries import Query
     from jitdb.operators.tasks.deferred import deferred
     from jitdb.operators.tasks.live_seqs import live_seqs
-    from jitdb.operators.text.expression import parse_expression
-    from jitdb.operators.text.format import format_expression
+    from jitdb.operators.text.expression import format_expression, parse_expression
     from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
@@ -107,8 +106,7 @@ _HOMES = {
     "queries": ("Query",),
     "tasks.deferred": ("deferred",),
     "tasks.live_seqs": ("live_seqs",),
-    "text.expression": ("parse_expression",),
-    "text.format": ("format_expression",),
+    "text.expression": ("format_expression", "parse_expression"),
     "text.json": ("from_json", "to_json"),
 }  # fmt: skip
 

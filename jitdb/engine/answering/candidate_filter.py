@@ -43,7 +43,7 @@ FEW: Final = 256  # below, finding a field in Python takes less than loading the
 class CandidateFilter:
     """Reads candidates and keeps those that match. Deleted ones match nothing.
 
-    Guarded by the engine's lock, unless it is given the segments that tell where the records lie. QueryCancelled ends
+    Guarded by the engine's lock, unless it is given the segments that say where the records lie. QueryCancelled ends
     it when `cancel` is set.
     """
 
@@ -106,7 +106,7 @@ class CandidateFilter:
         return max(1, int(np.cumsum(ends - offsets).searchsorted(BATCH_BYTES, side="right")))
 
     def _look_up(self) -> None:
-        """See whether somebody still wants this. Raises QueryCancelled."""
+        """Raise QueryCancelled if the question was cancelled."""
         if self._cancel is not None and self._cancel.is_set():
             raise QueryCancelled("the question was cancelled while its candidates were read")
 

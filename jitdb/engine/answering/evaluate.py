@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -32,7 +32,7 @@ from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_ran
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
+from jitdb.operators.nodes.operation import And, Not, Operation, Or
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
@@ -53,7 +53,7 @@ _BEING_READ: Final = 256  # leaves of which something was read, for questions th
 class Unconfirmed(Exception):
     """A leaf has so many candidates that the engine's lock should not be held while they are read, or looked at.
 
-    Whoever asked calls `read` without it, and then asks again.
+    The caller runs `read` without it, and then asks again.
     """
 
     def __init__(self, read: Callable[[threading.Event | None], None]) -> None:
@@ -100,18 +100,7 @@ class Evaluator:
 
         The indexes it needs must cover them. Raises IndexDamaged.
         """
-        if isinstance(operation, And):
-            first, *rest = sorted((self.matches(arg, end_seq) for arg in operation.args), key=len)
-            for other in rest:
-                first = first & other
-            return first
-        if isinstance(operation, Or):
-            return union_of(self.matches(arg, end_seq) for arg in operation.args)
-        if isinstance(operation, Not):
-            return self.records.live(end_seq) - self.matches(operation.arg, end_seq)
-        if isinstance(operation, Everything):
-            return self.records.live(end_seq)
-        return self._leaf(operation, end_seq)
+        return operation.records(partial(self._leaf, end_seq=end_seq), partial(self.records.live, end_seq))
 
     def count(self, operation: Operation, end_seq: int) -> int:
         """How many matches() would give, without making the last set."""

@@ -3,8 +3,8 @@
 A field gives each record a number, and NaN where it has nothing to sort by: those of its column where all its values
 are numbers, those of its column of times where all are times as text, else the ranks of the values that its dictionary
 holds (value_order.py). Which of the indexes it is makes no difference to the order; the smallest one that holds all
-values serves. That there are others is told by a column once it is built; until then by one that there is, else by the
-first records.
+values serves. A column that is built knows whether there are others; until then another index of the field does, or
+the first records.
 
 The first of many are found by what decides: those better than the k-th best number of the first field are among them,
 of those that tie with it as many as the other fields choose. Only these few are sorted.
@@ -234,9 +234,9 @@ def _what_all_are(path: Path, log: LogSource) -> Any:
     """_is_number or _is_time, where that is true of all values in the first records, and there are some."""
     try:
         found = [value_at(record, path) for record in first(log, _LOOKED_AT)]
-    except LogError:  # whoever reads these records is told
+    except LogError:  # it is raised where these records are read
         return None
-    values = [value for value in found if value]  # what is empty, or 0, tells little
+    values = [value for value in found if value]  # empty values and 0 say little
     return next((kind for kind in (_is_number, _is_time) if values and all(map(kind, values))), None)
 
 

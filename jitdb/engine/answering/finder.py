@@ -141,7 +141,7 @@ class ValueColumn(NamedTuple):
 class Columns(NamedTuple):
     """Live records, in the order of the log, a row each.
 
-    end_seq: of how many records, deleted ones too, this is told
+    end_seq: how many records it covers, deleted ones too
     offsets: where they begin in the log
     numbers, values: a column for each field that was named
     """

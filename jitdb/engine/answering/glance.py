@@ -3,7 +3,7 @@
 It is for a process that asks once: `jitdb count LOG 'field == value'`, or some of these with and, or, not. The log is
 opened and the index files are read by the code that the engine uses; here is only when what they say may be taken as
 it stands. Whatever is not plain (a deletion, a damaged block, an index that is stale, damaged, missing or of other
-bytes, a field of many values) is not decided here: the engine is asked then, which finds out, mends and tells.
+bytes, a field of many values) is left to the engine, which repairs and warns.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
-from jitdb.indexes.kinds.roaring import bitmap_of_range, union_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.operators.nodes.operation import EVERYTHING, And, Not, Or
+from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -48,9 +48,9 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
             return len(found.records)
         by_spec = {index.spec: index for index in found.fields}
         if any(index.kind != BITMAPS or not _has_values(index) for index in found.fields):
-            return None  # of a field that nobody has there is something to say
+            return None  # the engine warns of a field that no record has
         by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
-        return len(_matches(operation, found.records, by_leaf))
+        return len(operation.records(by_leaf.__getitem__, lambda: found.records))
     except (IndexDamaged, LogError, OSError):
         return None  # the engine meets it too, and knows what to do
 
@@ -73,16 +73,6 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
         return counts if sum(counts.values()) == len(found.records) else None
     except (IndexDamaged, LogError, OSError):
         return None
-
-
-def _matches(operation: Operation, records: BitMap, by_leaf: dict[Operation, BitMap]) -> BitMap:
-    """The records that the operation is true of, by those of each leaf."""
-    if isinstance(operation, And | Or):
-        sets = [_matches(arg, records, by_leaf) for arg in operation.args]
-        return BitMap.intersection(*sets) if isinstance(operation, And) else union_of(sets)
-    if isinstance(operation, Not):
-        return records - _matches(operation.arg, records, by_leaf)
-    return by_leaf.get(operation, records)  # or everything
 
 
 def _has_values(index: Index) -> bool:
@@ -126,7 +116,7 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
 
 
 def _name(log: LogSource, folder: FilePath) -> LogName | None:
-    """The log's name, with what its content is called: the one index of deleted records that there is tells."""
+    """The log's name, as the one index of deleted records has it, with what its content is called."""
     heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
     if len(heads) != 1 or heads[0] is None:
         return None

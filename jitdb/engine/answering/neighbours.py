@@ -79,7 +79,7 @@ def _ordered(seqs: NDArray[np.uint32], order: Order | None) -> NDArray[np.uint32
 def _near(
     universe: BitMap, chosen: NDArray[np.uint32], context: Context, order: Order | None
 ) -> NDArray[np.uint32] | None:
-    """A part of the line, in order: all that stands around the chosen records, and one more on either side, which tells
+    """A part of the line, in order: all that stands around the chosen records, and one more on either side, which shows
     what touches. None where that takes many zones.
     """
     if not len(chosen):

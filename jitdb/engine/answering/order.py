@@ -228,7 +228,7 @@ class Answer:
         return self._bitmap - bitmap_of(passed)
 
     def _sorted(self, order: SomeOrder, stop: int, descending: bool) -> NDArray[np.uint32]:
-        """At least the first `stop` answers in order. Whoever pages on gets four times as many sorted at once.
+        """At least the first `stop` answers in order. Each time four times as many are sorted.
 
         What was put in order once stays so, and the others come behind it: where the column was built again meanwhile,
         records that were deleted since have no time in it any more, and would stand elsewhere.

@@ -1,10 +1,10 @@
-"""The order of values of any kind, for whoever sorts by a field.
+"""The order of values of any kind, for sorting by a field.
 
     numbers < times as text < other text < false < true < bytes < arrays, maps and extensions
 
 Times are those of jitdb/common/times.py, by the moment that they say (timestamps of msgpack among them); text goes by
 code points, which is the order of its UTF-8; arrays, maps and extensions are all alike. null and NaN have no place, nor
-has a field that is not there: who sorts puts them last.
+has a missing field: sorting puts them last.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _ranges_wrong(index: Index) -> str:
     wrong = [each for each in index.segments if each.kind == NUMBERS and not is_range_true(each)]
     if not wrong:
         return ""
-    return f"its numbers from record {wrong[0].first_seq:,} on are not within the bounds that it tells of them"
+    return f"its numbers from record {wrong[0].first_seq:,} on are not within the bounds that it gives for them"
 
 
 def _offsets(index: Index) -> NDArray[np.int64]:
@@ -310,7 +310,7 @@ def verify_database(
 
 
 def _held_against_indexes(log: LogSource, folder: FilePath | None) -> LogReport:
-    """What the indexes know of the bytes of a log that is somebody else's."""
+    """What the indexes know of the bytes of a log that others write."""
     if log.framing.is_blocked:
         return LogReport(str(log.path), notes=("this kind of log cannot be verified",))
     place = changed_behind(log, folder)

@@ -1,6 +1,5 @@
-"""What the indexes of a log say of fields and values that an answer did not have; nothing is scanned for it. Who asked
-is warned once, so that nobody who means it pays for it: of an empty answer once for each question, of any other once
-for each field.
+"""What the indexes of a log say of fields and values that an answer did not have; nothing is scanned for it. Warn of
+them once: of an empty answer once for each question, of any other once for each field.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.nodes.operation import Operation
 
-_VALUES: Final = 32  # questions that differ in their values alone: who asks for more is no person
+_VALUES: Final = 32  # questions that differ in their values alone: no person asks more
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
 
@@ -75,7 +74,7 @@ class QuestionWarnings:
         self._evidence, self._where = evidence, where
         self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by what they have in common
         self._fields: set[Path] = set()  # that were looked for
-        # What was asked last, so that who asks it again and again waits for nothing.
+        # The last question: asking it again costs nothing.
         self._last: tuple[Operation | None, bool, Sequence[Path]] = (None, False, ())
 
     def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:

@@ -10,7 +10,7 @@ from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.spelling import nearest
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.fields import walk
-from jitdb.operators.text.format import format_expression
+from jitdb.operators.text.expression import format_expression
 
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 _FIELDS: Final = 20_000  # that are looked at: records with ids for keys have no end of them
@@ -37,8 +37,7 @@ class Evidence(Protocol):
 
 
 def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = ()) -> list[str]:
-    """Of an answer that is nothing: a line for each field that nobody has, and for each value that its field has
-    otherwise.
+    """Of an empty answer: a line for each field that no record has, and for each value that is there in another form.
 
     paths: further fields that were asked about
     """
@@ -67,7 +66,7 @@ def hints_about(evidence: Evidence, operation: Operation, is_empty: bool) -> lis
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:
-    """Those of these fields that no record has, with the line that tells of each.
+    """Those of these fields that no record has, with a line for each.
 
     Whatever the answer is: `not`, `!=` and `is absent` are true of all records then, and `or` loses a part.
     """
@@ -86,7 +85,7 @@ def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]
 
 
 def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
-    """The line that tells of it, with the one of the known fields that was probably meant."""
+    """The line for it, with the known field that was probably meant."""
     meant = nearest_field(path, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
@@ -136,7 +135,7 @@ def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
 
 
 def _words(path: Path) -> str:
-    """A path without what tells keys and elements apart."""
+    """A path without the marks of keys and elements."""
     return ".".join(str(step) for step in path if not _is_position(step)).lower()
 
 

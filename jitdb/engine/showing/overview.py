@@ -1,7 +1,7 @@
 """What there is to see of a log: how many records, of which time, with which fields, and which indexes it has.
 
 All of it from index files and from a sample of records: a person waits, so nothing is scanned, whatever the size of the
-log, and what only a scan could tell is estimated, and said to be.
+log. What only a scan could find is estimated, and labelled so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DECODED: Final = 4 << 20  # bytes of them, that are decoded
 _READ: Final = 16 << 20  # and that are read
 _FIELDS: Final = 20  # that are shown
 _BINS: Final = 40  # of the small chart of times
-_ZONES: Final = 8  # of a column, of fewer of which there is none: it would be made up
+_ZONES: Final = 8  # of a column: with fewer the chart would be made up
 _DIGITS: Final = 2  # that an estimate has
 
 
@@ -190,7 +190,7 @@ def _moment(time: float) -> str:
 
 
 def known_of(manager: IndexManager) -> Known | None:
-    """What the indexes say as they are; None where nothing may be asked of them before somebody has read the log."""
+    """What the indexes say as they are; None if the log must be read first."""
     if not is_soon_known(manager):
         return None
     try:

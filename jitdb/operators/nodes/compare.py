@@ -1,7 +1,7 @@
 """`gt`, `gte`, `lt`, `lte` and `between`: the number, or time, is above or below another one, or from one to another.
 
 They compare any field that holds numbers or times, given as a path, or `declared_time` or `declared_sequence`: what a
-record declares in the fields that the database was told of. In the words of the ancestor these are `"timestamp"` and
+record declares in the fields that the database takes for these. The ancestor calls these `"timestamp"` and
 `"sequence"`; a field that is itself called so, at the top of the record, is written as a tuple: `("timestamp",)`.
 Records without a number there are in none of the answers.
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Unpack
 
 from jitdb.common.paths import Path, format_path
 from jitdb.common.values import ABSENT, UNDEFINED, value_key, values_at
-from jitdb.indexes.spec import Form, IndexSpec, Requirement
+from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.field_ref import (
     FieldKeywords,
     FieldLike,
@@ -20,9 +20,10 @@ from jitdb.operators.nodes.field_ref import (
     as_field,
     as_path,
     refuse_more,
+    spec_of,
 )
 from jitdb.operators.nodes.literals import plain_value
-from jitdb.operators.nodes.operation import Answering, Core, Operation
+from jitdb.operators.nodes.operation import Answering, Core, Identity, Operation
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -100,18 +101,7 @@ class FieldOperation(Operation):
     @property
     def spec(self) -> IndexSpec:
         """The index that it is answered from."""
-        return self._spec()
-
-    def _spec(self, elements: bool = False, pluck: Path = ()) -> IndexSpec:
-        options = self.field.options
-        spec = IndexSpec("auto", self.field.paths, options.index_type, elements, pluck, version=options.version)
-        if options.prefix is None and not options.index_all:
-            return spec
-        if not options.prefix:
-            return spec._replace(form="bitmap")
-        # A prefix index has one entry a record: where a record may own more, it is a map.
-        form: Form = "prefix_map" if options.use_map or spec.is_owned else "prefix"
-        return spec._replace(form=form, prefix_offset=options.prefix_offset)
+        return self.field.spec
 
     def need(self, core: Core) -> Requirement | None:
         return Requirement(self.spec, self.field.seek)
@@ -138,7 +128,7 @@ class _ValueOperation(FieldOperation):
         return key
 
     def _is_equal(self, value: Any) -> bool:
-        """A large array or map of another number of parts needs no key to be told apart."""
+        """Arrays or maps of different lengths differ: no key is made of large ones."""
         both = (list, tuple, dict)
         if isinstance(value, both) and isinstance(self.value, both) and len(value) != len(self.value):
             return False
@@ -162,6 +152,9 @@ class Equal(_ValueOperation):
     arguments = ("path", "value")
     signs = ("{} == {}", "{} != {}")
     names_value = True
+
+    def _identify(self) -> Identity:  # as all do, in half of the time
+        return ("equal", self.field.identity, value_key(self.value))
 
     def holds(self, value: Any) -> bool:
         return self._is_equal(value)
@@ -205,7 +198,7 @@ class Includes(_ValueOperation):
 
     @property
     def spec(self) -> IndexSpec:
-        return self._spec(elements=True, pluck=self.pluck or ())
+        return spec_of(self.field.path, self.field.options, elements=True, pluck=self.pluck or ())
 
 
 class Absent(FieldOperation):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, ClassVar, Final, TypeAlias, TypedDict
 
 from jitdb.common.arguments import function
 from jitdb.common.immutable import Immutable
@@ -28,6 +28,7 @@ from jitdb.common.paths import Path, Step, parse_path, single
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.operators.nodes.literals import function_name
 
 PREFIX_BITS: Final = 32
@@ -184,16 +185,19 @@ FieldLike: TypeAlias = PathLike | Seek
 class FieldRef(Immutable):
     """A field, at a `path` or where the function `seek` points, and how its index shall be kept."""
 
-    __slots__ = __match_args__ = ("path", "options", "seek")
+    __slots__ = ("identity", "options", "path", "seek", "spec")
+    __match_args__ = ("path", "options", "seek")
 
     path: Path | None
     options: FieldOptions
     seek: Seek | None
+    identity: ClassVar[Any]  # of each: which field, with the options; a function is known by its `index_type`
+    spec: ClassVar[IndexSpec]  # of each: the index of its values
 
-    @property
-    def identity(self) -> Any:
-        """Which field, with the options; a function is known by its `index_type`."""
-        return self.path, self.options.identity
+    def __init__(self, path: Path | None, options: FieldOptions, seek: Seek | None) -> None:
+        self._keep(path, options, seek)
+        object.__setattr__(self, "identity", (path, options.identity))
+        object.__setattr__(self, "spec", spec_of(path, options))
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -201,13 +205,26 @@ class FieldRef(Immutable):
         return () if self.path is None else (self.path,)
 
 
+def spec_of(path: Path | None, options: FieldOptions, elements: bool = False, pluck: Path = ()) -> IndexSpec:
+    """The index of a field's values, or of the values of its elements."""
+    paths = () if path is None else (path,)
+    spec = IndexSpec("auto", paths, options.index_type, elements, pluck, version=options.version)
+    if options.prefix is None and not options.index_all:
+        return spec
+    if not options.prefix:
+        return spec._replace(form="bitmap")
+    # A prefix index has one entry a record: where a record may own more, it is a map.
+    form: Form = "prefix_map" if options.use_map or spec.is_owned else "prefix"
+    return spec._replace(form=form, prefix_offset=options.prefix_offset)
+
+
 # Programs ask about few fields, many times. The bound keeps one that makes paths up from growing forever.
 _parse = lru_cache(maxsize=4096)(parse_path)
 
 
 @lru_cache(maxsize=4096)
-def _plain_field(path: str) -> FieldRef:
-    return FieldRef(_parse(path), DEFAULT_OPTIONS, None)
+def _plain_field(path: PathLike) -> FieldRef:
+    return FieldRef(parse_path(path), DEFAULT_OPTIONS, None)
 
 
 def as_path(caller: str, path: PathLike | object) -> Path:
@@ -234,7 +251,7 @@ def as_single_path(caller: str, path: PathLike | object) -> Path:
 
 def as_field(caller: str, field: FieldLike, options: Any) -> FieldRef:
     """The path or the function, with the options, checked."""
-    if not options and type(field) is str:
+    if not options and (type(field) is str or (type(field) is tuple and all(type(step) is str for step in field))):
         return _plain_field(field)
     checked = make_options(caller, options)
     if isinstance(field, str) or not callable(field):

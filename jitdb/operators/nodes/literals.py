@@ -187,7 +187,7 @@ def hint_of_time(value: Any) -> str | None:
 
 
 def is_numpy_time(value: Any) -> bool:
-    """Whether it is a NumPy time, whose plain value would be a number of units that nobody sees."""
+    """Whether it is a NumPy time, whose plain value would be a number of unknown units."""
     return type(value).__name__ in ("datetime64", "timedelta64")
 
 

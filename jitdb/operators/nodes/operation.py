@@ -14,7 +14,9 @@ Functions are identified by name: a predicate by `name` and `version`, a seek fu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
 
 from jitdb.common.immutable import Immutable
@@ -252,6 +254,10 @@ class Operation(Immutable):
         """The key of all values that it holds of (True), or what their keys begin with (False); None: there is none."""
         return None
 
+    def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
+        """Those that it is true of, by those of each leaf, and all that there are. Not to be changed by the caller."""
+        return leaf(self)
+
     # --- where it finds nothing -------------------------------------------------------------------------------------
 
     def others(self) -> Iterator[Operation]:
@@ -326,6 +332,9 @@ class Everything(Operation):
     __slots__ = ()
     op = "everything"
 
+    def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
+        return every()
+
 
 class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
@@ -399,6 +408,9 @@ class Not(_Combination):
     def rebuild(self, children: tuple[Operation, ...]) -> Operation:
         return ~children[0]
 
+    def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
+        return every() - self.arg.records(leaf, every)
+
     def written(self) -> str:
         return self.arg.denied()
 
@@ -413,12 +425,19 @@ class And(_Combination):
     __slots__ = ()
     op = "and"
 
+    def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
+        return reduce(operator.and_, sorted((arg.records(leaf, every) for arg in self.args), key=len))
+
 
 class Or(_Combination):
     """At least one of `args` is true of the record."""
 
     __slots__ = ()
     op = "or"
+
+    def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
+        first, *rest = (arg.records(leaf, every) for arg in self.args)
+        return first.union(first, *rest)
 
 
 EVERYTHING: Final = Everything()

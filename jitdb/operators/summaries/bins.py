@@ -95,7 +95,7 @@ class Tally(NamedTuple):
 
 
 def check(first: int, last: int) -> None:
-    """Raise QueryError for so many bins that nobody would look at them."""
+    """Raise QueryError for too many bins to look at."""
     if last - first >= MOST:
         raise QueryError(
             f"that would be {last - first + 1:,} bins, and there may be {MOST:,}",
@@ -249,7 +249,7 @@ def round_width(extent: Extent, most: int) -> Width | None:
         return None
     most = max(most, 2)  # one on each side of 0
     size = max(abs(low), abs(high))
-    # Neither so narrow that doubles could not tell edges apart, nor, for whole numbers, that bins were empty.
+    # Doubles must tell edges apart, and bins of whole numbers must not be empty.
     least = max(2 * float(np.spacing(size)), 1.0 if whole else 0.0, high / most - low / most, 1e-300)
     if low == high:
         least = max(least, size / 100)

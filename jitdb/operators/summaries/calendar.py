@@ -1,7 +1,7 @@
 """Steps of time, such as an hour or a month: how one is written, and where each begins. Zones: what the clocks of a
 place show beside UTC, and when that changes.
 
-Steps are counted from 1970 in UTC, so the same time is in the same step whoever asks. Weeks begin with Monday, months
+Steps are counted from 1970 in UTC, so the same time is always in the same step. Weeks begin with Monday, months
 and years with their first day; of two or more of a unit, so many of them are one step (`6h` begins at 0, 6, 12 and 18).
 """
 
@@ -33,7 +33,7 @@ _DAY_SECONDS: Final = 86_400  # no zone changes twice in one
 _FIRST_SECOND: Final = -62_135_596_800 + 2 * _DAY_SECONDS
 _LAST_SECOND: Final = 253_402_300_799 - 2 * _DAY_SECONDS
 
-#: Those that are chosen from where nobody names one.
+#: Those that `auto` chooses from.
 USUAL: Final = (
     "1us", "10us", "100us", "1ms", "10ms", "100ms", "1s", "5s", "15s", "1m", "5m", "15m", "1h", "3h", "6h", "1d", "1w",
     "1mo", "1q", "1y", "5y", "10y", "50y", "100y", "500y",
@@ -158,6 +158,6 @@ def spans(zone: tzinfo, first: float, last: float) -> Iterator[tuple[float, floa
 
 
 def _offset(zone: tzinfo, second: int) -> int:
-    """Seconds, of which there may be some in far years."""
+    """In seconds: in far years they are no whole minutes."""
     found = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
     return 0 if found is None else round(found.total_seconds())

@@ -144,8 +144,8 @@ def all_records(database: Any) -> Iterator[Any]:
 
 
 class FieldNames(Shown):
-    """The fields of a log. Called, it tells of them (how many records have which, with which values); each is there
-    under its name, as a Field to ask with:
+    """The fields of a log. A call describes them (how many records have which, with which values); each is an attribute
+    of its name, as a Field to ask with:
 
         db.fields.user.name == "ada"
         db.fields["log.level"] == "error"
@@ -208,7 +208,7 @@ class FieldNames(Shown):
         return []
 
     def _keys_there(self, path: Path) -> list[str]:
-        """For the Tab key, which is told of no error."""
+        """For the Tab key: completion never raises."""
         with suppress(JitdbError, OSError):
             return self.keys_in(path)
         return []

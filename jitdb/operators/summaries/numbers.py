@@ -137,8 +137,8 @@ def _double(number: Fraction) -> float:
 
 
 def _deviation(numbers: Numbers, mean: Fraction) -> float | None:
-    """Of a sample: distances and squares in doubles, their sums exact, so that the order of records is nothing to it.
-    What the rounded mean is beside the true one is taken off again.
+    """Of a sample: distances and squares in doubles, their sums exact, so that the order of records does not
+    matter. The error of the rounded mean is subtracted again.
     """
     hi, lo = numbers
     if len(hi) < 2:

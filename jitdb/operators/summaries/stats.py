@@ -122,11 +122,11 @@ class StatsBy(Rows[GroupStats]):
         ]  # fmt: skip
         by = format_path(self.by)
         about = {"field": format_path(self.path), "by": by, "total": self.total, "missing": self.missing}
-        told = [counted(self.total, "record", "records"), counted(self.distinct, "value", "values")]
+        notes = [counted(self.total, "record", "records"), counted(self.distinct, "value", "values")]
         if self.missing:
-            told.append(f"{self.missing:,} without `{by}`")
+            notes.append(f"{self.missing:,} without `{by}`")
         names = [by, "records", "count", *_PARTS, *map(_share_name, shares)]
-        return Sheet(names, rows, None, about, "; ".join(told))
+        return Sheet(names, rows, None, about, "; ".join(notes))
 
 
 def _share_name(share: float) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from jitdb.operators.summaries.numbers import Numbers
 
-#: What methods and commands take unless told otherwise.
+#: The defaults of methods and commands.
 AUTO: Final = "auto"
 BINS: Final = 20  # of a histogram, at most
 SERIES: Final = 10  # of a timeline by a field, at most

@@ -66,14 +66,14 @@ class _Counts(Drawn[R]):
         rows = [[*values, row.count, share] for values, row, share in zip(held, self.rows, self.shares, strict=True)]
         about |= {"total": self.total, "missing": self.missing, "distinct": distinct}
         what = ("group of values", "groups of values") if len(names) > 1 else ("value", "values")
-        told = [counted(self.total, "record", "records"), counted(distinct, *what)]
+        notes = [counted(self.total, "record", "records"), counted(distinct, *what)]
         if self.others:
-            told.append(f"{self.others:,} with other values")
+            notes.append(f"{self.others:,} with other values")
         if self.missing:
-            told.append(f"{self.missing:,} without {' or '.join(f'`{name}`' for name in names)}")
+            notes.append(f"{self.missing:,} without {' or '.join(f'`{name}`' for name in names)}")
         # A field that is called as one of ours stands in quotes.
         heads = [*(f"`{name}`" if name in ("count", "share") else name for name in names), "count", "share"]
-        return Sheet(heads, rows, len(names), about, "; ".join(told))
+        return Sheet(heads, rows, len(names), about, "; ".join(notes))
 
 
 class ValueCounts(_Counts[ValueCount]):

@@ -1,4 +1,5 @@
-"""Operations from text, as one types them at a command line. The text is read with `ast`, never evaluated.
+"""Operations from text, as one types them at a command line, and text of operations. It is read with `ast`, never
+evaluated.
 
     value.content.type == "post" and value.sequence > 10
 
@@ -19,6 +20,8 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.compare import gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field
+from jitdb.operators.nodes.instants import instant_of
+from jitdb.operators.nodes.literals import not_an_operation, plain_value, written_value
 from jitdb.operators.nodes.operation import OPTIONAL, Operation, and_, not_, or_
 from jitdb.operators.nodes.table import OPERATORS, Row
 from jitdb.operators.nodes.text_match import TextMatch
@@ -59,6 +62,45 @@ def parse_expression(text: str) -> Operation:
     except ValueError as error:  # null bytes, lone surrogates
         raise QueryError(f"this is no text that can be read: {error}") from None
     return _Reader(source).operation(tree, 0)
+
+
+def format_expression(operation: Operation) -> str:
+    """The text of an operation, for `parse_expression`; QueryError where it holds a function.
+
+    >>> from jitdb.operators import absent, and_, equal, gt, not_, or_
+    >>> format_expression(and_(equal("value.content.type", "post"), gt(10, "value.sequence")))
+    "value.content.type == 'post' and value.sequence > 10"
+    >>> format_expression(not_(or_(absent("a"), equal(("a.b", "c"), None))))
+    'not (absent(a) or ["a.b"].c == None)'
+    """
+    refuse_functions(operation, "cannot be written as text")
+    return operation.written()
+
+
+def format_value(value: Any) -> str:
+    """A value as expressions write it; times as text, arrays as lists. Raises QueryError for what no field can hold.
+
+    >>> from datetime import date
+    >>> print(format_value('a"b'), format_value(date(2026, 11, 1)), format_value((1, None)))
+    'a"b' '2026-11-01T00:00:00Z' [1, None]
+    """
+    if isinstance(value, (set, frozenset)):
+        value = list(value)
+    if not isinstance(value, str) and (instant := instant_of(value)) is not None:
+        return repr(instant)
+    if hasattr(value, "tolist"):  # of NumPy, pandas
+        value = value.tolist()
+    return written_value(plain_value(value))
+
+
+def refuse_functions(operation: object, lacks: str) -> None:
+    """Raises QueryError for what is no operation, or holds a function: it `lacks` what was asked for."""
+    if not isinstance(operation, Operation):
+        raise QueryError(f"what is no operation {lacks}: {not_an_operation(operation)}")
+    for leaf in operation.leaves():
+        if leaf.function is not None:
+            what, remedy = leaf.function
+            raise QueryError(f"{what} {lacks}: {leaf!r}", remedy=remedy)
 
 
 #: The language on one screen, for a command line or a notebook.

@@ -78,7 +78,7 @@ _DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
 
 
 def _tree(text: str) -> ast.expr:
-    """Raises SyntaxError. What Python warns of (`1or 2`, "\\d") is said to programmers, not to who asks a question."""
+    """Raises SyntaxError. Python's warnings (`1or 2`, "\\d") are for programmers, and not shown."""
     if not _DOUBTFUL.search(text):
         return ast.parse(text, mode="eval").body
     with _filters, warnings.catch_warnings():  # which all threads share: only where there is something to be said

@@ -41,7 +41,7 @@ def read_field(
 ) -> Field | Index | None:
     """The field that `node` names.
 
-    Unless told otherwise a node that is no field is an error. `or_text`: a string is a dotted path;
+    By default a node that is no field is an error. `or_text`: a string is a dotted path;
     `or_index`: it may be `index(...)`; `maybe`: None where it is a literal.
     """
     if or_text and isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -37,7 +37,7 @@ from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
 from jitdb.operators.nodes.operation import MAX_NESTING, OPTIONAL, VALUES, Operation
 from jitdb.operators.nodes.table import OPERATORS
-from jitdb.operators.text.format import refuse_functions
+from jitdb.operators.text.expression import refuse_functions
 
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
 
