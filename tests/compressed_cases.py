@@ -11,8 +11,7 @@ from typing import Final
 import pytest
 import zstandard
 
-from jitdb.log.lines.compressed import frames, gzip_text, pieces, points, runs, zstd_text
-from jitdb.log.lines.files import compressed_file
+from jitdb.log.lines.files import checkpoints, compressed_file, decompressing, gzip_file, zstd_file
 
 PIECE: Final = 1 << 12
 SPACING: Final = 40_000  # indexed_gzip takes no less than its window
@@ -20,16 +19,16 @@ SPACING: Final = 40_000  # indexed_gzip takes no less than its window
 
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of some hundred kilobytes is a large one."""
-    for module in (runs, gzip_text, zstd_text):
+    for module in (decompressing, gzip_file, zstd_file):
         monkeypatch.setattr(module, "PIECE", PIECE)
-    for module in (points, gzip_text):
-        monkeypatch.setattr(module, "SPACING", SPACING)
-    monkeypatch.setattr(gzip_text, "NEAR", SPACING)
-    monkeypatch.setattr(zstd_text, "LONG", 1 << 13)
-    monkeypatch.setattr(points, "AT_ONCE", 3)
+    monkeypatch.setattr(checkpoints, "SPACING", SPACING)
+    monkeypatch.setattr(checkpoints, "_STEP", 3 * SPACING)
+    monkeypatch.setattr(gzip_file, "APART", SPACING)
+    monkeypatch.setattr(gzip_file, "NEAR", SPACING)
+    monkeypatch.setattr(zstd_file, "LONG", 1 << 13)
     monkeypatch.setattr(compressed_file, "MANY", 1 << 13)
-    monkeypatch.setattr(compressed_file, "LONGEST", 1 << 11)
-    monkeypatch.setattr(pieces.PIECES, "most", 1 << 17)
+    monkeypatch.setattr(compressed_file, "TAIL", 1 << 11)
+    monkeypatch.setattr(decompressing.PIECES, "most", 1 << 17)
 
 
 def records(count: int, first: int = 0) -> list[dict[str, object]]:
@@ -89,9 +88,9 @@ def frames_anywhere(text: bytes) -> bytes:
 
 def with_seek_table(text: bytes) -> bytes:
     made = [(one_frame(part), len(part)) for part in parts(text, 3000)]
-    table = b"".join(frames.TABLE_ROW.pack(len(frame), size) for frame, size in made)
-    end = frames.TABLE_END.pack(len(made), 0, frames.SEEKABLE)
-    head = frames.TABLE_HEAD.pack(frames.SEEK_TABLE, len(table) + len(end))
+    table = b"".join(zstd_file.TABLE_ROW.pack(len(frame), size) for frame, size in made)
+    end = zstd_file.TABLE_END.pack(len(made), 0, zstd_file.SEEKABLE)
+    head = zstd_file.TABLE_HEAD.pack(zstd_file.SEEK_TABLE, len(table) + len(end))
     return b"".join(frame for frame, _ in made) + head + table + end
 
 

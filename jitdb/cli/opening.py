@@ -287,8 +287,7 @@ def _settings(options: Namespace) -> dict[str, Any]:
 def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
     """The log of `options.log`, without indexes."""
     from jitdb.log.any_log import open_any
-    from jitdb.log.lines.each import parse_each
-    from jitdb.log.lines.form import LineForm
+    from jitdb.log.lines.form import LineForm, parse_each
 
     check_exists(options.log)
     form = LineForm(getattr(options, "allow_prefix", False), parse_each(getattr(options, "each", None)))

@@ -60,7 +60,7 @@ def codec(text: str) -> str:
 
 def each(text: str) -> str:
     """A path to the elements of arrays."""
-    from jitdb.log.lines.each import parse_each
+    from jitdb.log.lines.form import parse_each
 
     parse_each(text)
     return text

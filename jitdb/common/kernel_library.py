@@ -23,8 +23,6 @@ PATH: Final = Path(__file__).parent.parent / "kernels.so"
 MODULES: Final = (
     "jitdb.log.blocks.walk_kernels",
     "jitdb.log.lines.line_kernels",
-    "jitdb.log.lines.prefix_kernels",
-    "jitdb.log.lines.each_kernels",
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.locate_kernels",
     "jitdb.log.codecs.json.kernels",

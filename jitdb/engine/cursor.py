@@ -8,7 +8,7 @@ After a compaction the seq counts, and the log says how many of the records befo
 followed.
 
     [PATH, DEVICE, INODE, STOP, AT, HEAD, TAIL]   a file of lines, read up to the byte STOP. Its text is known by two
-                                                  digests, in hex, of what lies before the byte AT (seen_text.py)
+                                                  digests, in hex, of what lies before the byte AT (stamp.py)
     [PATH, CURSOR]                                a log of jitdb's, and a place in it
 
 An older form, `logs:{PATH: CURSOR}`, is read as well.
@@ -25,7 +25,7 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
-    from jitdb.log.lines.files.seen_text import SeenText
+    from jitdb.log.lines.files.stamp import SeenText
     from jitdb.log.source import LogSource
 
 _FORM: Final = r"([0-9a-f]{32})\.(\d{1,10})\.(\d{1,20})\.(\d{1,20})"
@@ -165,7 +165,7 @@ def _parsed(path: str, place: int | str, *rest: int | str) -> TextPlace | LogPla
     inode, stop, at, head, tail = rest
     if not all(isinstance(number, int) and number >= 0 for number in (place, inode, stop, at)):
         raise TypeError
-    from jitdb.log.lines.files.seen_text import SeenText
+    from jitdb.log.lines.files.stamp import SeenText
 
     seen = SeenText(at, bytes.fromhex(head), bytes.fromhex(tail))  # type: ignore[arg-type]
     return TextPlace(path, (place, inode), stop, seen)  # type: ignore[arg-type]

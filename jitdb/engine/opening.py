@@ -51,8 +51,7 @@ def open(
     """
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import open_any
-    from jitdb.log.lines.each import parse_each
-    from jitdb.log.lines.form import LineForm
+    from jitdb.log.lines.form import LineForm, parse_each
 
     form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument), parse_each(each))
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)

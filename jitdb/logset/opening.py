@@ -17,11 +17,9 @@ from jitdb.engine.opening import open as open_one
 from jitdb.errors import InvalidArgument
 from jitdb.log.codecs import get_codec
 from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX
-from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
-from jitdb.log.lines.bundles.finding import stored_bundles
-from jitdb.log.lines.each import parse_each
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import LineForm, parse_each
 from jitdb.log.lines.keeping.keeper import bundles_beside
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.counting.counted_bundles import Bundles, Together

@@ -21,12 +21,12 @@ from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import Framing
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
+from jitdb.log.lines.fetching import records_of
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
-from jitdb.log.lines.reading.fetching import records_of
 from jitdb.log.source import LogSource
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
 
@@ -92,10 +92,10 @@ class Snapshot:
         """What the open file holds, decompressed."""
         if not self.compression:
             return LineFile(file)
-        from jitdb.log.lines.files.compressed_file import CompressedFile
+        from jitdb.log.lines.files.opening import decompressed
 
         assert self.stamp is not None
-        text = CompressedFile(file, Path(self.path), self.compression, Path(self.folder) if self.folder else None)
+        text = decompressed(file, Path(self.path), self.compression, Path(self.folder) if self.folder else None)
         text.end_of_lines(self.stamp, self.end, self.stamp.size, self.name)
         return text
 

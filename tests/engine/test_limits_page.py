@@ -10,7 +10,7 @@ from jitdb.indexes.kinds import dictionary
 from jitdb.indexes.segment import KEPT_BYTES
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
-from jitdb.log.lines.line_walker import LONGEST
+from jitdb.log.lines.line_walkers import LONGEST
 from jitdb.logset.members import open_logs
 from jitdb.operators.nodes.operation import MAX_NESTING
 from jitdb.operators.summaries import bins

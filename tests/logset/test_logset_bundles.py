@@ -21,7 +21,7 @@ import jitdb
 from jitdb import LogSet
 from jitdb.errors import InvalidOffset, MalformedWarning, NotALog, QuestionWarning
 from jitdb.log.io import osfile
-from jitdb.log.lines.bundles import finding
+from jitdb.log.lines.bundles import bundle as finding
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
 from jitdb.operators import declared_time, field
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitdb.common.paths import ANY, MAX_POSITION, Path, format_path, parse_path, split_paths
 from jitdb.common.values import UNDEFINED, value_at, values_at
 from jitdb.errors import QueryError
-from jitdb.log.lines.each import parse_each
+from jitdb.log.lines.form import parse_each
 from jitdb.operators import equal, format_expression, from_json, parse_expression, to_json
 
 keys = (

@@ -155,7 +155,7 @@ def indexes(options: Namespace) -> int:
 
 def _leftovers(options: Namespace) -> list[Path]:
     """The index folders of files that are gone."""
-    from jitdb.log.lines.keeping.leftover import leftovers
+    from jitdb.log.lines.keeping.rotation import leftovers
 
     places = [] if options.indexes else [options.log, *options.more_logs]
     return list(dict.fromkeys(found for place in places for found in leftovers(place)))
@@ -172,7 +172,7 @@ def _tell_leftovers(left: list[Path], options: Namespace) -> None:
     if not left:
         return
     from jitdb.log.io import osfile
-    from jitdb.log.lines.keeping.leftover import size_of
+    from jitdb.log.lines.keeping.rotation import size_of
 
     size = size_in_words(sum(map(size_of, left)))
     if options.drop_all:
@@ -199,7 +199,7 @@ class _Done(NamedTuple):
 
 
 def _done(options: Namespace) -> _Done:
-    from jitdb.log.lines.bundles.finding import remove
+    from jitdb.log.lines.bundles.bundle import remove
 
     with database(options) as db:
         rows = db.indexes().rows

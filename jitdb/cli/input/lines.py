@@ -172,7 +172,7 @@ class Source:
         if self.allow_prefix:
             import numpy as np
 
-            from jitdb.log.lines.prefix_kernels import blank_prefixes
+            from jitdb.log.lines.line_kernels import blank_prefixes
 
             self.texts += blank_prefixes(np.frombuffer(data, np.uint8), begin, end)
         return Portion(data, begin, end)
@@ -404,7 +404,7 @@ def excerpt(text: str, position: int) -> str:
 
 def _prefix_hint(line: bytes) -> str:
     """What reads a line with text before its JSON."""
-    from jitdb.log.lines.prefix import object_in
+    from jitdb.log.lines.form import object_in
 
     begin = object_in(line)
     try:

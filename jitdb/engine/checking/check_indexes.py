@@ -47,7 +47,7 @@ from jitdb.operators.nodes.text_match import text_match_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.lines.reading.streaming import Counted
+    from jitdb.log.lines.streaming import Counted
     from jitdb.log.source import LogSource, ScanSource
 
 _DELETED: Final = deleted_spec(b"")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from jitdb.engine.cursor import MANY, Cursor, LogPlace, parse_cursor
 from jitdb.errors import LogError, LogSuperseded, QueryError
 from jitdb.log.io import osfile
-from jitdb.log.lines.files.seen_text import NOTHING_SEEN, SeenText
-from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Live, Question
 

@@ -1,6 +1,6 @@
 """The answer to a live question about files that others write and rotate: each line once, whatever becomes of its file.
 
-A follower knows texts, not files (seen_text.py). Where a text lies now is found out at each look at the files, from the
+A follower knows texts, not files (stamp.py). Where a text lies now is found out at each look at the files, from the
 files alone; what other processes keep about them in folders of indexes plays no part. At a look,
 
     a file that is followed has grown               its text is read on
@@ -41,8 +41,7 @@ from jitdb.engine.following.followed import (
 )
 from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, QueryCancelled, Remedy
 from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
-from jitdb.log.lines.files.seen_text import ENDS, SeenText, begin_alike
-from jitdb.log.lines.files.stamp import Stamp, stamp_at
+from jitdb.log.lines.files.stamp import ENDS, SeenText, Stamp, begin_alike, stamp_at
 from jitdb.operators.nodes.operation import EVERYTHING, not_
 from jitdb.operators.question import Live, Question
 

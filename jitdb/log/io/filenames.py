@@ -23,8 +23,8 @@ LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
 SETS: Final = "sets"  # a folder of sets of records that somebody named; the engine's, too
 LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/keeping/known.py)
-CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/compressed/checkpoints.py)
-TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/kept_tail.py)
+CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/files/checkpoints.py)
+TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/checkpoints.py)
 LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 
 BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:

@@ -16,10 +16,8 @@ from typing import Final
 
 from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
-from jitdb.log.lines.blanks import MARK
 from jitdb.log.lines.files.opening import head_of, is_compressed
-from jitdb.log.lines.form import PLAIN, LineForm
-from jitdb.log.lines.prefix import object_in
+from jitdb.log.lines.form import MARK, PLAIN, LineForm, object_in
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file

@@ -1,24 +1,46 @@
 """What the lines of a file are taken for: which of their bytes are records. Who opens the file chooses it.
 
 A form has its own name for the file, its own indexes and cursors (`tag`): answers of one are never those of another.
+
+Text before the JSON of a line, as container runtimes, kubectl logs --prefix, docker compose and syslog have it: the
+record goes from the first brace that may begin an object which ends with the line, to the end of the line. That is a
+brace with a quotation mark behind it, or with a closing brace and the line's end; blanks may stand between. So text may
+hold other braces (`{main}`, `${HOME}`, `ctx={}`), and no line is looked at more than twice. What is before is the
+line's prefix. A line without such a brace is text: no record, and nothing that is wrong.
+
+Batches in one line, `resourceLogs[].scopeLogs[].logRecords[]`: each element of the path is a record. Of keys that are
+there twice the last one counts, as json.loads has it. What is no map where a key is asked for, or no array where
+elements are, has none; neither has a line without them.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.digests import blake2b
-from jitdb.log.lines.each import Steps
+from jitdb.common.paths import ANY, parse_path
+from jitdb.errors import InvalidArgument, QueryError
+
+Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys and ANY, which stands last
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits. A longer one is a record that is none
 TOO_LONG: Final = b"\xff"  # is read in the place of such a line, and is no JSON
+MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
+MOST_STEPS: Final = 32  # of a path to the elements of lines
+
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+_OBJECT: Final = re.compile(rb'\{[ \t\r]*(?:"|\}[ \t\r]*\Z)')
+_PART: Final = re.compile(rb"^[0-9][0-9T:.Z+-]{18,40} std(?:out|err) P[ :]", re.MULTILINE)
+_read: Final = json.JSONDecoder()
 
 
 class LineForm(NamedTuple):
     """
-    allow_prefix: text may stand before the JSON of a line (prefix.py); lines without JSON are text, and no records
-    each:         the steps to the elements that are records (each.py); empty: a line is one
+    allow_prefix: text may stand before the JSON of a line; lines without JSON are text, and no records
+    each:         the steps to the elements that are records; empty: a line is one
     """
 
     allow_prefix: bool = False
@@ -58,3 +80,99 @@ class LineRules(Protocol):
 
     def records_in(self, line: bytes) -> list[tuple[int, int]]:
         """Where the records of a line begin and end."""
+
+
+def is_blank(line: bytes) -> bool:
+    """Whether a line is no record, however it is read.
+
+    >>> is_blank(b" \\t\\r"), is_blank(b"0")
+    (True, False)
+    """
+    return not line.strip(b" \t\r")
+
+
+def object_in(line: bytes) -> int:
+    """Where the record of a line begins; -1 where it has none.
+
+    >>> [object_in(line) for line in (b'{"a": 1}', b'ctx={} stdout F {"a": 1}', b"x {}", b"at {main}", b"[1]")]
+    [0, 16, 2, -1, -1]
+    """
+    found = _OBJECT.search(line)
+    return found.start() if found else -1
+
+
+def parts_in(data: bytes) -> int:
+    """How many of these lines say that they are the first or a middle part of a longer one.
+
+    Container runtimes cut what is longer than 16 KiB: `TIME stdout P …`, and `TIME stdout F …` the last part.
+
+    >>> parts_in(b'2026-11-21T10:00:00.123456789Z stdout P {"a"\\n2026-11-21T10:00:00.123456790Z stdout F : 1}\\n')
+    1
+    """
+    return len(_PART.findall(data))
+
+
+def parse_each(given: str | Sequence[str | None] | None) -> Steps:
+    """The steps of a path as text, or as a list of keys and "[]". Raises InvalidArgument.
+
+    >>> parse_each("resource.logs[].records[]"), parse_each('["dotted.key"][]')
+    (('resource', 'logs', None, 'records', None), ('dotted.key', None))
+    >>> parse_each(["dotted.key", "[]"]), parse_each("[]"), parse_each(None)
+    (('dotted.key', None), (None,), ())
+    """
+    if given is None or given == "":
+        return ()
+    try:
+        path = parse_path(given if isinstance(given, str) else [ANY if step == "[]" else step for step in given])
+    except QueryError:
+        path = ()
+    steps = tuple(step for step in path if step is ANY or isinstance(step, str))
+    is_odd = isinstance(given, str) and "" in path and '""' not in given  # `.a[]`, as in jq, leads nowhere
+    if not path or is_odd or steps != path or steps[-1] is not ANY or len(steps) > MOST_STEPS:
+        raise InvalidArgument(
+            f"each is a path to the elements of arrays, of at most {MOST_STEPS} steps, such as "
+            f"'resourceLogs[].scopeLogs[].logRecords[]', not {given!r}"
+        )
+    return steps
+
+
+def elements(line: bytes, steps: Steps) -> list[tuple[int, int]]:
+    """Where the elements in a line begin and end, which the codec json can read.
+
+    >>> elements(b'{"a": [1, {"b": 2}], "c": [3]}', ("a", None))
+    [(7, 8), (10, 18)]
+    """
+    found: list[tuple[int, int]] = []
+    _walk(line, line.decode("latin-1"), 0, steps, found)  # in which a character is a byte
+    return found
+
+
+def _past_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    assert blanks is not None
+    return blanks.end()
+
+
+def _walk(line: bytes, text: str, at: int, steps: Steps, found: list[tuple[int, int]]) -> int:
+    """Where the value ends at which the steps begin."""
+    at = _past_blanks(text, at)
+    if not steps or text[at] != ("[" if steps[0] is None else "{"):
+        end = _read.raw_decode(text, at)[1]
+        if not steps:
+            found.append((at, end))
+        return end
+    mark = len(found)
+    at = _past_blanks(text, at + 1)
+    while text[at] not in "]}":
+        is_on_path = True
+        if steps[0] is not None:
+            _, end = _read.raw_decode(text, at)
+            is_on_path = json.loads(line[at:end]) == steps[0]
+            at = _past_blanks(text, _past_blanks(text, end) + 1)
+            if is_on_path:
+                del found[mark:]
+        at = _walk(line, text, at, steps[1:], found) if is_on_path else _read.raw_decode(text, at)[1]
+        at = _past_blanks(text, at)
+        if text[at] == ",":
+            at = _past_blanks(text, at + 1)
+    return at + 1

@@ -4,8 +4,8 @@ Every line has a number among the records, whatever it holds: the seq of a recor
 that is empty but for blanks counts as deleted, as does one that the codec cannot read, or of more than LONGEST bytes. A
 byte order mark at the very beginning is passed over. What has no newline yet is no record yet.
 
-Where text may stand before a record (prefix.py), a record begins behind it; a line of text alone counts as deleted.
-Where lines hold batches (each.py), each element is a record, which seqs count; a line without any counts as deleted.
+Where text may stand before a record (form.py), a record begins behind it; a line of text alone counts as deleted.
+Where lines hold batches, each element is a record, which seqs count; a line without any counts as deleted.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
-from jitdb.log.lines.blanks import MARK, is_blank
-from jitdb.log.lines.each import elements
-from jitdb.log.lines.form import LONGEST, PLAIN, LineForm
-from jitdb.log.lines.prefix import object_in
+from jitdb.log.lines.form import LONGEST, MARK, PLAIN, LineForm, elements, is_blank, object_in
 
 _NEWLINE: Final = ord("\n")
 
@@ -42,13 +39,9 @@ class LineFraming(Framing):
     keeps_malformed = False
 
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
-        if self.form.each:
-            from jitdb.log.lines.each_walker import EachWalker  # with numpy
+        from jitdb.log.lines.line_walkers import EachWalker, LineWalker  # with numpy
 
-            return EachWalker(log, most, stop, self)
-        from jitdb.log.lines.line_walker import LineWalker
-
-        return LineWalker(log, most, stop, self)
+        return (EachWalker if self.form.each else LineWalker)(log, most, stop, self)
 
     def first_line(self, head: bytes) -> int:
         """Where the first line of the log begins."""

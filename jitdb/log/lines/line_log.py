@@ -35,15 +35,14 @@ from jitdb.errors import (
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.blanks import is_blank
+from jitdb.log.lines.fetching import FEW, Around, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.form import PLAIN, LineForm, is_blank
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, folder_for, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
-from jitdb.log.lines.reading.fetching import FEW, Around, line_start, records_at, records_of, text_around
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource
 
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
-    from jitdb.log.lines.reading.streaming import Counted
+    from jitdb.log.lines.streaming import Counted
     from jitdb.log.source import Record, Stats
 
 T = TypeVar("T")
@@ -318,7 +317,7 @@ class LineLog(LogSource):
         state = self._settled()
         if len(offsets) <= FEW or not self._framing.form.is_plain:
             return super().read_batch(offsets, scratch)
-        from jitdb.log.lines.reading.batches import lines_at
+        from jitdb.log.lines.streaming import lines_at
 
         with self._reading():
             found = lines_at(state.file.read_into, state.known.end, offsets, self._framing, scratch)
@@ -477,20 +476,20 @@ class LineLog(LogSource):
 
     def stream(self, *, raw: bool = False, lt: int | None = None, lte: int | None = None) -> Iterator[Record]:
         """The records in the order of the file, those that begin before `lt`, or at `lte` or before it."""
-        from jitdb.log.lines.reading.streaming import stream
+        from jitdb.log.lines.streaming import stream
 
         stop = self.durable_end if lt is None else min(lt, self.durable_end)
         return stream(self, stop if lte is None else min(lte + 1, stop), raw)
 
     def stats(self) -> Stats:
         """How many lines are records. Reads the whole file."""
-        from jitdb.log.lines.reading.streaming import measure
+        from jitdb.log.lines.streaming import measure
 
         return self._read_through(measure)
 
     def counted(self) -> Counted:
         """What the lines are that are no records. Reads the whole file."""
-        from jitdb.log.lines.reading.streaming import counted
+        from jitdb.log.lines.streaming import counted
 
         return self._read_through(counted)
 

@@ -1,7 +1,7 @@
 """Packing a file of lines: into short zstd frames that can be decompressed each for itself.
 
 A frame ends with a line, unless that has more than LONGEST bytes. The frames are followed by a seek table, as the zstd
-seekable format has it (compressed/frames.py), so that other tools can read from the middle, too. The file is written
+seekable format has it (files/zstd_file.py), so that other tools can read from the middle, too. The file is written
 beside its place, read back, and renamed when it holds the very text.
 """
 
@@ -17,10 +17,10 @@ from jitdb.common.digests import blake2b
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name
-from jitdb.log.lines.compressed.frames import SEEK_TABLE, SEEKABLE, TABLE_END, TABLE_HEAD, TABLE_ROW
-from jitdb.log.lines.compressed.stored import library
 from jitdb.log.lines.detection import is_lines, odd_file
+from jitdb.log.lines.files.decompressing import library
 from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.zstd_file import SEEK_TABLE, SEEKABLE, TABLE_END, TABLE_HEAD, TABLE_ROW
 
 if TYPE_CHECKING:
     from jitdb.log.lines.files.file import LineFile

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from jitdb.log.codecs import Codec
 from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.detection import HEAD, are_lines
+from jitdb.log.lines.fetching import line_start
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp
@@ -15,7 +16,6 @@ from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper
 from jitdb.log.lines.line_log import LineLog
-from jitdb.log.lines.reading.fetching import line_start
 
 _BEGINNING: Final = 1 << 20  # bytes whose records tell which field is the time
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.engine.declared_time import found_time
-from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
-from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
 from jitdb.logset.answering.merging import Part
 from jitdb.logset.members.finding import Member
 from jitdb.operators.question import Question

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from jitdb.log.lines.bundles import bundled_lines
-from jitdb.log.lines.bundles.bundle import Bundle, BundledFile
+from jitdb.log.lines.bundles.bundle import LEAST, Bundle, BundledFile
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
-from jitdb.log.lines.bundles.finding import LEAST
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.testing.sources import LogSourceTests, Records
 

@@ -16,7 +16,7 @@ import jitdb
 from jitdb.engine.building import scan
 from jitdb.errors import JitdbWarning
 from jitdb.log.lines import line_log
-from jitdb.log.lines.compressed.pieces import PIECES
+from jitdb.log.lines.files.decompressing import PIECES
 from jitdb.operators import absent, field, gt
 
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
@@ -88,11 +88,11 @@ def test_random_lines(tmp_path_factory: pytest.TempPathFactory, some: list[bytes
 
 def test_single_records_come_from_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever comes next finds them; without the folder they are made anew."""
-    from jitdb.log.lines.compressed import checkpoints
+    from jitdb.log.lines.files import checkpoints
 
     found: list[int] = []
-    find = checkpoints.find_points
-    monkeypatch.setattr(checkpoints, "find_points", lambda *given: found.append(1) or find(*given))
+    export = checkpoints._exported
+    monkeypatch.setattr(checkpoints, "_exported", lambda *given: found.append(1) or export(*given))
     path = tmp_path / "a.gz"
     path.write_bytes(one_member(TEXT))
     last = TEXT.splitlines()[2900]
@@ -112,11 +112,11 @@ def test_single_records_come_from_checkpoints(tmp_path: Path, monkeypatch: pytes
 
 def test_a_scan_decompresses_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a file that says how long its text is."""
-    from jitdb.log.lines.compressed import gzip_text, zstd_text
+    from jitdb.log.lines.files import gzip_file, zstd_file
 
     monkeypatch.setattr(PIECES, "most", 1 << 20)
     streams: list[object] = []
-    for module, name in ((gzip_text, "GzipStream"), (zstd_text, "_FrameStream")):
+    for module, name in ((gzip_file, "GzipRun"), (zstd_file, "FrameRun")):
         kind = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, kind=kind: streams.append(given) or kind(*given))
     for make in (one_member, one_frame):
@@ -129,9 +129,9 @@ def test_a_scan_decompresses_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_one_long_frame_is_said_to_be_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jitdb.log.lines.compressed import zstd_text
+    from jitdb.log.lines.files import zstd_file
 
-    monkeypatch.setattr(zstd_text, "PATIENCE", 10 * SPACING)
+    monkeypatch.setattr(zstd_file, "PATIENCE", 10 * SPACING)
     path = tmp_path / "a.zst"
     path.write_bytes(one_frame(TEXT))
     with jitdb.open(path, progress=False) as db:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import jitdb
 from jitdb import JITDB
 from jitdb.errors import LogCorrupt
-from jitdb.log.lines.compressed.gzip_stream import GzipStream
+from jitdb.log.lines.files.gzip_file import GzipRun
 from jitdb.operators import field
 
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
@@ -193,14 +193,14 @@ def test_logs_as_one(tmp_path: Path) -> None:
 def test_what_was_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first count decompresses a file of one member once, and a later process nothing but its beginning."""
     done = []
-    read = GzipStream.read
+    read = GzipRun.read
 
-    def counting(self: GzipStream, most: int) -> bytes:
+    def counting(self: GzipRun, most: int) -> bytes:
         text = read(self, most)
         done.append(len(text))
         return text
 
-    monkeypatch.setattr(GzipStream, "read", counting)
+    monkeypatch.setattr(GzipRun, "read", counting)
     path, text = tmp_path / "a.ndjson.gz", lines(160_000)
     path.write_bytes(gzip.compress(text, 1))
     for most in (len(text), 0):

@@ -21,12 +21,10 @@ from jitdb.engine.building import chunk_scanner, scan
 from jitdb.errors import InvalidArgument, InvalidOffset
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.lines import each_walker, line_log, line_walker
-from jitdb.log.lines.each import elements, parse_each
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines import line_log, line_walkers
+from jitdb.log.lines.form import LineForm, elements, object_in, parse_each
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
-from jitdb.log.lines.prefix import object_in
 from jitdb.operators import absent, equal, field
 from jitdb.testing.sources import GrowingSourceTests, Records
 
@@ -126,11 +124,11 @@ def walked(data: bytes, most: int, framing: LineFraming, start: int = 0) -> list
     return found
 
 
-@pytest.fixture(scope="module", params=[1, 3, line_walker.MOST])
+@pytest.fixture(scope="module", params=[1, 3, line_walkers.MOST])
 def _room(request: Any) -> Iterator[None]:
     """So many lines, or elements, are found by a walk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_walker, "MOST", request.param)
+        patch.setattr(line_walkers, "MOST", request.param)
         yield
 
 
@@ -153,7 +151,7 @@ def test_chunks_of_any_size_from_any_place(found: list[bytes], prefixed: bool, c
 
 @pytest.mark.usefixtures("_room")
 def test_a_scan_that_begins_in_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(each_walker, "LOOK", 4)
+    monkeypatch.setattr(line_walkers, "LOOK", 4)
     line = json.dumps({"a": [{"b": list(range(100))}], "z": "x" * 50}).encode()
     data = b'{"a": [{"b": [-1]}]}\n' + line + b"\n" + b'{"a": [{"b": [-2]}]}\n'
     framing = LineFraming(LineForm(each=STEPS))

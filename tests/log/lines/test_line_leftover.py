@@ -13,7 +13,7 @@ import pytest
 from thoroughness import tries
 
 import jitdb
-from jitdb.log.lines.keeping.leftover import is_leftover, leftovers
+from jitdb.log.lines.keeping.rotation import is_leftover, leftovers
 from jitdb.operators import field
 
 ASKED = field("n") >= 0

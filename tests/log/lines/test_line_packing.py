@@ -20,8 +20,8 @@ from jitdb.cli import main
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError, NotALog
 from jitdb.log.io import osfile
 from jitdb.log.lines import packer
-from jitdb.log.lines.compressed.frames import find_frames
-from jitdb.log.lines.compressed.stored import Stored
+from jitdb.log.lines.files.decompressing import Stored
+from jitdb.log.lines.files.zstd_file import find_frames
 from jitdb.log.lines.packer import pack, packed_name
 
 TEXT = lines(3000)

@@ -21,10 +21,9 @@ from jitdb.engine.building import scan
 from jitdb.errors import InvalidOffset, NotALog
 from jitdb.log import LogSource
 from jitdb.log.lines import line_log
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import LineForm, object_in, parts_in
+from jitdb.log.lines.line_kernels import blank_prefixes, walk_prefixed
 from jitdb.log.lines.line_log import LineLog
-from jitdb.log.lines.prefix import object_in, parts_in
-from jitdb.log.lines.prefix_kernels import blank_prefixes, walk_prefixed
 from jitdb.operators import absent, equal, field
 from jitdb.testing.sources import GrowingSourceTests, Records
 

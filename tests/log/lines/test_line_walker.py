@@ -12,11 +12,11 @@ from thoroughness import tries
 
 from jitdb.errors import LogSuperseded
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.lines import line_walker
-from jitdb.log.lines.blanks import MARK
+from jitdb.log.lines import line_walkers
+from jitdb.log.lines.form import MARK
 from jitdb.log.lines.framing import LINES
 from jitdb.log.lines.line_kernels import find_newline
-from jitdb.log.lines.line_walker import LineWalker
+from jitdb.log.lines.line_walkers import LineWalker
 
 SIZE = 8  # bytes of a block
 
@@ -25,7 +25,7 @@ SIZE = 8  # bytes of a block
 def _room(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A walk finds all lines, or few."""
     if request.param == "in little room":
-        monkeypatch.setattr(line_walker, "MOST", 3)
+        monkeypatch.setattr(line_walkers, "MOST", 3)
 
 
 class Bytes:
@@ -109,7 +109,7 @@ def test_newlines_are_found_wherever_they_are() -> None:
 
 
 def test_a_long_line_costs_its_own_memory_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_walker, "MORE", 16)
+    monkeypatch.setattr(line_walkers, "MORE", 16)
     data = b"a\n" * 20 + b"x" * 10_000 + b"\n" + b"b\n" * 100
     log = Bytes(data)
     walker = LineWalker(log, 16, log.durable_end, LINES)

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.codecs.json.codec import CODEC
 from jitdb.log.io import osfile
-from jitdb.log.lines.bundles.bundle import Bundle
-from jitdb.log.lines.bundles.finding import remove
+from jitdb.log.lines.bundles.bundle import Bundle, remove
+from jitdb.log.lines.fetching import records_of
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import BLOCK
-from jitdb.log.lines.reading.fetching import records_of
 from jitdb.log.source import LogSource
 
 if TYPE_CHECKING:

@@ -1,63 +1,79 @@
-"""A file of lines that is compressed."""
+"""A compressed file of lines: its text by ranges. gzip_file.py and zstd_file.py are the kinds.
+
+Where the text ends is known once all of it was decompressed, by this process or by one that wrote the end down. Before
+that there may be a guess, made of what the file says of itself. It can be wrong in any file: the end of a gzip file
+speaks of its last member alone, and modulo 2**32. So a guess is only good for a scan, which reads up to it and thereby
+finds out: the read that comes to the expected end decompresses what is left, and agrees() tells whether it was right.
+"""
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
-from jitdb.log.lines.compressed.gzip_text import GzipText
-from jitdb.log.lines.compressed.stored import Stored
-from jitdb.log.lines.compressed.text import Text
-from jitdb.log.lines.compressed.zstd_text import ZstdText
+from jitdb.log.lines.files.checkpoints import Members, Tail, keep_tail, load_tail
+from jitdb.log.lines.files.decompressing import PIECES, Stored
 from jitdb.log.lines.files.file import LineFile
-from jitdb.log.lines.files.kept_tail import LONGEST, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.stamp import Stamp
 
 MANY: Final = 1 << 20  # bytes; who reads so many reads on behind them, as a rule
+TAIL: Final = 1 << 19  # bytes of text that are kept for the next process: two of the blocks that are looked at
 
 
-class CompressedFile(LineFile):
-    """See LineFile.
+class CompressedFile(LineFile, ABC):
+    """See LineFile. Offsets are bytes of text. Reading is safe for threads.
 
-    kind:   "gzip" or "zstd"
-    folder: where checkpoints are kept; None: in a file without a name
+    folder: where what took long to find out is kept; None: nowhere
     """
 
-    def __init__(self, file: osfile.Descriptor, path: Path, kind: str, folder: Path | None) -> None:
+    def __init__(self, file: osfile.Descriptor, path: Path, folder: Path | None) -> None:
         super().__init__(file)
-        self._path, self._folder = path, folder
-        self._kind = kind
-        self._name = b""
-        self._text = self._new_text()
+        self.stored, self._folder, self._name = Stored(file, path), folder, b""
         self._is_told = False
         self._tail: Tail | None = None  # as it is kept, of this file as it is
+        self._begin_anew()
 
-    def _new_text(self) -> Text:
-        stored = Stored(self._file, self._path)
-        return GzipText(stored, self._folder, self._name) if self._kind == "gzip" else ZstdText(stored)
+    def _begin_anew(self) -> None:
+        """Nothing is known of the text: the file is not what it was."""
+        self.number = PIECES.new_text()
+        self.stored.stop = 0
+        self.certain_end: int | None = None  # where the lines end, if that is certain
+        self._expected: int | None = None  # the same before that, as somebody wrote it down, or guessed
+        self.is_guessed, self.unfinished = False, None
 
-    @property
-    def compression(self) -> str:
-        return self._kind
+    # What a kind of compression must do
 
-    @property
-    def is_guessed(self) -> bool:
-        return self._text.is_guessed
+    @abstractmethod
+    def head(self, size: int) -> bytes: ...
 
-    def settle(self) -> None:
-        self._text.settle()
+    @abstractmethod
+    def _grew(self) -> None:
+        """The file has another size. Raises LogError, OSError, as all of these do."""
 
-    @property
-    def unfinished(self) -> int | None:
-        return self._text.unfinished
+    @abstractmethod
+    def _guess(self) -> int | None:
+        """Where the lines may end, by what the file says of itself; None: no idea."""
 
-    def head(self, size: int) -> bytes:
-        """The first bytes of its text. Raises LogError, OSError."""
-        self._text.stored.stop = self.stamp().size
-        return self._text.head(size)
+    @abstractmethod
+    def _finish(self) -> int:
+        """Where the lines end, for certain; decompresses what nobody did yet."""
+
+    @abstractmethod
+    def _part(self, offset: int, size: int, is_random: bool) -> bytes:
+        """At most `size` bytes from there on; none at the end of the text. `is_random`: the next ones lie anywhere."""
+
+    def _members(self) -> Members:
+        """The whole members of gzip, as far as somebody came."""
+        return Members()
+
+    def _begin_behind(self, members: Members) -> None:
+        """What is before these was decompressed by another process, when the file ended there."""
+
+    # Reading
 
     def read(self, size: int, offset: int) -> bytes:
         tail = self._tail
@@ -65,62 +81,93 @@ class CompressedFile(LineFile):
             return tail.text[offset - tail.begin : offset - tail.begin + size]
         buffer = bytearray(size)
         with memoryview(buffer) as view:
-            done = self._text.read_into(view, offset, is_random=size < MANY)
+            done = self._read_into(view, offset, size < MANY)
         return bytes(buffer[:done])
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        done = self._text.read_into(buffer, offset, is_random=len(buffer) < MANY)
-        if self._tail is None and self._folder is not None and self._text.certain_end is not None:
-            self._keep_tail(self._folder, self._text.certain_end)
+        done = self._read_into(buffer, offset, len(buffer) < MANY)
+        if self._tail is None and self._folder is not None and self.certain_end is not None:
+            begin, text = max(0, self.certain_end - TAIL), bytearray(2 * TAIL)
+            size = self._read_into(memoryview(text), begin, False)
+            if size < len(text):
+                self._tail = Tail(self._name, self.stored.stop, begin, self._members(), bytes(text[:size]))
+                keep_tail(self._folder, self._tail)
         return done
 
-    def _keep_tail(self, folder: Path, end: int) -> None:
-        """For the next process, once all was decompressed."""
-        begin, text = max(0, end - LONGEST), bytearray(2 * LONGEST)
-        done = self._text.read_into(memoryview(text), begin, is_random=False)
-        if done < len(text):
-            self._tail = Tail(self._name, self._text.stored.stop, begin, bytes(text[:done]))
-            keep_tail(folder, self._tail)
+    def _read_into(self, buffer: memoryview, offset: int, is_random: bool) -> int:
+        done = 0
+        while done < len(buffer) and (part := self._part(offset + done, len(buffer) - done, is_random)):
+            buffer[done : done + len(part)] = part
+            done += len(part)
+        expected = self._expected
+        if expected is not None and (offset + done >= expected or done < len(buffer)):
+            self.settle()
+        return done
+
+    # Where the lines end
 
     def text_size(self, stamp: Stamp) -> int:
-        self._text.look(stamp.size, None)
-        return self._text.settle()
+        self._look(stamp.size, None, False)
+        return self.settle()
 
     def end_of_lines(self, stamp: Stamp, known: int, size: int, name: bytes) -> int:
         if name != self._name:
-            self._text.close()
+            self._forget()
             self._name = name
-            self._text = self._new_text()
-        self._tail = None if self._folder is None else load_tail(self._folder)
-        if self._tail is not None and (self._tail.name, self._tail.stored) != (name, stamp.size):
-            self._tail = None
+            self._begin_anew()
+        self._tail = None
+        kept = None if self._folder is None else load_tail(self._folder)
+        if kept is not None and kept.name == name and kept.stored <= stamp.size:
+            self._begin_behind(kept.members)
+            self._tail = kept if kept.stored == stamp.size else None
         # Of a file that was decompressed before, only what was appended is left to be.
-        end = self._text.look(stamp.size, known if known and size == stamp.size else None, may_guess=not known)
-        self._tell()
-        return end
-
-    def rest(self, end: int) -> bytes:
-        is_near = self._tail is not None or self._text.certain_end == end
-        return self.read(LONGEST, end) if is_near else b""
-
-    def _tell(self) -> None:
-        if self._text.unfinished is not None and not self._is_told:
+        end = self._look(stamp.size, known if known and size == stamp.size else None, not known)
+        if self.unfinished is not None and not self._is_told:
             self._is_told = True
             warnings.warn(
                 LogWarning(
-                    f"what is compressed ({self._kind}) from byte {self._text.unfinished:,} on has no end: it is "
-                    "still being written, or was cut off; the lines that are whole count",
-                    path=self._path,
+                    f"what is compressed ({self.compression}) from byte {self.unfinished:,} on has no end: it is still "
+                    "being written, or was cut off; the lines that are whole count",
+                    path=self.stored.path,
                 ),
                 stacklevel=2,
             )
+        return end
+
+    def _look(self, size: int, known: int | None, may_guess: bool) -> int:
+        """Where the lines end, the file having this many bytes now.
+
+        known:     where they end, as somebody wrote down who decompressed the file when it had this very size
+        may_guess: rather than to decompress it (is_guessed)
+        """
+        if size != self.stored.stop or self.certain_end is self._expected is None:
+            self.stored.stop, self.certain_end = size, None
+            self._grew()
+            self._expected = self._guess() if may_guess and known is None else known
+            self.is_guessed = known is None and self._expected is not None
+        end = self._expected if self.certain_end is None else self.certain_end
+        return self.settle() if end is None else end
+
+    def settle(self) -> int:
+        if self.certain_end is None or self._expected is not None:
+            self.certain_end = self._finish()
+            self._expected, self.is_guessed = None, False
+        return self.certain_end
+
+    def rest(self, end: int) -> bytes:
+        is_near = self._tail is not None or self.certain_end == end
+        return self.read(TAIL, end) if is_near else b""
 
     def agrees(self, end: int) -> bool:
-        return self._text.agrees(end)
+        return self.certain_end in (None, end)
 
     def guarded(self, end: int, size: int) -> int:
         return size
 
+    def _forget(self) -> None:
+        """Let go of the pieces that are kept."""
+        PIECES.drop(self.number)
+
     def close(self) -> None:
-        self._text.close()
+        self._forget()
         super().close()

@@ -18,29 +18,22 @@ class LineFile:
     """The text of an open file, which stays the same when another file takes its name.
 
     Where it is compressed, offsets are those of its text, and a stamp is that of what is stored.
+
+    compression: "gzip" or "zstd"; empty where it is not compressed
+    is_guessed:  whether end_of_lines() gave a guess, for nobody has decompressed the file yet
+    unfinished:  the stored byte from which on something compressed has no end yet; None where nothing is so
     """
+
+    compression = ""
+    is_guessed: bool = False
+    unfinished: int | None = None
 
     def __init__(self, file: osfile.Descriptor) -> None:
         self._file = file
         self._searched = (0, 0)  # behind which byte, and up to which, there is no newline
 
-    @property
-    def is_guessed(self) -> bool:
-        """Whether end_of_lines() gave a guess, for nobody has decompressed the file yet."""
-        return False
-
-    def settle(self) -> None:
+    def settle(self) -> object:
         """Find out whether the guess was right, which agrees() tells then. Raises LogError, OSError."""
-
-    @property
-    def compression(self) -> str:
-        """How it is compressed: "gzip" or "zstd"; empty where it is not."""
-        return ""
-
-    @property
-    def unfinished(self) -> int | None:
-        """From which byte on, of what is stored, something compressed has no end yet; None where nothing is so."""
-        return None
 
     def stamp(self) -> Stamp:
         return Stamp.of(osfile.fs.fstat(self._file.number))

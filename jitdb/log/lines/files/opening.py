@@ -20,11 +20,18 @@ def open_lines(path: Path, folder: Path | None) -> LineFile:
     """The file at this path. `folder`: where it is kept what took long to find out. Raises NotALog, OSError."""
     file = opened(path)
     kind = kind_of(osfile.fs.read(file.number, _LONGEST, 0), path.name)
-    if not kind:
-        return LineFile(file)
-    from jitdb.log.lines.files.compressed_file import CompressedFile
+    return decompressed(file, path, kind, folder) if kind else LineFile(file)
 
-    return CompressedFile(file, path, kind, folder)
+
+def decompressed(file: osfile.Descriptor, path: Path, kind: str, folder: Path | None) -> LineFile:
+    """The text of an open file that is compressed with gzip or zstd."""
+    if kind == "gzip":
+        from jitdb.log.lines.files.gzip_file import GzipFile
+
+        return GzipFile(file, path, folder)
+    from jitdb.log.lines.files.zstd_file import ZstdFile
+
+    return ZstdFile(file, path, folder)
 
 
 def head_of(path: Path, size: int) -> bytes:
@@ -34,9 +41,7 @@ def head_of(path: Path, size: int) -> bytes:
         kind = kind_of(head, "")
         if not kind:
             return head
-    from jitdb.log.lines.files.compressed_file import CompressedFile
-
-    file = CompressedFile(opened(path), path, kind, None)
+    file = decompressed(opened(path), path, kind, None)
     try:
         return file.head(size)
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -15,6 +16,8 @@ from jitdb.log.lines.files.opening import SUFFIXES
 _DATE: Final = r"[-._]+\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*Z?"
 _NUMBER: Final = r"[-._]\d+(?=$|\.)"
 _ADDED: Final = re.compile(f"(?:{_DATE})|(?:{_NUMBER})")
+_COUNTED: Final = re.compile(r"^(.*?)(\d+)([^0-9]*)$")
+_ROTATIONS: Final = 32  # since somebody looked last
 
 
 class Kinship(IntEnum):
@@ -58,3 +61,29 @@ def kinship(path: str, copy: str) -> Kinship:
     if unpacked_name(name) == unpacked_name(other) or name == family(name):
         return Kinship.CERTAIN
     return Kinship.LIKELY if is_packed(other) and not is_packed(name) else Kinship.NONE
+
+
+def names_before(name: str) -> Iterator[str]:
+    """What a rotated file may have been called.
+
+    >>> [list(names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
+    [['app.log.2', 'app.log.1', 'app.log.0', 'app.log'], ['app.log'], ['app.log'], []]
+    """
+    undated = re.sub(_DATE, "", name)
+    counted = _COUNTED.match(name)
+    if undated != name:
+        yield undated
+    elif counted is not None and int(counted[2]):
+        last = int(counted[2])
+        for number in range(last - 1, max(-1, last - 1 - _ROTATIONS), -1):
+            yield f"{counted[1]}{number:0{len(counted[2])}d}{counted[3]}"
+        yield counted[1].rstrip("-._") + counted[3]
+
+
+def stem(name: str) -> str:
+    """The beginning that all names of a rotated file have.
+
+    >>> stem("app-2026-11-21.log.gz")
+    'app'
+    """
+    return re.sub(_DATE, "", name).partition(".")[0]

@@ -17,9 +17,8 @@ from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.rotated_names import is_packed
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.keeping.known import Known, Verdict
-from jitdb.log.lines.keeping.moving import Places, bring_home, give_to_copy
-from jitdb.log.lines.keeping.storing import locked, stored_in, write_known
+from jitdb.log.lines.keeping.known import Known, Verdict, locked, stored_in, write_known
+from jitdb.log.lines.keeping.rotation import Places, bring_home, give_to_copy, remove_of_packed
 
 
 def folder_for(path: Path) -> Path:
@@ -103,8 +102,6 @@ class Keeper:
         no rotation.
         """
         if self._path is not None and not (is_new and not is_packed(self._path.name)):
-            from jitdb.log.lines.keeping.leftover import remove_of_packed
-
             with suppress(OSError):
                 remove_of_packed(self._path, self._places)
 

@@ -1,6 +1,7 @@
 """What is known of somebody else's file, and what a look at it tells: is it still that file, and what became of it?
 
-It lies in `lines`, in the folder beside the file (docs/json-lines.md), 92 bytes, little-endian:
+Processes tell each other by the file `lines`, in the folder beside the file (docs/json-lines.md), under the lock of
+`lines-lock`; 92 bytes, little-endian:
 
     0   "JLINES1\\n"
     8   identity           16 bytes: the file's name to indexes and cursors
@@ -19,16 +20,24 @@ from __future__ import annotations
 
 import os
 import struct
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.common.zlib import crc32
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import LINES, LINES_LOCK
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 
 _MAGIC: Final = b"JLINES1\n"
 _FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
 _CRC: Final = struct.Struct("<I")
+_PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
+_PAUSE: Final = 0.002
 
 NO_TOKEN: Final = bytes(8)  # of a file that was not edited since it was first seen
 
@@ -72,7 +81,7 @@ class Known(NamedTuple):
         return cls(identity, token, Stamp(device, inode, size, mtime, ctime), end, head, tail)
 
     def judge(self, file: LineFile, stamp: Stamp, *, is_settled: bool) -> Verdict:
-        """What became of the file since, whose stamp is this now; `is_settled`: one that is the same tells all.
+        """What became of the file, whose stamp is this now. `is_settled`: an unchanged stamp proves it unchanged.
 
         Raises OSError.
         """
@@ -94,3 +103,46 @@ class Known(NamedTuple):
         before, guarded = file.guarded(self.end, self.stamp.size), file.guarded(end, stamp.size)
         head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded)
         return self._replace(stamp=stamp, end=end, head=head, tail=tail)
+
+
+def stored_in(folder: Path) -> Known | None:
+    """What is told there; None where that is nothing, or was damaged."""
+    with suppress(OSError):
+        data = osfile.fs.read_if_there(folder / LINES)
+        return None if data is None else Known.unpack(data)
+    return None
+
+
+def write_known(folder: Path, known: Known) -> None:
+    """In place: who holds the lock sees no half of it. Not durably: what a power failure takes is found anew."""
+    with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
+        osfile.fs.write(fd, known.pack(), 0)
+
+
+@contextmanager
+def locked(folder: Path, *, make: bool = True) -> Iterator[None]:
+    """Hold the lock of the folder; `make` it, if it is not there. Raises OSError."""
+    late = time.monotonic() + _PATIENCE
+    while True:
+        with ExitStack() as held:
+            if not make and not folder.is_dir():
+                raise FileNotFoundError(f"{folder} is not there")
+            if _is_taken(folder, held, late):
+                yield
+                return
+        if time.monotonic() > late:
+            raise TimeoutError(f"{folder} is moved again and again")
+
+
+def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
+    """Take the lock of the folder; False where that went along with a file that was renamed. Raises OSError."""
+    osfile.fs.make_folders(folder)
+    try:
+        lock = held.enter_context(osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT))
+        while not osfile.fs.lock(lock):
+            if time.monotonic() > late:
+                raise TimeoutError(f"{folder / LINES_LOCK} is held by another process")
+            time.sleep(_PAUSE)
+        return osfile.fs.is_at(folder / LINES_LOCK, lock)
+    except FileNotFoundError:
+        return False

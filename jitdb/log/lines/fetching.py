@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.log.lines.blanks import MARK, is_blank
-from jitdb.log.lines.form import LONGEST, TOO_LONG
-from jitdb.log.lines.prefix import object_in
+from jitdb.log.lines.form import LONGEST, MARK, TOO_LONG, is_blank, object_in
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,37 +1,42 @@
-"""The folder beside a file goes along when the file is renamed: so rotation costs nothing.
+"""The folder beside a file when the file is renamed, compressed or gone.
 
-It is found by what it tells of its file (device, inode, and the CRCs of both ends, see known.py):
+It goes along when the file is renamed: so rotation costs nothing. It is found by what it tells of its file (device,
+inode, and the CRCs of both ends, see known.py):
 
     app.log → app.log.1                   who opens either finds that the folder of `app.log` is that of another file,
                                           which lies beside it by now, or that `app.log.1` has none, and `app.log` may
     app.log.1 → app.log.2, app.log → …    the folders change places, one after the other, until each is at home
     app.log copied, and truncated         the folder goes to the copy, if it holds the lines that were indexed
+    app.log.1 → app.log.1.gz              the compressed file has a new folder, and the old one is removed
 
 What belongs to a file that is gone comes to lie where it is overwritten. Two folders change places by three renames;
-where the process dies between them, one file is indexed anew.
+where the process dies between them, one file is indexed anew. Only a folder that holds nothing but what can be made
+again is removed.
 """
 
 from __future__ import annotations
 
+import glob
 import os
-import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.zlib import crc32
+from jitdb.errors import LogError
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import SIDECAR_SUFFIX
-from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, LINES, LINES_LOCK, SIDECAR_SUFFIX, TAIL, log_beside
+from jitdb.log.lines.files.file import ENDS
+from jitdb.log.lines.files.opening import head_of, open_lines
+from jitdb.log.lines.files.rotated_names import family, is_packed, names_before, stem, unpacked_name
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.lines.keeping.known import Known
-from jitdb.log.lines.keeping.storing import locked, stored_in, write_known
+from jitdb.log.lines.form import TAG
+from jitdb.log.lines.keeping.known import Known, locked, stored_in, write_known
 
 _TURNS: Final = 100  # files that were renamed in a row
-_ROTATIONS: Final = 32  # since somebody looked last
 _COPIES: Final = 8  # files that are looked at: may they be the copy?
-_COUNTED: Final = re.compile(r"^(.*?)(\d+)([^0-9]*)$")
-_DATED: Final = re.compile(r"[-._]\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*")
+_MADE_AGAIN: Final = frozenset({LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES})
 
 
 class Places(NamedTuple):
@@ -117,30 +122,12 @@ def _is_at(path: Path, stamp: Stamp) -> bool:
     return found is not None and found.is_of(stamp)
 
 
-def names_before(name: str) -> Iterator[str]:
-    """What a rotated file may have been called.
-
-    >>> [list(names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
-    [['app.log.2', 'app.log.1', 'app.log.0', 'app.log'], ['app.log'], ['app.log'], []]
-    """
-    undated = _DATED.sub("", name)
-    counted = _COUNTED.match(name)
-    if undated != name:
-        yield undated
-    elif counted is not None and int(counted[2]):
-        last = int(counted[2])
-        for number in range(last - 1, max(-1, last - 1 - _ROTATIONS), -1):
-            yield f"{counted[1]}{number:0{len(counted[2])}d}{counted[3]}"
-        yield counted[1].rstrip("-._") + counted[3]
-
-
 def _copies(path: Path, stored: Known) -> Iterator[Path]:
     """Files that hold all that this one did when it was looked at, the latest first."""
-    stem = _DATED.sub("", path.name).partition(".")[0]
-    found = []
+    beginning, found = stem(path.name), []
     with os.scandir(path.parent) as entries:
         for entry in entries:
-            if entry.name.startswith(stem) and entry.name != path.name and entry.is_file(follow_symlinks=False):
+            if entry.name.startswith(beginning) and entry.name != path.name and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
                     if status.st_size and stored.end:
@@ -154,3 +141,93 @@ def _copies(path: Path, stored: Known) -> Iterator[Path]:
                     yield copy
             finally:
                 file.close()
+
+
+# Folders of files that are gone
+
+
+def leftovers(where: str) -> list[Path]:
+    """Those below a folder, or of the files that a path or a pattern means."""
+    if os.path.isdir(where):
+        found = _below(where)
+    else:
+        found = (Path(path) for path in glob.iglob(f"{where}{SIDECAR_SUFFIX}", recursive=True))
+    return sorted(filter(is_leftover, found))
+
+
+def is_leftover(sidecar: Path) -> bool:
+    """Whether it is one."""
+    file = log_beside(sidecar)
+    return file is not None and _is_left_by(file, sidecar)
+
+
+def size_of(sidecar: Path) -> int:
+    """Bytes of its files."""
+    return sum(path.stat().st_size for path in sidecar.rglob("*") if path.is_file())
+
+
+def remove_of_packed(path: Path, places: Places) -> None:
+    """Remove the sidecars that files had before they became this one, or another of its family, by compression.
+
+    Only those whose file is there under no name, while a compressed file begins with the text that it had.
+    """
+    for packed in [path] if is_packed(path.name) else _packed(path):
+        name = unpacked_name(packed.name)
+        for before in (name, *names_before(name)):
+            file = packed.with_name(before)
+            with suppress(OSError, LogError):
+                _remove_if_packed(file, places.folder(file), packed)
+
+
+def _packed(path: Path) -> list[Path]:
+    """The compressed files of its family."""
+    first = family(path.name)
+    names = [name for name in osfile.fs.listdir(path.parent) if is_packed(name) and family(name) == first]
+    return [path.with_name(name) for name in names]
+
+
+def _remove_if_packed(file: Path, sidecar: Path, packed: Path) -> None:
+    if not _is_left_by(file, sidecar):
+        return
+    with ExitStack() as locks:
+        for folder in _parts(sidecar):
+            locks.enter_context(locked(folder, make=False))
+        if _is_left_by(file, sidecar) and all(_became(packed, file, stored_in(part)) for part in _parts(sidecar)):
+            aside = sidecar.with_name(f".{sidecar.name.removesuffix(SIDECAR_SUFFIX)}.{os.getpid()}{SIDECAR_SUFFIX}")
+            osfile.fs.rename(sidecar, aside)  # at once: a name that the next file may need
+            osfile.fs.remove(aside)
+
+
+def _became(packed: Path, file: Path, known: Known | None) -> bool:
+    """Whether the file of which this is known is there no more, and the compressed one begins with its text."""
+    if known is None or not known.end or not _begins(packed, known):
+        return False
+    there = renamed(file, known.stamp)  # or a new file that has its inode
+    return there is None or not _begins(there, known)
+
+
+def _begins(path: Path, known: Known) -> bool:
+    size = min(known.end, ENDS)
+    head = head_of(path, size)
+    return len(head) >= size and crc32(head[:size]) == known.head
+
+
+def _is_left_by(file: Path, sidecar: Path) -> bool:
+    """Whether it is that of a file which is there no more, and holds nothing but what can be made again."""
+    if os.path.lexists(file) or sidecar.is_symlink() or not sidecar.is_dir():
+        return False
+    parts = _parts(sidecar)
+    others = (entry.name for folder in {sidecar, *parts} for entry in folder.iterdir() if entry not in parts)
+    return bool(parts) and all(name in _MADE_AGAIN for name in others)
+
+
+def _parts(sidecar: Path) -> list[Path]:
+    """Its folders that tell of the file: one for each form in which the file was asked."""
+    forms = [entry for entry in sidecar.iterdir() if TAG.fullmatch(entry.name) and not entry.is_symlink()]
+    return sorted(folder for folder in (sidecar, *forms) if (folder / LINES).is_file())
+
+
+def _below(folder: str) -> Iterator[Path]:
+    for top, folders, _ in os.walk(folder):
+        yield from (Path(top, name) for name in folders if name.endswith(SIDECAR_SUFFIX) and name != SIDECAR_SUFFIX)
+        folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
