@@ -17,7 +17,6 @@ from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import note
 from jitdb.cli.opening import seen_or_asked
 from jitdb.cli.options import READING, SUMMARY, Once, changed, number, option
-from jitdb.cli.output.notes import note_missing, note_times, note_unknown_columns, time_fields
 from jitdb.cli.output.tables import TABLE_ROWS, show_result
 from jitdb.cli.parser import Show, command, question
 from jitdb.common.paths import format_path
@@ -140,6 +139,8 @@ def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
     *_COMMON,
 )
 def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
+    from jitdb.cli.output.notes import note_times, time_fields
+
     by = None if options.by is None else as_path("timeline", options.by)
     line = _query(db, options).timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
     show(line)
@@ -238,6 +239,8 @@ def _rows(options: Namespace) -> int | None:
 
 def _note_nothing(db: AnyDatabase, options: Namespace, total: int, empty: Iterable[Path] = ()) -> None:
     """Note which fields of the question no record has: why nothing matched, or that these are `empty`."""
+    from jitdb.cli.output.notes import note_missing, note_unknown_columns  # late: values of fresh indexes need none
+
     note_missing(db, options.operation, options, is_empty=not total)
     if total:
         note_unknown_columns(db, empty, options)
@@ -245,6 +248,8 @@ def _note_nothing(db: AnyDatabase, options: Namespace, total: int, empty: Iterab
 
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:
     """Note where the values of the field are not, or not all, numbers."""
+    from jitdb.cli.output.notes import note_unknown_columns
+
     path, name = options.path, format_path(options.path)
     if numbers == total or options.quiet:
         return
