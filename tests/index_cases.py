@@ -21,11 +21,13 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, load_bitmap
-from jitdb.indexes.kinds.dictionary import DictionaryColumn, codes_of, dictionary_values, key_at
+from jitdb.indexes.kinds.dictionary import DictionaryColumn, codes_of, dictionary_values
 from jitdb.indexes.kinds.numbers import Numbers, load_extremes, load_numbers
 from jitdb.indexes.kinds.offsets import Offsets, load_offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, records_present
+from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.kinds.set import Set, records_in_sets
+from jitdb.indexes.numbering import key_at
 from jitdb.indexes.segment import (
     BITMAPS,
     DICTIONARY,
@@ -78,7 +80,8 @@ def spans_of(records: int) -> Iterator[None]:
     for name in (
         "engine.building.scan",
         "engine.catalog.carry",
-        "indexes.building.field_builder",
+        "indexes.kinds.set_builders",
+        "indexes.kinds.value_builder",
         *(f"indexes.kinds.{layout.content.partition(':')[0]}" for layout in LAYOUTS.values()),
     ):  # what is loaded later would keep such spans for good
         importlib.import_module(f"jitdb.{name}")
@@ -172,7 +175,8 @@ def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDA
 
 
 def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], offset: int, run: Run) -> Segment:
-    return Prefixes(present, prefixes, run[0] % SPAN, offset).segment(run)
+    first, members = run[0] % sys.modules["jitdb.indexes.segment"].SPAN, members_of(present)
+    return Prefixes(prefixes[members - np.uint32(first)], members, first, run[1], offset).segment(run)
 
 
 def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], offset: int, run: Run) -> Segment:

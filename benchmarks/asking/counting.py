@@ -169,7 +169,7 @@ def times() -> list[Figure]:
     """
     import numpy as np
 
-    from jitdb.indexes.building.builders import smallest_numbers
+    from jitdb.indexes.kinds.numbers import smallest_numbers
     from jitdb.log.codecs import get_codec
     from jitdb.log.codecs.fields.located import RecordBatch
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from jitdb.common.values import BYTES, STRING
+from jitdb.engine import text_kernels as kernels
 from jitdb.errors import QueryError
-from jitdb.indexes.kinds import text_kernels as kernels
 from jitdb.operators.nodes.text_match import LITERAL, RUN, Step, expression, floating_size, holds_text, steps_of
 
 if TYPE_CHECKING:

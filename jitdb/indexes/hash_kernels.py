@@ -252,3 +252,34 @@ def hash_containers(
                 return i
             out[i] = np.uint32(h >> _32)
     return count
+
+
+@kernel
+def byte_prefixes(
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, count: int, skip: int, out: U32
+) -> None:  # fmt: skip
+    """Four bytes of each payload from byte `skip` on, as a big-endian u32 (so that prefixes sort as bytes do).
+
+    Bytes past the payload's end count as zero; a number's payload is that of its key; null, booleans, arrays and
+    maps have none.
+    """
+    for i in range(count):
+        held = kind[i]
+        prefix = np.int64(0)
+        if held == NUMBER:
+            bits = number_bits(number[i])
+            for j in range(skip, skip + 4):
+                byte = np.int64(0)
+                if j < 8:
+                    byte = (bits >> (8 * j)) & 0xFF
+                elif j < 10:
+                    byte = (np.int64(length[i]) >> (8 * (j - 8))) & 0xFF
+                prefix = (prefix << 8) | byte
+        elif held != ABSENT and held != ARRAY and held != MAP:
+            at = np.int64(start[i])
+            size = np.int64(length[i])
+            for j in range(skip, skip + 4):
+                prefix <<= 8
+                if j < size:
+                    prefix |= np.int64(buf[at + j])
+        out[i] = np.uint32(prefix)

@@ -8,7 +8,6 @@ too large ones, and its records are known by the hashes of their values from the
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,7 +21,7 @@ from jitdb.log.codecs.fields.located import FieldValues
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so about 90 if luck is bad
+MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so bad luck takes about 90
 
 
 class Limits(NamedTuple):
@@ -33,18 +32,27 @@ class Limits(NamedTuple):
     container_bytes: int
 
 
+def key_at(values: FieldValues, number: int) -> bytes:
+    """The canonical key of one of the values, by its place."""
+    kind = int(values.kind[number])
+    if kind == NUMBER:
+        value = float(values.number[number])
+        return number_key(value, int(values.length[number])) if value == value else value_key(value)
+    payload = values.payload(number)
+    return container_key(values.encoding, kind, payload) if kind in (ARRAY, MAP) else bytes([kind]) + payload
+
+
 class NumberingTable:
     """Equal values get equal numbers, from 1 up. Without limits it is never full."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.filled = 1  # entry 0 means "no value"
         self.full = False
+        self.payload_bytes = 0  # of all values that were numbered
         self._limits = limits
         self._encoding = KEYS  # of arrays and maps: that of the values seen
-        self._used = 0
         self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
-        self._keys: list[bytes] = [b"\0"]
-        self._container_keys: dict[int, bytes] = {}  # by entry: decoding costs too much to do twice
+        self._keys = {0: b"\0"}  # those that were made, by entry: decoding arrays and maps costs too much to do twice
         self._slots = np.zeros(1 << 9, np.int32)
         self._kind = np.zeros(1 << 8, np.uint8)
         self._start = np.zeros(1 << 8, np.int64)
@@ -67,71 +75,75 @@ class NumberingTable:
         limits = self._limits
         largest = sys.maxsize if limits is None else limits.container_bytes
         while True:
-            done, self.filled, self._used, crowded = kernels.number_values(
+            done, self.filled, self.payload_bytes, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
-                self._secret, MAX_PROBES, largest, self._slots, self.filled, self._used,
+                self._secret, MAX_PROBES, largest, self._slots, self.filled, self.payload_bytes,
                 self._kind, self._start, self._length, self._number, self._hash, self._arena, self._recent, out,
             )  # fmt: skip
             if done == count:
                 return out
-            if limits and (crowded or self.filled > limits.values or self._used > limits.value_bytes):
+            if limits and (crowded or self.filled > limits.values or self.payload_bytes > limits.value_bytes):
                 self.full = True
                 return None
-            self._grow(int(values.length[done]), crowded)
+            entries = 2 * len(self._kind) if self.filled >= len(self._kind) else 0
+            slots = 2 * len(self._slots) if crowded or entries else 0
+            end = self.payload_bytes + int(values.length[done])
+            self._grow(entries, slots, max(2 * len(self._arena), end) if end > len(self._arena) else 0)
 
     def reserve(self, values: int, payload: int) -> None:
-        """Make room for so many values, of so many bytes together: of what is not used no memory is taken."""
+        """Make room for so many more values, of so many bytes together: untouched room costs no memory."""
+        entries = self.filled + values
+        self._grow(entries, 1 << (2 * entries).bit_length(), self.payload_bytes + payload)
+
+    def _grow(self, entries: int, slots: int, arena: int) -> None:
+        """Make room for so many, where there is less."""
         from jitdb.indexes import numbering_kernels as kernels
 
         for name in ("_kind", "_start", "_length", "_number", "_hash"):
-            old = getattr(self, name)
-            grown = np.zeros(max(len(old), self.filled + values), old.dtype)
-            grown[: self.filled] = old[: self.filled]
-            setattr(self, name, grown)
-        self._slots = np.zeros(max(len(self._slots), 1 << (2 * (self.filled + values)).bit_length()), np.int32)
-        kernels.refill_slots(self._slots, self._hash, self.filled)
-        grown = np.zeros(max(len(self._arena), self._used + payload), np.uint8)
-        grown[: self._used] = self._arena[: self._used]
-        self._arena = grown
+            setattr(self, name, _longer(getattr(self, name), entries))
+        self._arena = _longer(self._arena, arena)
+        if slots > len(self._slots):
+            self._slots = np.zeros(slots, np.int32)
+            kernels.refill_slots(self._slots, self._hash, self.filled)
+
+    def key(self, entry: int) -> bytes:
+        """The canonical key of a number, made once."""
+        found = self._keys.get(entry)
+        if found is None:
+            found = self._keys[entry] = key_at(self.values(), entry)
+        return found
 
     def keys(self) -> list[bytes]:
         """The canonical key of every number; entry 0 is that of an absent field."""
-        for entry in range(len(self._keys), self.filled):
-            self._keys.append(self._container_keys.pop(entry, b"") or self._key(entry))
-        return self._keys
+        values = self.values()
+        for entry in range(len(values.kind)):
+            if entry not in self._keys:
+                self._keys[entry] = key_at(values, entry)
+        return [self._keys[entry] for entry in range(len(values.kind))]
 
     def distinct(self) -> int:
         """How many values there are for certain: arrays and maps may be the same value in other bytes."""
-        kinds = self._kind[1 : self.filled]
-        return int(np.count_nonzero((kinds != ARRAY) & (kinds != MAP)))
+        return self.filled - 1 - len(self.containers())
 
-    def container_keys(self) -> Iterator[bytes]:
-        """The keys of all arrays and maps, repeats among them; each is decoded when it is asked for."""
-        for kind in (ARRAY, MAP):
-            for entry in np.flatnonzero(self._kind[: self.filled] == kind).tolist():
-                yield self._container_key(entry)
-
-    @property
-    def payload_bytes(self) -> int:
-        """Of all values that were numbered."""
-        return self._used
+    def containers(self) -> list[int]:
+        """The numbers of all arrays and maps. Two may be of equal ones."""
+        kinds = self._kind[: self.filled]
+        return np.flatnonzero((kinds == ARRAY) | (kinds == MAP)).tolist()
 
     def values(self) -> FieldValues:
         """The value of every number; entry 0 is unset. Arrays and maps are as they were seen."""
-        # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
+        # While a worker goes on: its arrays may be replaced by larger ones, but what is below `filled` stays.
         there = slice(self.filled)
         columns: tuple[Any, ...] = self._kind[there], self._start[there], self._length[there], self._number[there]
         return FieldValues(self._encoding, self._arena, *columns)
 
     def distinct_values(self) -> FieldValues:
         """The value of every number from 1 up, at its number less 1, arrays and maps as their keys (encoding KEYS)."""
-        filled = self.filled  # a worker may go on
-        kind, start = self._kind[1:filled], self._start[1:filled]
-        length, number = self._length[1:filled], self._number[1:filled]
-        buffer = self._arena
+        _, buffer, *columns = self.values()
+        kind, start, length, number = (np.asarray(column)[1:] for column in columns)
         containers = np.flatnonzero((kind == ARRAY) | (kind == MAP))
         if len(containers) and self._encoding != KEYS:
-            keys = [self._container_key(entry) for entry in (containers + 1).tolist()]
+            keys = [self.key(entry) for entry in (containers + 1).tolist()]
             kind, start, length = kind.copy(), start.copy(), length.copy()
             sizes = np.fromiter(map(len, keys), np.int64, len(keys))
             kind[containers] = np.fromiter((key[0] for key in keys), np.uint8, len(keys))
@@ -140,37 +152,11 @@ class NumberingTable:
             buffer = np.concatenate([buffer, np.frombuffer(b"".join(keys), np.uint8)])
         return FieldValues(KEYS, buffer, kind, start.astype(np.int32), length, number)
 
-    def _container_key(self, entry: int) -> bytes:
-        if entry < len(self._keys):
-            return self._keys[entry]
-        key = self._container_keys.get(entry)
-        if key is None:
-            key = self._container_keys[entry] = self._key(entry)
-        return key
 
-    def _key(self, entry: int) -> bytes:
-        kind = int(self._kind[entry])
-        if kind == NUMBER:
-            value = float(self._number[entry])
-            return number_key(value, int(self._length[entry])) if value == value else value_key(value)
-        start = int(self._start[entry])
-        payload = self._arena[start : start + int(self._length[entry])].tobytes()
-        if kind in (ARRAY, MAP):
-            return container_key(self._encoding, kind, payload)
-        return bytes([kind]) + payload
-
-    def _grow(self, payload: int, crowded: bool) -> None:
-        from jitdb.indexes import numbering_kernels as kernels
-
-        if self.filled >= len(self._kind):
-            for name in ("_kind", "_start", "_length", "_number", "_hash"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
-            crowded = True
-        if crowded:
-            self._slots = np.zeros(2 * len(self._slots), np.int32)
-            kernels.refill_slots(self._slots, self._hash, self.filled)
-        if self._used + payload > len(self._arena):
-            grown = np.zeros(max(2 * len(self._arena), self._used + payload), np.uint8)
-            grown[: self._used] = self._arena[: self._used]
-            self._arena = grown
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The array, or where it is shorter another one that begins with it."""
+    if len(array) >= size:
+        return array
+    grown = np.zeros(size, array.dtype)
+    grown[: len(array)] = array
+    return grown

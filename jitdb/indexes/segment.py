@@ -1,12 +1,14 @@
 """A segment: one index over one run of records, immutable. docs/format-index.md explains every byte.
 
-A reader fetches and checks just the blobs it needs. As long as there are few, numpy is not imported for them.
+A reader fetches and checks just the blobs it needs. All of it does without numpy: a process that asks once starts
+sooner so.
 """
 
 from __future__ import annotations
 
 import struct
 import weakref
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -21,9 +23,6 @@ from jitdb.common.zlib import crc32
 from jitdb.errors import IndexDamaged
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from jitdb.indexes.spec import Form
 
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
@@ -39,8 +38,6 @@ HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
-FEW_NUMBERS: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
-
 _FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
 
 # The kinds of segments. On disk: never change.
@@ -100,56 +97,24 @@ NO_JOURNAL: Final = Journal()
 class Table:
     """Length and CRC of each blob of a segment, as they stand there: rows of BLOB_ROW."""
 
-    __slots__ = ("_ends", "raw")
+    __slots__ = ("_ends", "lengths", "raw")
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._ends: Sequence[int] | NDArray[np.int64] | None = None
+        self.lengths = array("Q", [length for length, _ in BLOB_ROW.iter_unpack(raw)])
+        self._ends: array[int] | None = None
 
     def __len__(self) -> int:
-        return len(self.raw) // BLOB_ROW.size
+        return len(self.lengths)
 
-    def __getitem__(self, number: int) -> tuple[int, int]:
-        length, crc = BLOB_ROW.unpack_from(self.raw, number * BLOB_ROW.size)
-        return length, crc
-
-    @property
-    def lengths(self) -> list[int]:
-        return [length for length, _ in BLOB_ROW.iter_unpack(self.raw)]
+    def crc(self, number: int) -> int:
+        return int(BLOB_ROW.unpack_from(self.raw, number * BLOB_ROW.size)[1])
 
     def end(self, number: int) -> int:
-        """Where a blob ends in the body; there are no more bytes than fit 63 bits."""
+        """Where a blob ends in the body."""
         if self._ends is None:
-            few = len(self) <= FEW_NUMBERS
-            self._ends = list(accumulate(self.lengths)) if few else self._column().cumsum(dtype="i8")
-        return int(self._ends[number])
-
-    def total(self) -> int:
-        """The sum of all lengths, however large they are."""
-        if len(self) <= FEW_NUMBERS:
-            return sum(self.lengths)
-        high, low = divmod(self._column(), 1 << 32)
-        return (int(high.sum()) << 32) + int(low.sum())
-
-    def longest(self) -> int:
-        if len(self) <= FEW_NUMBERS:
-            return max(self.lengths, default=0)
-        return int(self._column().max())
-
-    def _column(self) -> NDArray[np.uint64]:
-        import numpy as np
-
-        column: NDArray[np.uint64] = np.frombuffer(self.raw, [("length", "<u8"), ("crc", "<u4")])["length"]
-        return column
-
-
-def small_numbers(data: bytes, count: int, start: int) -> tuple[int, ...] | NDArray[np.uint32]:
-    """So many u32 from this byte on: few in a tuple, many in an array."""
-    if count <= FEW_NUMBERS:
-        return struct.unpack_from(f"<{count}I", data, start)
-    import numpy as np
-
-    return np.frombuffer(data, "<u4", count, start)
+            self._ends = array("Q", accumulate(self.lengths))
+        return self._ends[number]
 
 
 class BlobCache:
@@ -205,9 +170,9 @@ class Segment(Immutable):
     """One run of records in one index. Bytes come from memory (`blobs`) or from the file, when asked for.
 
     It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
-    end_offset (just past the last one). `last_crc` is the CRC-32 of that one's bytes; 0 where it is not known.
-    `journal` is how much of the log's journal of deletions was known when it was written. `is_inside` is asked whether
-    a blob of this number, as it was read, names nothing but what the segment covers.
+    end_offset (just past the last one). `last_crc` is the CRC-32 of the last record's bytes, 0 where it is not known.
+    `journal` is how much of the log's journal of deletions was known when it was written. `is_inside` says whether the
+    blob with this number, as it was read, names nothing but what the segment covers.
     """
 
     __slots__ = __match_args__ = (
@@ -230,28 +195,6 @@ class Segment(Immutable):
     journal: Journal
     is_inside: Callable[[Segment, int, bytes], bool]
 
-    def __init__(
-        self,
-        kind: int,
-        first_seq: int,
-        count: int,
-        first_offset: int,
-        end_offset: int,
-        meta: bytes,
-        table: Table,
-        blobs: tuple[Blob, ...] | None = None,
-        read_at: ReadAt | None = None,
-        body_position: int = 0,
-        path: str = "",
-        last_crc: int = 0,
-        journal: Journal = NO_JOURNAL,
-        is_inside: Callable[[Segment, int, bytes], bool] = lambda segment, number, blob: True,
-    ) -> None:
-        self._keep(
-            kind, first_seq, count, first_offset, end_offset, meta, table, blobs, read_at, body_position, path,
-            last_crc, journal, is_inside,
-        )  # fmt: skip
-
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -262,7 +205,12 @@ class Segment(Immutable):
     @property
     def span_start(self) -> int:
         """The seq that its sets count from."""
-        return self.first_seq - self.first_seq % SPAN
+        return self.first_seq - self.first_in_span
+
+    @property
+    def first_in_span(self) -> int:
+        """The number of its first record in its sets."""
+        return self.first_seq % SPAN
 
     @property
     def run(self) -> Run:
@@ -285,36 +233,36 @@ class Segment(Immutable):
         return NOTE.pack(*self.journal) if self.journal.crc else b""
 
     def blob(self, number: int, *, keep: bool = True) -> Blob:
-        """One blob, its CRC checked when it comes from the file, and kept for who asks next. Raises IndexDamaged."""
+        """One blob. From the file, its CRC is checked, and it is kept for the next to ask. Raises IndexDamaged."""
         if self.blobs is not None:
             return self.blobs[number]
         assert self.read_at is not None
-        length, _ = self.table[number]
-        position = self.body_position + self.table.end(number) - length
+        length = self.table.lengths[number]
         if not length:  # the next one begins at the same place, by which the cache knows it
-            return self._read(number, position, length)
+            return self._read(number)
+        position = self.body_position + self.table.end(number) - length
         blob = blob_cache.get(self.read_at, position)
-        if blob is not None:
-            return blob
-        found = self._read(number, position, length)
-        if keep:
-            blob_cache.put(self.read_at, position, found)
-        return found
+        if blob is None:
+            blob = self._read(number)
+            if keep:
+                blob_cache.put(self.read_at, position, blob)
+        return blob
 
     def verify(self) -> None:
         """Read all blobs, from the file if they lie there. Raises IndexDamaged."""
         if self.blobs is None:
-            for number, length in enumerate(self.table.lengths):
-                self._read(number, self.body_position + self.table.end(number) - length, length)
+            for number in range(len(self.table)):
+                self._read(number)
 
-    def _read(self, number: int, position: int, length: int) -> bytes:
+    def _read(self, number: int) -> bytes:
         assert self.read_at is not None
+        length, expected = self.table.lengths[number], self.table.crc(number)
+        position = self.body_position + self.table.end(number) - length
         found = self.read_at(position, length)
-        expected, got = self.table[number][1], crc32(found)
-        if len(found) != length or expected != got:
+        if len(found) != length or crc32(found) != expected:
             raise IndexDamaged(
                 f"blob {number} at byte {position}: expected {length} bytes with CRC {expected:08x}, "
-                f"got {len(found)} with {got:08x}",
+                f"got {len(found)} with {crc32(found):08x}",
                 path=self.path,
                 offset=position,
             )
@@ -328,7 +276,7 @@ class Segment(Immutable):
             found = BitMap.deserialize(bytes(self.blob(number)))
         except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
             raise self.damage(f"blob {number}: {error}") from error
-        lead = self.first_seq % SPAN
+        lead = self.first_in_span
         if found and not (lead <= found.min() and found.max() < lead + self.count):
             raise self.damage(f"blob {number}: a set of records that are not the segment's")
         return found
@@ -353,5 +301,5 @@ class Segment(Immutable):
 
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
-    table = b"".join(map(BLOB_ROW.pack, map(len, blobs), map(crc32, blobs)))
-    return Segment(kind, *run, meta, Table(table), tuple(blobs))
+    table = Table(b"".join(map(BLOB_ROW.pack, map(len, blobs), map(crc32, blobs))))
+    return Segment(kind, *run, meta, table, tuple(blobs), None, 0, "", 0, NO_JOURNAL, lambda *_: True)

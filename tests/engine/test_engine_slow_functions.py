@@ -113,8 +113,8 @@ def test_a_value_is_asked_for_once(tmp_path: Path) -> None:
 def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a process that is killed leaves its files: looked at while the scan goes on."""
     monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.engine.building.chunk_scanner.LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.engine.building.chunk_scanner.SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.scan.LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.scan.SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with spans_of(span), Log(tmp_path / "log") as log:
         db, seen = JITDB(log), set()
@@ -145,8 +145,8 @@ def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypa
 
 def test_an_interrupted_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.engine.building.chunk_scanner.LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.engine.building.chunk_scanner.SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.scan.LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.scan.SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with Log(tmp_path / "log") as log:
         slow = Slow(0.0002)

@@ -17,7 +17,6 @@ from engine_helpers import POSTS, QUESTIONS, check, make_log, messages, oracle_o
 from index_cases import opened
 
 from jitdb import JITDB, Log
-from jitdb.engine.building import chunk_scanner
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning, LogWarning, QueryCancelled
 from jitdb.indexes.kinds.bitmaps import distinct_keys, records_with
@@ -57,7 +56,7 @@ def test_a_flipped_bit_in_any_sealed_block(tmp_path: Path) -> None:
 def test_block_sizes_and_pieces_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block is verified, wherever chunks and portions of checksums end."""
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 5000)
-    monkeypatch.setattr(chunk_scanner, "SUMS", 10)
+    monkeypatch.setattr(scan_module, "SUMS", 10)
     path = tmp_path / "log"
     make_log(path, 120, block_size=700)
     sealed = path.stat().st_size // 700 - 1

@@ -11,7 +11,7 @@ from engine_helpers import manager_of
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.building.scan import Scan
-from jitdb.indexes.files.void_requests import ASKED, is_first
+from jitdb.indexes.files.folder import ASKED, is_first
 from jitdb.log.io import osfile
 from jitdb.operators import absent, contains, equal, gt, includes, starts_with
 from jitdb.operators.nodes.operation import Operation
@@ -123,11 +123,14 @@ def test_prepared_indexes_and_those_of_the_time_have_files(tmp_path: Path) -> No
 
 
 def test_full_spans_share_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("engine.building.targets", "indexes.files.index", "indexes.kinds.content", "indexes.segment"):
+    kinds = ("content", "builder", "value_builder", "numbers", "set_builders")
+    for module in (
+        "engine.building.targets",
+        "indexes.files.index",
+        "indexes.segment",
+        *(f"indexes.kinds.{each}" for each in kinds),
+    ):
         monkeypatch.setattr(f"jitdb.{module}.SPAN", 64, raising=False)
-    from jitdb.indexes.building import builders
-
-    monkeypatch.setattr(builders, "SPAN", 64)
     with Log(tmp_path / "log", codec="json") as log:
         log.append_many({"n": number} for number in range(300))
         log.flush()

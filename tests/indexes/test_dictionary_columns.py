@@ -20,10 +20,9 @@ from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import QueryError
-from jitdb.indexes.building import dictionary_builder
 from jitdb.indexes.kinds import dictionary
-from jitdb.indexes.kinds.dictionary import DictionaryColumn, key_at
-from jitdb.indexes.numbering import NumberingTable
+from jitdb.indexes.kinds.dictionary import DictionaryColumn
+from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.indexes.spec import IndexSpec, Requirement
 
 SPAN = 256
@@ -64,7 +63,7 @@ def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedCol
 @pytest.mark.parametrize("table", [8, 1 << 18], ids=["small tables", "one table"])
 def test_a_log_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, table: int) -> None:
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 1024)
-    monkeypatch.setattr(dictionary_builder, "VALUES", table)
+    monkeypatch.setattr(dictionary, "VALUES", table)
     with spans_of(SPAN), Log(tmp_path / "log", codec=codec, block_size=1024, flush_interval=3600) as log:
         records: list[dict[str, Any] | None] = []
         db, columns = JITDB(log), CodedColumns()

@@ -16,11 +16,13 @@ from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes.building import builders, field_builder
-from jitdb.indexes.building.builders import OffsetsBuilder, Piece
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import bitmaps as index_limits
+from jitdb.indexes.kinds import value_builder
+from jitdb.indexes.kinds.builder import Piece
+from jitdb.indexes.kinds.numbers import NumbersBuilder
+from jitdb.indexes.kinds.set_builders import OffsetsBuilder
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
 from jitdb.operators import absent, and_, equal, gt, includes, lte, not_, predicate, starts_with
@@ -42,10 +44,10 @@ def _many_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def limits(monkeypatch: pytest.MonkeyPatch, *, few: int, most: int = 1 << 16, most_bytes: int = 16 << 20) -> None:
     """Other limits for the values that get bitmaps."""
-    for module in (field_builder, index_limits):
+    for module in (value_builder, index_limits):
         monkeypatch.setattr(module, "FEW_VALUES", few)
     monkeypatch.setattr(index_limits, "RECORDS_A_VALUE", 1 << 30)
-    for module in (index_limits, field_builder):
+    for module in (index_limits, value_builder):
         monkeypatch.setattr(module, "MAX_VALUES", most)
         monkeypatch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 
@@ -286,9 +288,9 @@ def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int
 
 WORK = [
     (Piece, "cut"),
-    (builders.OffsetsBuilder, "make"),
-    (field_builder.ValuesBuilder, "make"),
-    (builders.NumbersBuilder, "make"),
+    (OffsetsBuilder, "make"),
+    (value_builder.ValuesBuilder, "make"),
+    (NumbersBuilder, "make"),
     (Index, "append"),
     (Index, "_take"),
     (Index, "_write"),

@@ -39,10 +39,8 @@ from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import HEAD_SIZE, LAYOUTS, SPAN, Segment
 
 
-@pytest.fixture(autouse=True, params=["few", "many"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are read without numpy, large ones with it: here all in the one way, then all in the other."""
-    monkeypatch.setattr("jitdb.indexes.segment.FEW_NUMBERS", 1 << 12 if request.param == "few" else 0)
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jitdb.indexes.kinds.bitmaps._dictionary", Dictionary)
 
 

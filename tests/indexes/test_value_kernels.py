@@ -26,11 +26,11 @@ from index_cases import (
 from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
-from jitdb.indexes import numbering, numbering_kernels
-from jitdb.indexes.building import value_kernels
-from jitdb.indexes.building.builders import smallest_numbers
+from jitdb.engine import text_kernels
+from jitdb.indexes import hash_kernels, numbering, numbering_kernels
 from jitdb.indexes.hashing import P1, hash_key
-from jitdb.indexes.kinds.numbers import extent_of
+from jitdb.indexes.kinds import roaring_kernels
+from jitdb.indexes.kinds.numbers import extent_of, smallest_numbers
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
 from jitdb.indexes.kinds.seen import OTHERS
 from jitdb.indexes.numbering import Limits, NumberingTable
@@ -264,7 +264,7 @@ def test_a_limited_table_is_full_at_its_limit_of_bytes() -> None:
 @given(st.lists(items, min_size=1, max_size=8), st.integers(0, 12))
 def test_byte_prefixes(given_items: list[Any], skip: int) -> None:
     out = np.empty(len(given_items), np.uint32)
-    value_kernels.byte_prefixes(*values_of(given_items).arrays, len(given_items), skip, out)
+    hash_kernels.byte_prefixes(*values_of(given_items).arrays, len(given_items), skip, out)
     assert out.tolist() == [0 if item is MISSING else key_prefix(value_key(item), skip) for item in given_items]
 
 
@@ -314,7 +314,7 @@ def test_equal_payloads(data: st.DataObject) -> None:
     key = value_key(wanted)
     out = np.empty(len(given_items), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
-    value_kernels.equal_payloads(
+    text_kernels.equal_payloads(
         *values_of(given_items).arrays, len(given_items), key[0], payload, len(key) - 1, True, out
     )
     assert out.tolist() == [key_of(item) == key for item in given_items]
@@ -327,7 +327,7 @@ def test_payloads_that_begin_with(given_items: list[Any], prefix: str) -> None:
     key = value_key(prefix)
     out = np.empty(len(given_items), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
-    value_kernels.equal_payloads(
+    text_kernels.equal_payloads(
         *values_of(given_items).arrays, len(given_items), STRING, payload, len(key) - 1, False, out
     )
     assert out.tolist() == [isinstance(item, str) and item.startswith(prefix) for item in given_items]
@@ -338,7 +338,7 @@ def test_a_number_no_record_can_hold_equals_none() -> None:
     assert key[0] == NUMBER
     out = np.empty(2, np.bool_)
     payload = np.frombuffer(key[1:], np.uint8)
-    value_kernels.equal_payloads(*values_of([math.inf, 1]).arrays, 2, NUMBER, payload, len(key) - 1, True, out)
+    text_kernels.equal_payloads(*values_of([math.inf, 1]).arrays, 2, NUMBER, payload, len(key) - 1, True, out)
     assert out.tolist() == [False, False]
 
 
@@ -369,12 +369,12 @@ def test_grouping(data: st.DataObject) -> None:
         for at, number in zip(range(start, stop), flat[start:stop], strict=True)
     ]
     counts = np.zeros(int(bases[-1]), np.int64)
-    value_kernels.count_numbers(*arrays, counts)
+    roaring_kernels.count_numbers(*arrays, counts)
     assert counts.tolist() == [sum(place == n for place, _ in entries) for n in range(len(counts))]
 
     for named in ([], owners):
         sorted_records, begins = np.empty(len(flat), np.uint32), np.empty(groups + 2, np.int64)
-        value_kernels.group_records(
+        roaring_kernels.group_records(
             *arrays, np.array(places, np.uint32), groups, np.array(named, np.uint32), lead, sorted_records, begins
         )
         expected = [

@@ -153,7 +153,7 @@ def _equal_containers(leaf: Operation, kind: int, values: FieldValues) -> NDArra
 
 def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.bool_]:
     """Which values have this key (`whole`), or one that begins with it; it is none of an array or map."""
-    from jitdb.indexes.building.value_kernels import equal_payloads
+    from jitdb.engine.text_kernels import equal_payloads
 
     mask = np.empty(len(values.kind), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)

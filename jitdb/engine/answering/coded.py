@@ -16,9 +16,9 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, NUMBER, UNDEFINED, value_key
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
-from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, key_at
+from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
-from jitdb.indexes.numbering import NumberingTable
+from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Ranked
 from jitdb.operators.summaries.value_counts import in_order
 

@@ -26,7 +26,7 @@ from jitdb.common.values import (
     split_number,
     value_of_key,
 )
-from jitdb.indexes.building.time_kernels import earliest_times
+from jitdb.indexes.kinds.number_kernels import earliest_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,7 @@
-"""Whose turn it is to build: one thread of this process at a time, after other processes; and what is said of it.
+"""One thread of this process builds at a time, and waits for other processes; `status` says what it does.
 
-A build calls functions of the user, in threads of its own. One that asks for what must be built first would wait for
-itself for ever: each thread knows what it works for, and such a question is refused.
+A build calls functions of the user, in threads of its own. A function that asks for what must be built first would wait
+for itself for ever. So each thread knows which builds it works for, and such a question is refused.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class BuildLock:
         self._builder = 0  # the thread that builds
 
     def builds(self) -> tuple[BuildLock, ...]:
-        """What a thread works for that this thread lets work for this build."""
+        """The builds that a thread works for if this thread starts it for this build."""
         return (*getattr(_working, "builds", ()), self)
 
     def refuse_within(self) -> None:
-        """Raise QueryError in a thread that works for a build here, and so must not wait for the end of one."""
+        """Raise QueryError in a thread that works for a build here: it must not wait for the end of one."""
         within = self.builds()[:-1]
         shared = (build for build in within if build is self or (self._folder and build._folder == self._folder))
         if self._builder == threading.get_ident() or any(shared):
@@ -60,8 +60,8 @@ class BuildLock:
     def alone(self, cancel: threading.Event | None, *, takes_locks: bool = True) -> Iterator[None]:
         """Wait for the scan that runs in this process, and let no other one begin.
 
-        takes_locks: locks of index files are waited for within
-        Raises QueryCancelled; QueryError in a function that is called by such a scan, if that may wait for its end.
+        takes_locks: the caller may wait for locks of index files
+        Raises QueryCancelled; QueryError in a function that such a scan calls, if it would wait for the scan's end.
         """
         if takes_locks or not self._building.acquire(blocking=False):
             self.refuse_within()
@@ -79,7 +79,7 @@ class BuildLock:
     def scanning(
         self, start: int, stop: int, parts: Sequence[tuple[str, int]], tell: Callable[[int], object]
     ) -> Iterator[Callable[[int], None]]:
-        """What to tell of a scan's position in the log. `parts`: the indexes' names, and where each begins."""
+        """A function that takes the scan's position in the log. `parts`: the indexes' names, and where each begins."""
 
         def progress(position: int) -> None:
             indexes = [IndexStatus(name, max(0, position - begin), stop - begin) for name, begin in parts]
@@ -93,7 +93,7 @@ class BuildLock:
             self.status = self.status._replace(state="idle")
 
     def wait(self, indexes: Sequence[Index], end: int, pause: float, cancel: threading.Event | None) -> None:
-        """Let some seconds pass while another process builds one of these, up to `end`. Raises QueryCancelled."""
+        """Pause while another process builds one of these, up to `end`. Raises QueryCancelled."""
         parts = [IndexStatus(index.spec.file_name(), 0, max(0, end - index.reached)) for index in indexes]
         self.status = Status("waiting", 0, max((part.total for part in parts), default=0), tuple(parts))
         try:

@@ -13,13 +13,14 @@ from jitdb.common.values import value_of_key
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.text_tests import Texts, joined, matcher_of
 from jitdb.errors import IndexDamaged, QueryCancelled, QueryError
-from jitdb.indexes.building import builders
-from jitdb.indexes.building.builders import Builder, Piece, ValueSource
-from jitdb.indexes.building.dictionary_builder import DictionaryBuilder
-from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import distinct_keys
-from jitdb.indexes.kinds.dictionary import TooLarge
+from jitdb.indexes.kinds.builder import Builder, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.dictionary import DictionaryBuilder, TooLarge
+from jitdb.indexes.kinds.numbers import ExtremesBuilder, NumbersBuilder
+from jitdb.indexes.kinds.prefixes import PrefixBuilder
+from jitdb.indexes.kinds.set_builders import DeletedBuilder, OffsetsBuilder, PredicateBuilder, TextBuilder, TextTest
+from jitdb.indexes.kinds.value_builder import ValuesBuilder
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.indexes.spec import Requirement
 from jitdb.operators.nodes.literals import seek_name
@@ -103,7 +104,7 @@ class BuildTarget:
             first_seq, first_offset = self._fed[begin][0], self._fed[begin - 1][2]
         run = (first_seq, self.next_seq - first_seq, first_offset, self._fed[-1][2])
         try:
-            return self.builder.make([(seq, piece) for seq, piece, _ in self._fed[begin:]], run, last)
+            return self.builder.make(Pieces((seq, piece) for seq, piece, _ in self._fed[begin:]), run, last)
         except TooLarge as error:
             raise QueryError(
                 f"what is asked of `{self.index.spec.title}` needs more than there is room for: {error.reason}",
@@ -148,25 +149,25 @@ class IndexBuilderFactory:
     def _builder(self, need: Requirement, index: Index) -> Builder:
         spec = need.spec
         if spec.form == "offsets":
-            return builders.OffsetsBuilder()
+            return OffsetsBuilder()
         if spec.form == "deleted":
-            return builders.DeletedBuilder()
+            return DeletedBuilder()
         if spec.form in ("column", "time"):
             unit = spec.name if spec.form == "time" else None
             if spec.is_owned:
-                return builders.ExtremesBuilder(self._source(need), spec.largest, unit)
-            return builders.NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
+                return ExtremesBuilder(self._source(need), spec.largest, unit)
+            return NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
-            return builders.PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
+            return PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
         if spec.form == "dictionary":
             return DictionaryBuilder(source)
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None
-            return builders.PredicateBuilder(source, self._verdict(accepts, spec.name))
+            return PredicateBuilder(source, self._verdict(accepts, spec.name))
         if spec.form == "text":
-            return builders.TextBuilder(source, _text_test(spec))
+            return TextBuilder(source, _text_test(spec))
         hashed = index.kind not in (0, BITMAPS)
         keys = set() if hashed else distinct_keys(index.segments)
         return ValuesBuilder(source, limited=spec.form == "auto", hashed=hashed, keys=keys)
@@ -216,7 +217,7 @@ class IndexBuilderFactory:
         return self._rows.setdefault(path, len(self._rows))
 
 
-def _text_test(spec: IndexSpec) -> builders.TextTest:
+def _text_test(spec: IndexSpec) -> TextTest:
     """What tells which keys an index of matches wants."""
     test = matcher_of(text_match_of(spec))
 

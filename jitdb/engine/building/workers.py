@@ -1,4 +1,4 @@
-"""Threads that work for one scan: what the library's pools do, in a fraction of their time to load and to begin."""
+"""Threads that work for one scan: as the library's pools, but loaded and started in a fraction of the time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Task(Generic[T]):
         try:
             if not self._is_cancelled:
                 self._result = self._call()
-        except BaseException as error:  # which is raised where the result is wanted
+        except BaseException as error:  # raised by result()
             self._error = error
         finally:
             self._done.release()
@@ -40,24 +40,24 @@ class Task(Generic[T]):
         return is_done
 
     def result(self) -> T:
-        """What the call gave, once it is done, or raises what it raised."""
+        """What the call gave, once it is done. Raises what it raised."""
         with self._done:
             if self._error is not None:
                 try:
                     raise self._error
                 finally:
-                    del self  # its traceback has this frame: so neither keeps the other
-            return self._result  # type: ignore[return-value] # not of one that was cancelled
+                    del self  # the traceback holds this frame, which must not hold the error
+            return self._result  # type: ignore[return-value] # nobody asks a cancelled one
 
     def cancel(self) -> None:
-        """If it has not begun, it never will."""
+        """Do not begin it any more."""
         self._is_cancelled = True
 
 
 class Workers:
-    """Up to `most` threads; each begins with `start`. Leaving waits until all have ended. Of none, the caller works.
+    """Up to `most` threads; each calls `start` first. Leaving waits until all have ended. With none, the caller works.
 
-    Beside other scans there are as many as its share of the processors: more would wait for each other.
+    Beside other scans of the process it has its share of the processors: more threads would wait for each other.
     """
 
     def __init__(self, most: int, name: str, start: Callable[[], object]) -> None:
@@ -92,7 +92,7 @@ class Workers:
         self._start()
         while (task := self._tasks.get()) is not None:
             task.run()
-            del task  # nor what it gave, while the next one is waited for
+            del task  # and its result, while this waits for the next one
             with self._lock:
                 if self._at_work > self._share():
                     self._at_work -= 1
@@ -112,5 +112,5 @@ class Workers:
                 thread.join()
 
 
-_SCANS: Final[set[Workers]] = set()  # of this process, as long as they last
+_SCANS: Final[set[Workers]] = set()  # those that run in this process
 os.register_at_fork(after_in_child=_SCANS.clear)  # a child has none of their threads

@@ -1,13 +1,13 @@
-"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and repaired.
+"""All indexes of one database: opened when first asked for; whatever is wrong with a file is reported and repaired.
 
-What is found wrong when a file is opened is not told at once: another process may be writing to it. Such an index is
-stale, and so it is looked at again, with its lock held, before it is built: that is catch_up().
+A fault found when a file is opened is not reported at once: another process may be writing to it. Such an index is
+stale, so it is looked at again, with its lock held, before it is built: catch_up() does that.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 class Catalog:
     """The indexes in `folder`; None keeps them in memory. Guarded by the engine's lock.
 
-    So are they kept where the log's identity is not stored: files could not be told from those of another log.
+    They are kept in memory, too, where the log's identity is not stored: files could not be told from those of another
+    log.
 
-    `source` is the log, whose compactions are followed; `before`, the catalog of an earlier generation of it, hands
-    over what it kept in memory. `quiet`: that the log's bytes were changed is known, and nothing to tell.
+    `source` is the log, whose compactions are followed. `before`, the catalog of an earlier generation of it, hands
+    over what it kept in memory. `quiet`: it is known that the log's bytes were changed, so there is no warning.
     """
 
     def __init__(
@@ -56,12 +57,10 @@ class Catalog:
         self._last = LastRecords(source) if source is not None else None
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
-        ours = (log.identity, log.content)
-        is_same = before is not None and (before._log.identity, before._log.content) == ours
         self._before: dict[IndexSpec, Index] = {}
-        if before is not None and is_same:
-            held = {spec: index for spec, index in before._indexes.items() if index.segments}
-            kept = {spec: index for spec, index in held.items() if index.path is None or index.is_waiting}
+        if before is not None and before._log._replace(generation=log.generation) == log:
+            held = [index for index in before._indexes.values() if index.segments]
+            kept = {index.spec: index for index in held if index.path is None or index.is_waiting}
             self._before = {**before._before, **kept}
         self._tidied: set[IndexSpec] = set()
         self._warned_in_memory = folder is None  # that indexes are kept in memory
@@ -76,52 +75,46 @@ class Catalog:
         return index
 
     def reached(self, spec: IndexSpec) -> int:
-        """How far the index of this spec reaches. Nothing is kept of one that is not there: texts name any number."""
-        is_held = spec in self._indexes
-        index = self.get(spec)
-        if not is_held and not index.segments:
-            del self._indexes[spec]
+        """How far the index of this spec reaches. Keeps nothing of one that does not exist: texts name any number."""
+        index = self._indexes.get(spec) or self._open(spec)
+        if index.segments:
+            self._indexes[spec] = index
         return index.reached
 
     def let_go(self, specs: Iterable[IndexSpec]) -> None:
         for spec in specs:
             del self._indexes[spec]
 
-    def opened(self) -> Iterable[Index]:
+    def drop_empty(self, known: int) -> bool:
+        """Drop the empty ones among the indexes that were opened after so many; whether there were any."""
+        fresh = islice(reversed(self._indexes.values()), len(self._indexes) - known)
+        empty = [index.spec for index in fresh if not index.segments]
+        self.let_go(empty)
+        return bool(empty)
+
+    def opened(self) -> Collection[Index]:
         """The indexes that were asked for so far."""
         return self._indexes.values()
 
-    @property
-    def opened_so_far(self) -> int:
-        """How many these are."""
-        return len(self._indexes)
-
-    def opened_since(self, known: int) -> list[Index]:
-        """Those of them that came after so many; none was let go meanwhile."""
-        return list(islice(reversed(self._indexes.values()), len(self._indexes) - known))
-
     def everything(self) -> list[Index]:
-        """All indexes of this log, those too that nobody asked for yet. The offsets of records come first."""
-        return self._got(head.spec for head in self._heads())
+        """All indexes of this log, whether anybody asked for them yet or not. The offsets of records come first."""
+        return self._got({*self._specs(1 << 64), *self._indexes})
 
     def older(self) -> list[Index]:
         """Those of an earlier generation of the log. The offsets of records come first."""
-        generation = self._log.generation
-        return self._got(
-            [*(head.spec for head in self._heads() if head.log.generation < generation), *self._before], opened=False
-        )
+        return self._got(self._specs(self._log.generation))
 
-    def _heads(self) -> list[Head]:
-        folder = self.folder if self._stored else None
-        heads = [head for _, head in index_files(self._fs, folder) if head is not None]
-        return [head for head in heads if head.log.identity == self._log.identity]
+    def _specs(self, generation: int) -> set[IndexSpec]:
+        """Of the indexes of generations before this one, in files or handed over."""
+        heads = [head for _, head in index_files(self._fs, self.folder if self._stored else None) if head is not None]
+        ours = [head for head in heads if head.log.identity == self._log.identity and head.log.generation < generation]
+        return {*(head.spec for head in ours), *self._before}
 
-    def _got(self, specs: Iterable[IndexSpec], opened: bool = True) -> list[Index]:
-        every = {*specs, *self._before, *(self._indexes if opened else ())}
-        return [self.get(spec) for spec in sorted(every, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
+    def _got(self, specs: Iterable[IndexSpec]) -> list[Index]:
+        return [self.get(spec) for spec in sorted(specs, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
 
     def close(self) -> None:
-        for index in list(self._indexes.values()):
+        for index in self._indexes.values():
             index.close()
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -130,7 +123,7 @@ class Catalog:
         """The right to write to the files of these indexes; None while somebody else has it for one of them."""
         indexes = list(indexes)
         if self._is_gone():
-            for index in indexes:  # they go on in memory: nobody would find them
+            for index in indexes:  # they go on in memory: nobody would find their files
                 index.path = None
         return take_locks(self._fs, self.folder, [index.path.name for index in indexes if index.path is not None])
 
@@ -150,14 +143,13 @@ class Catalog:
         self._try(index, lambda: index.append(noted, early))
 
     def note_deletions(self) -> None:
-        """Let the index of deleted records, whose lock is to be held, tell how much of the journal others may know."""
+        """Note in the index of deleted records, whose lock is to be held, how much of the journal others may know."""
         for index in self.fingerprint_indexes():
-            noted = self._noted(index, index.segments[-1])
-            self._try(index, partial(index.append, noted))
+            self._try(index, partial(index.append, self._noted(index, index.segments[-1])))
 
     def fingerprint_indexes(self) -> list[Index]:
-        """The index of deleted records, where it knows less of the journal of deletions than there is: to append to
-        others takes its lock too.
+        """The index of deleted records, if it knows less of the journal of deletions than there is: appending to others
+        takes its lock, too.
         """
         if self._last is None:
             return []
@@ -174,13 +166,13 @@ class Catalog:
             self._last.keep(end, crc)
 
     def _noted(self, index: Index, segment: Segment) -> Segment:
-        """As it is kept: with what tells its log, as it is now, from another copy or state of it."""
+        """The segment with what tells its log, as it is now, from another copy or state of it."""
         if index.spec.form == "deleted" and self._last is not None:
             segment = fingerprinted(self._last.log, self._last.deletions, segment)
         return segment if index.path is None or self._last is None else self._last.noted(segment)
 
     def keep(self, indexes: Iterable[Index]) -> None:
-        """Let these have files, also where no record has a value. Raises IndexDamaged."""
+        """Write the files of these also where no record has a value. Raises IndexDamaged."""
         for index in indexes:
             self._try(index, index.keep)
 
@@ -192,7 +184,7 @@ class Catalog:
     def list_damaged(self, blocks: Sequence[int], block_size: int) -> None:
         """Note in the index of offsets, whose lock is to be held, that these blocks of the log are damaged.
 
-        Where the index does not reach one of them, whoever scans it notes that.
+        A block that the index does not reach is noted by the scan that reaches it.
         """
         index = self.get(OFFSETS)
         segments = [
@@ -210,7 +202,7 @@ class Catalog:
             self._try(index, lambda: index.replace(kept))
 
     def take_over(self, index: Index, segments: Sequence[Segment]) -> None:
-        """Let an index of deleted records, if nobody writes to it, go on from that of the same content."""
+        """Begin an index of deleted records, if nobody writes to it, with the segments of that of the same content."""
         held = self.lock([index])
         if held is not None:
             with held:
@@ -218,7 +210,7 @@ class Catalog:
                     self._try(index, lambda: index.replace(segments))
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
-        """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
+        """Drop a damaged index; the next question builds it again. Its lock is to be held."""
         if self._is_moved(index):
             index.path = None
             index.clear()
@@ -265,8 +257,8 @@ class Catalog:
         return index
 
     def _checked(self, index: Index, take: Callable[[], bool]) -> bool:
-        """What `take`, which reads the file, gives. Raises as it does; IndexForeign for that of a copy of the log too,
-        of which nothing is kept.
+        """Read the file by `take`, and give what that gives. Raises as it does, and IndexForeign where the index is of
+        a copy of the log; then nothing of it is kept.
         """
         found = take()
         if self._last is not None:
@@ -279,13 +271,13 @@ class Catalog:
         return found
 
     def check_same(self) -> None:
-        """Raise LogSuperseded where the log is another one by now: what was read may be of either, and need not fit."""
+        """Raise LogSuperseded if the log is another one by now: what was read may be of either."""
         log = self._last.log if self._last is not None else None
         if log is not None and (log.identity, log.generation) != self._log[:2]:
             raise LogSuperseded("it was compacted or replaced since its indexes were opened", path=log.path)
 
     def glance(self, index: Index) -> bool:
-        """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
+        """As catch_up, while another process may be writing: takes what is readable, without a warning for the rest."""
         known = bool(index.segments)
         try:
             return self._checked(index, index.catch_up)
@@ -340,7 +332,7 @@ class Catalog:
             self._carry(index, old)
 
     def _carry(self, index: Index, old: Index) -> None:
-        """Take over what an earlier generation knew, if the compactions since then are known. If not, it is built."""
+        """Take over what an earlier generation knew, if the compactions since then are known."""
         from jitdb.engine.catalog.carry import carried
 
         if self._last is None:
@@ -362,28 +354,25 @@ class Catalog:
 
     @property
     def _is_rotated(self) -> bool:
-        """Whether others rotate the log, and whoever asks first moves its folder along."""
+        """Whether other programs rotate the log; then the first process to notice renames its folder, too."""
         return self._last is not None and not self._last.log.framing.is_blocked
 
     def _is_gone(self) -> bool:
         """Whether the sidecar of a log that others rotate is not at its place any more."""
-        if self.folder is None or self._last is None or not self._is_rotated:
-            return False
-        return self.folder.parent == self._last.log.sidecar and not self._fs.exists(self.folder.parent)
+        sidecar = self._last.log.sidecar if self._last is not None and self._is_rotated else None
+        return self.folder is not None and self.folder.parent == sidecar and not self._fs.exists(sidecar)
 
     def _is_moved(self, index: Index) -> bool:
-        """Whether the folder of a log that others rotate went to another name: its file is not there, or another's."""
+        """Whether the folder of a log that others rotate was renamed: the file is gone, or another log's."""
         if not self._is_rotated or index.path is None:
             return False
-        if not self._fs.exists(index.path):
-            return True
         head = head_of(self._fs, index.path)
-        return head is not None and head.log.identity != self._log.identity
+        return not self._fs.exists(index.path) if head is None else head.log.identity != self._log.identity
 
     # --- warning ---------------------------------------------------------------------------------------------------
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:
-        """An index can be built again: whatever keeps its file from being written does not keep it from answering."""
+        """Write; if that fails, keep the index in memory. It can be built again, so questions go on."""
         try:
             write()
         except OSError as error:
@@ -394,7 +383,7 @@ class Catalog:
             index.path = None  # its file is that of a newer generation of the log
 
     def _warn_in_memory(self, path: str | FilePath | None, reason: str) -> None:
-        """Say once for all indexes that they are not kept."""
+        """Warn, once for all indexes, that they are not kept."""
         if not self._warned_in_memory:
             self._warned_in_memory = True
             text = f"{reason}: indexes that cannot be written are kept in memory and are lost with this process"

@@ -1,8 +1,8 @@
-"""Was an index built of this very log? The last record that it covers tells, and the deletions that it knows.
+"""Was an index built from this very log? The last record that it covers tells, and the deletions that it knows.
 
-Two copies of a log share identity and generation. Once both have grown, an index of the one says nothing true of the
-other. So each segment notes the CRC-32 of its last record, and how much of the journal of deletions was known; where an
-index is read from a file, what its newest segments note is held against the log (docs/format-index.md).
+Two copies of a log share identity and generation. Once both have grown, an index of one is wrong for the other. So each
+segment notes the CRC-32 of its last record, and how much of the journal of deletions was known. When an index is read
+from a file, the notes of its newest segments are held against the log (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Deletions:
         self._read = (0, Journal())  # up to which position
 
     def now(self) -> Journal:
-        """How much of it there is. Raises LogError, LogSuperseded."""
+        """How much there is of it now. Raises LogError, LogSuperseded."""
         before, known = self._read
         position, offsets = self._log.deletions(before)
-        if position < before:  # another one took its place
+        if position < before:  # another journal took its place
             self._read = (0, Journal())
             return self.now()
         known = Journal(known.deletions + len(offsets), crc32(_bytes_of(offsets), known.crc))
@@ -47,7 +47,7 @@ class Deletions:
         return known
 
     def begins_with(self, known: Journal) -> bool:
-        """Whether it tells of these deletions first. Raises LogError, LogSuperseded."""
+        """Whether it begins with these deletions. Raises LogError, LogSuperseded."""
         _, every = self._log.deletions()
         return known.deletions <= len(every) and crc32(_bytes_of(every[: known.deletions])) == known.crc
 
@@ -64,7 +64,7 @@ class LastRecords:
     def crc(self, end: int) -> int:
         """That of the record that ends at this byte of the log: UNKNOWN or NO_RECORD where there is none.
 
-        It is read once: what becomes of the record later does not change what it was. Raises LogError.
+        It is read once: a later deletion does not change what the record was. Raises LogError.
         """
         found = self._crcs.get(end)
         if found is None:
@@ -76,14 +76,14 @@ class LastRecords:
     def noted(self, segment: Segment) -> Segment:
         """The segment with the CRC of its last record, if it is there, and with the journal. Raises LogError.
 
-        Neither for a full span, which tells nobody when it was built.
+        One that ends with its span gets neither: its bytes do not tell when it was built.
         """
         if segment.end_seq % SPAN == 0:
             return segment.changed(last_crc=UNKNOWN, journal=NO_JOURNAL)
-        # Who puts segments of many machines together has only both ends of the log.
+        # Read here: segments that come from other machines were made without the whole log.
         found = self.crc(segment.end_offset)
         journal = NO_JOURNAL
-        with suppress(LogSuperseded):  # the next to ask the log hears that
+        with suppress(LogSuperseded):  # the next call to the log raises it again
             journal = self.deletions.now()
         self._begun_with.add(journal)
         return segment.changed(last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
@@ -92,7 +92,7 @@ class LastRecords:
         """Whether the record that ends there can be one with this CRC. Raises LogError."""
         if crc == UNKNOWN or self.crc(end) in (crc, UNKNOWN):
             return True
-        found, offset = _crc_at(self.log, end)  # it may have been half deleted, and may be gone by now
+        found, offset = _crc_at(self.log, end)  # read anew: its deletion may have been half done
         if found in (crc, UNKNOWN) or (found != NO_RECORD and _is_deleted(self.log, offset)):
             self.keep(end, UNKNOWN)
             return True
@@ -117,7 +117,7 @@ class LastRecords:
                     path=index.name,
                 )
             if segment.last_crc != UNKNOWN and self.crc(segment.end_offset) != UNKNOWN:
-                return  # what comes before is older than where copies went apart, if this is not
+                return  # this record is the log's, so earlier ones are, too: copies differ from some place on
 
     def _begins_with(self, known: Journal) -> bool:
         with suppress(LogSuperseded):
@@ -127,7 +127,7 @@ class LastRecords:
         return True
 
     def keep(self, end: int, crc: int) -> None:
-        """What crc() gives from now on."""
+        """From now on crc() gives this."""
         if len(self._crcs) >= _KEPT:
             self._crcs.clear()
         self._crcs[end] = crc
@@ -142,8 +142,8 @@ def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
 
 
 def _is_deleted(log: LogSource, offset: int) -> bool:
-    with suppress(LogSuperseded):  # then this generation's indexes are of no use any more
-        # Which are not in the journal yet first: they are there before they leave that list.
+    with suppress(LogSuperseded):  # then nobody uses this generation's indexes any more
+        # First those that are not in the journal yet: they enter it before they leave that list.
         return offset in log.deleting() or bool((log.deletions()[1] == offset).any())
     return True
 

@@ -1,12 +1,12 @@
-"""Are the bytes of the log still those that its indexes were built from? Asked once after somebody else changed it.
+"""Are the bytes of the log still those that its indexes were built from? Asked once after another program changed it.
 
-A token (LogSource.foreign_change_token) tells that somebody did, not what. So the log is read once, at the speed of a
-CRC, and each block held against its checksum, or against the fingerprint in the index of deleted records
-(indexes/kinds/set.py), which is another one for each token:
+A token (LogSource.foreign_change_token) tells that the file was changed, not what. So the log is read once, at the
+speed of a CRC, and each block is held against its checksum, or against the fingerprint in the index of deleted records
+(indexes/kinds/set.py). There is one such index for each token.
 
-    all are as they were            the indexes go on, and so does the index of deleted records, under the new token
-    a block is another one          the log's content gets another name: indexes of the one of before are built anew
-    the journal of deletions lacks  so it does: the log is older than the indexes, and records that they leave out are
+    all blocks are as they were     the indexes go on, and so does the index of deleted records, under the new token
+    a block is another one          the log's content gets another name, and its indexes are built anew
+    the journal of deletions lacks  the same: the log is older than the indexes, and records that they leave out are
     entries that were known         there again
 """
 
@@ -24,7 +24,7 @@ from pyroaring import BitMap
 from jitdb.common.digests import blake2b
 from jitdb.engine.catalog.copies import Deletions
 from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
-from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class LogContent(NamedTuple):
-    """What the log's content is called, and the segments that tell of the records deleted in it, if they still do.
+    """The name of the log's content, and the segments of its index of deleted records, if they are still right.
 
-    by_deletion: it is another one since a program deleted records, as far as can be seen: that is no news
+    by_deletion: the content changed, it seems, because a program deleted records; no reason for a warning
     """
 
     name: bytes
@@ -64,14 +64,12 @@ def content_of(
 
     `token` is the log's. Raises LogError, LogSuperseded, QueryCancelled.
     """
-    mine, name = deleted_spec(token), LogName(log.identity, log.generation)
+    mine, generation = deleted_spec(token), log.generation
     found = [index for index in held if index.spec.form == "deleted" and index.segments]
-    for path, head in index_files(osfile.fs, folder, containing=".deleted-"):
-        if head is None or head.log.identity != name.identity or head.spec.form != "deleted":
-            continue
-        if head.log.generation == name.generation:
+    for path, head in _heads(log, folder):
+        if head.log.generation == generation:
             found += _loaded(Index(head.spec, head.log, path))
-        elif head.log.generation < name.generation and head.spec == mine:
+        elif head.log.generation < generation and head.spec == mine:
             return LogContent(head.log.content)  # it was compacted since, and nothing else
     history = Deletions(log)
     by_deletion = False
@@ -92,56 +90,59 @@ def content_of(
 
 
 def names_content(log: LogSource, folder: FilePath | None) -> bool:
-    """Whether content_of() says it without reading the log: by the index files that know the log as it is."""
+    """Whether content_of() need not read the log: index files know it as it is."""
     mine = deleted_spec(log.foreign_change_token())
-    heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
-    ours = [head for head in heads if head and head.log[:2] == (log.identity, log.generation)]
+    ours = [head for _, head in _heads(log, folder) if head.log.generation == log.generation]
     return not ours or any(head.spec == mine for head in ours)
 
 
 def changed_behind(log: LogSource, folder: FilePath | None) -> int | None:
-    """Behind which byte the log has, somewhere, other bytes than those that its indexes in the folder were built from.
+    """The byte behind which the log differs somewhere from the bytes that its indexes in the folder were built from.
 
-    None where that is not so, or not known. Raises LogError.
+    None if it does not differ, or that is not known. Raises LogError.
     """
     spec = deleted_spec(log.foreign_change_token())
-    for path, head in index_files(osfile.fs, folder, containing=".deleted-"):
-        if head is None or head.spec != spec or head.log[:2] != (log.identity, log.generation):
-            continue
-        for index in _loaded(Index(head.spec, head.log, path)):
-            fingerprint = fingerprint_of(index.segments)
-            if fingerprint is not None:
-                check = _Check(log, fingerprint, index, None)
-                return None if check.run() else check.reached
+    for path, head in _heads(log, folder):
+        if (head.spec, head.log.generation) == (spec, log.generation):
+            for index in _loaded(Index(head.spec, head.log, path)):
+                fingerprint = fingerprint_of(index.segments)
+                if fingerprint is not None:
+                    check = _Check(log, fingerprint, index, None)
+                    return None if check.run() else check.reached
     return None
 
 
+def _heads(log: LogSource, folder: FilePath | None) -> list[tuple[FilePath, Head]]:
+    """The files of the log's indexes of deleted records, of any generation."""
+    files = index_files(osfile.fs, folder, containing=".deleted-")
+    ours = [(path, head) for path, head in files if head is not None and head.log.identity == log.identity]
+    return [(path, head) for path, head in ours if head.spec.form == "deleted"]
+
+
 def _is_outrun(folder: FilePath | None, index: Index) -> bool:
-    """Whether another index of the same content reaches further: a power failure may take the end of this
-    one's file alone, and blocks that no checksum proves are not known then.
+    """Whether another index of the same content reaches further. A power failure may take the end of this one's file
+    alone; then nothing is known of later blocks without a checksum.
     """
-    heads = [
-        (path, head) for path, head in index_files(osfile.fs, folder) if head is not None and head.log == index.log
-    ]
-    others = [other for path, head in heads for other in _loaded(Index(head.spec, head.log, path))]
-    return any(other.end_offset > index.end_offset for other in others)
+    files = index_files(osfile.fs, folder)
+    others = [Index(head.spec, head.log, path) for path, head in files if head is not None and head.log == index.log]
+    return any(other.end_offset > index.end_offset for each in others for other in _loaded(each))
 
 
 def _loaded(index: Index) -> list[Index]:
-    """The index, if anything can be read of its file."""
+    """The index, if any of its file can be read."""
     with suppress(IndexDamaged, OSError):
         index.load()
     return [index] if index.segments else []
 
 
 def fingerprinted(log: LogSource, deletions: Deletions, segment: Segment) -> Segment:
-    """A segment of an index of deleted records, with how much of the journal is known, and what its last block is.
+    """A segment of an index of deleted records, with how much of the journal is known, and with its last block.
 
-    Who put it together from others had no block in his hands. Raises LogError.
+    A segment that was made of others was made without that block. Raises LogError.
     """
     size = log.block_size
     fingerprint = decode(segment.meta) or Fingerprint(size, Journal(), np.empty(0, ROW))
-    with suppress(LogSuperseded):  # the next to ask the log hears that
+    with suppress(LogSuperseded):  # the next call to the log raises it again
         fingerprint = fingerprint._replace(journal=deletions.now())
     last = (segment.end_offset - 1) // size
     if not (fingerprint.blocks["number"] == last).any() and log.checksums(last, 1)[0] == UNKNOWN:
@@ -159,11 +160,11 @@ def _unwalked(walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walke
 
 
 class _Check:
-    """Holds the log against what an index of deleted records tells of it.
+    """Holds the log against the fingerprint in an index of deleted records.
 
-    damaged: a block was found to be
+    damaged: a block was found damaged
     reached: the byte of the log up to which all is as it was
-    untold:  a record is deleted that neither the index nor the journal of deletions, which may be lost, tells of
+    untold:  a record is deleted that is neither in the index nor in the journal of deletions, which may be lost
     """
 
     def __init__(self, log: LogSource, fingerprint: Fingerprint, index: Index, cancel: threading.Event | None) -> None:
@@ -181,12 +182,12 @@ class _Check:
         self.untold = False
 
     def run(self) -> bool:
-        """Whether all blocks are what they were, but for records deleted since. Raises LogError, QueryCancelled."""
+        """Whether all blocks are as they were, except for records deleted since. Raises LogError, QueryCancelled."""
         stop = self._log.durable_end
         if self._end > stop or self.damaged:
             return False
         log = self._log
-        walk = None if log.framing.is_blocked else _unwalked  # nobody deletes records of others
+        walk = None if log.framing.is_blocked else _unwalked  # in other programs' logs nothing is deleted
         for piece in scan(self._read, 0, stop, self._size, walk=walk):
             if self._cancel is not None and self._cancel.is_set():
                 raise QueryCancelled("the question was cancelled while the log was held against its checksums")
@@ -226,7 +227,7 @@ class _Check:
         return all(number not in listed and self._holds(first + number) for number in np.flatnonzero(~good).tolist())
 
     def _holds(self, block: int) -> bool:
-        """Whether a block that was proven is so still, or damaged: that is told by who reads it."""
+        """Whether a block that was proven still is, or is damaged: whoever reads it finds that."""
         data, fault = self._log.second_look(block)
         if fault is not None:
             self.damaged = True

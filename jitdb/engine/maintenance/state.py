@@ -1,4 +1,4 @@
-"""The indexes of a log in memory, what is remembered of what they said, and what questions need of them."""
+"""The indexes of a log in memory, what is remembered of their answers, and which indexes questions need."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
-_A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
+_A_MOMENT: Final = 0.001  # seconds between looks at a log whose name is changing
 
 
 class _Planned(NamedTuple):
@@ -44,8 +44,8 @@ class _Planned(NamedTuple):
 class IndexState:
     """The indexes, the records that they speak of, and the answers.
 
-    `lock` guards it for the microseconds that an evaluation takes. It is to be held by whoever uses what is replaced
-    with the log (`catalog`, `records`, `evaluator`, `suspects`), and plans, or answers, from that.
+    `lock` guards it for the microseconds that an evaluation takes. Hold it to use what is replaced with the log
+    (`catalog`, `records`, `evaluator`, `suspects`), and to plan or answer from that.
     """
 
     def __init__(self, log: LogSource, folder: FilePath | None, core: CoreFields) -> None:
@@ -54,16 +54,16 @@ class IndexState:
         self.folder = folder
         self.core = core
         self.name = LogName(b"", 0)
-        self.token: bytes | None = None  # of the log, whose content these indexes are of; None: nobody looked yet
+        self.token: bytes | None = None  # the log's when its content was looked at; None: that was never done
         self.open()
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
-        """Open the indexes of the log as it is now; its content has this name."""
+        """Open the indexes of the log as it is now; `content` names its bytes (log_content.py)."""
         name = self._name_now()._replace(content=content)
         if (name.identity, content) != (self.name.identity, self.name.content):
             self.core.forget()
         self.name = name
-        self.misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
+        self.misfit_at = -1  # where the log ended when its indexes turned out to be those of another copy
         self._open_catalog(before, quiet)
 
     def _open_catalog(self, before: Catalog | None = None, quiet: bool = False) -> None:
@@ -71,14 +71,14 @@ class IndexState:
         self.catalog = Catalog(
             self.folder, self.name, stored=self.log.identity_is_stored, source=self.log, before=before, quiet=quiet
         )
-        self.suspects: set[str] = set()  # names of indexes that seemed damaged, and were not when looked at again
+        self.suspects: set[str] = set()  # names of indexes that seemed damaged, and were sound at a second look
         self.damage = DamageReport(self.log)
         self.renumber()
 
     def begin_anew(self) -> None:
-        """In a forked child: what other threads were at in the parent was left half done here."""
+        """In a forked child: other threads of the parent left their work half done here."""
         self.lock = threading.RLock()
-        with suppress(LogClosed):  # of which nothing will be asked
+        with suppress(LogClosed):  # nothing will be asked of it
             self._open_catalog()
 
     def renumber(self) -> None:
@@ -89,11 +89,11 @@ class IndexState:
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, _Planned] = {}
-        self._columns: dict[tuple[bool, IndexSpec], Any] = {}  # that are sorted by, whether as the declared time or not
-        self._changes = 0  # of the fields of the time, that all this knows of
+        self._columns: dict[tuple[bool, IndexSpec], Any] = {}  # to sort by, as the declared time or as a field
+        self._changes = 0  # how often the fields of the time had changed when this was remembered
 
     def forget(self) -> None:
-        """Drop all that is remembered: an index says something else than it did."""
+        """Drop all that is remembered: an index does not say any more what it did."""
         self.evaluator.forget()
         self._answers.clear()
         self._plans.clear()
@@ -102,7 +102,7 @@ class IndexState:
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def answer(self, operation: Operation, end_seq: int, order: bool | SortKeys) -> Answer:
-        """The whole answer, to be paged through, in the order that the question has (Question.order)."""
+        """The whole answer, to be paged through, in the question's order (Question.order)."""
         key = (operation.identity, end_seq, self.records.deletions, order)
         answer = self._answers.get(key)
         if answer is None:
@@ -115,7 +115,7 @@ class IndexState:
         return answer
 
     def order(self, by: bool | SortKeys) -> SomeOrder | None:
-        """What sorts by that; None: nothing needs to."""
+        """What sorts by that; None: the order is that of the log."""
         if by is False:
             return None
         indexes = [self.catalog.get(need.spec) for need in self.order_needs(by)]
@@ -127,7 +127,7 @@ class IndexState:
         return FieldOrder(by, columns)
 
     def _column(self, index: Index, is_declared: bool, make: Callable[[Index], T]) -> T:
-        """What knows the extremes of an index, kept for all orders that it is a part of."""
+        """The sorting column of an index, shared by all orders that it is a part of."""
         key = (is_declared, index.spec)
         if key not in self._columns:
             self._columns[key] = make(index)
@@ -158,15 +158,15 @@ class IndexState:
         return tuple(need for need in needs if need is not None)
 
     def context_needs(self, context: Context | None) -> Needs:
-        """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
+        """The indexes that find what stands around answers; of a field that is to be the same, the first."""
         return () if context is None else needs_of_context(context, self.core)
 
     def plan(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Plan:
-        """The same as a plan, which is remembered: of its functions, only what names them counts."""
-        if self._changes != self.core.changes():  # the time was found now, in records that were not there before
+        """The same as a plan, which is remembered; functions count by their names alone."""
+        if self._changes != self.core.changes():  # the field of the time was found in records that came since
             self._changes = self.core.changes()
             self.forget()
-        if not isinstance(order, bool):  # which indexes these are is known for certain once they are built
+        if not isinstance(order, bool):  # their indexes may change until they are built, so they are part of the key
             order, also = False, also + self.order_needs(order)
         key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
         known = self._plans.get(key)
@@ -179,7 +179,7 @@ class IndexState:
         return known.plan
 
     def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:
-        """Those of these indexes that are to be built. Raises TooManyIndexes."""
+        """Those of these indexes that must be built. Raises TooManyIndexes."""
         plan = self._planned(needs).only_stale(self.log.durable_end)
         if bounds != UNBOUND:
             self._check(plan, bounds)
@@ -188,9 +188,9 @@ class IndexState:
     def horizon(self, plan: Plan) -> int | None:
         """How many records all indexes know, and this process sees; None when they do not speak of the same records.
 
-        Mostly all end at the same record. Some were brought further by other questions since this one was asked, or by
-        another process, which sees more of the log. They must count what they have in common alike: that they do not
-        where a damaged block hides records of one that it did not hide of another.
+        Mostly all end at the same record. Other questions may have brought some further since this one was asked, or
+        another process, which sees more of the log. All must count the records that they have in common alike. They do
+        not where a damaged block hid records when one was built, and not when another was.
         """
         ends, visible = plan.ends(), self.log.durable_end
         if len(ends) == 1:
@@ -207,8 +207,8 @@ class IndexState:
         return Plan(tuple(once.values()), tuple(self.catalog.get(spec) for spec in once))
 
     def _check(self, plan: Plan, bounds: Bounds) -> None:
-        """Whether the new ones among these indexes may be built. If not, nothing is kept of them: strangers may ask for
-        any number.
+        """Raise TooManyIndexes if the new ones among these may not be built. Then nothing is kept of them: strangers
+        may ask for any number.
         """
         core = {need.spec for need in self.core_needs(True)}
         new = [index.spec for index in plan.indexes if not index.segments and index.spec not in core]
@@ -219,29 +219,27 @@ class IndexState:
             except TooManyIndexes:
                 gone = {index.spec for index in self.catalog.opened() if not index.segments} - core
                 self.catalog.let_go(gone.union(new))
-                self._plans.clear()  # some have these, and to plan anew costs less than to look which
+                self._plans.clear()  # some hold these; planning anew is cheaper than looking for them
                 raise
 
     @contextmanager
     def leaving_nothing(self) -> Iterator[None]:
-        """Look, and keep no index in memory that is asked for now, and of which there is nothing yet."""
-        known = self.catalog.opened_so_far
+        """At the end, drop the indexes that were asked for within, and are still empty."""
+        known = len(self.catalog.opened())
         try:
             yield
         finally:
-            gone = [index.spec for index in self.catalog.opened_since(known) if not index.segments]
-            if gone:  # mostly nothing is: what a look costs does not follow what was asked before
-                self.catalog.let_go(gone)
+            if self.catalog.drop_empty(known):
                 self._plans.clear()
 
     # --- is it the same log? ---------------------------------------------------------------------------------------
 
     def changed(self, records: Records) -> bool:
-        """Whether seqs and offsets that were taken from these records mean nothing any more."""
+        """Whether seqs and offsets of these records mean nothing any more."""
         return records is not self.records or self.is_unknown()
 
     def _name_now(self) -> LogName:
-        """The log's name, once refresh() in another thread is done with changing it."""
+        """The log's name, once refresh() in another thread has changed it completely."""
         while True:
             name = LogName(self.log.identity, self.log.generation)
             if name.identity and name.identity == self.log.identity:
@@ -253,5 +251,5 @@ class IndexState:
         return self.log.identity != self.name.identity or self.log.generation != self.name.generation
 
     def is_unknown(self) -> bool:
-        """Whether it is another log, or nobody looked yet whether it holds other bytes."""
+        """Whether it is another log, or may hold other bytes: nobody has looked yet."""
         return self.log.foreign_change_token() != self.token or self.is_another()

@@ -1,4 +1,4 @@
-"""What is done about indexes that are stale, damaged or another log's: by one thread, with their files locked."""
+"""What is done about indexes that are stale, damaged or another log's, by one thread, with their files locked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 LISTED: Final = 1000  # records that are looked at together, and named
-_LOOKED_AT: Final = 64  # times so many: of more blank lines before the first bad one, that is not found
+_LOOKED_AT: Final = 64  # times so many are looked at: a bad line behind more blank ones is not found
 
 
 class IndexUpdater(IndexState):
@@ -59,9 +59,9 @@ class IndexUpdater(IndexState):
     # --- the log as it is ------------------------------------------------------------------------------------------
 
     def follow(self, cancel: threading.Event | None) -> None:
-        """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes.
+        """Open other indexes if the log was truncated, replaced or compacted, or if another program changed its bytes.
 
-        So it has where somebody else changed the bytes that were indexed. Raises LogError, QueryCancelled.
+        Raises LogError, QueryCancelled.
         """
         if not self.is_unknown():
             return
@@ -74,7 +74,7 @@ class IndexUpdater(IndexState):
 
     def _look_at_log(self, cancel: threading.Event | None) -> None:
         token, name = self.log.foreign_change_token(), self._name_now()
-        if (token, name.identity) == (self.token, self.name.identity):  # compacted, no more
+        if (token, name.identity) == (self.token, self.name.identity):  # it was only compacted
             content = LogContent(self.name.content)
         else:
             with self.lock:
@@ -83,7 +83,7 @@ class IndexUpdater(IndexState):
             content = content_of(self.log, folder, token, held, cancel)
         with self.lock:
             if self._name_now() != name:
-                return  # and again
+                return  # look again
             if name._replace(content=content.name) != self.name:
                 self.open(content.name, self.catalog, quiet=content.by_deletion)
             if content.deleted:
@@ -96,7 +96,7 @@ class IndexUpdater(IndexState):
     def _changing(
         self, choose: Callable[[], Sequence[Index]], cancel: threading.Event | None
     ) -> Iterator[tuple[Sequence[Index], bool]]:
-        """Hold the lock, and those of the files of the chosen indexes; whether others did something to these."""
+        """Hold `lock` and the locks of the chosen indexes' files. Gives them, and whether others had changed them."""
         with self._locked(choose, cancel) as indexes, self.lock:
             yield indexes, self._catch_up(indexes)
 
@@ -104,7 +104,7 @@ class IndexUpdater(IndexState):
     def _locked(
         self, choose: Callable[[], Sequence[Index]], cancel: threading.Event | None
     ) -> Iterator[Sequence[Index]]:
-        """Hold the locks of the files of the indexes that are chosen, with `lock` held; anew after each wait."""
+        """Hold the locks of the files of the indexes that `choose` gives, with `lock` held, anew after each wait."""
         pause = SHORTEST_PAUSE
         while True:
             with self.lock:
@@ -113,9 +113,8 @@ class IndexUpdater(IndexState):
             if held is not None:
                 break
             self.build_lock.wait(indexes, self.log.durable_end, pause, cancel)
-            with self.lock:  # and see what is there by then
-                replaced = [self.catalog.glance(index) for index in indexes]  # all of them: no any()
-                if any(replaced):
+            with self.lock:
+                if sum(self.catalog.glance(index) for index in indexes):  # any() would not look at all of them
                     self.forget()
             pause = min(2 * pause, LONGEST_PAUSE)
         with held:
@@ -124,16 +123,17 @@ class IndexUpdater(IndexState):
     def _catch_up(self, indexes: Sequence[Index]) -> bool:
         """Take over what other processes did to these, which are locked; whether there was anything."""
         before = [(index.end_seq, index.end_offset) for index in indexes]
-        # The offsets of records first: where the log was compacted, the others go by them.
-        replaced = [self.catalog.catch_up(index) for index in sorted(indexes, key=lambda index: index.spec != OFFSETS)]
-        if any(replaced):
+        # The offsets of records first: after a compaction, the others are renumbered by them.
+        ordered = sorted(indexes, key=lambda index: index.spec != OFFSETS)
+        is_changed = sum(self.catalog.catch_up(index) for index in ordered) > 0
+        if is_changed:
             self.forget()
-        return any(replaced) or before != [(index.end_seq, index.end_offset) for index in indexes]
+        return is_changed or before != [(index.end_seq, index.end_offset) for index in indexes]
 
     # --- stale indexes ---------------------------------------------------------------------------------------------
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None, bounds: Bounds) -> None:
-        """Bring these indexes up to date. Raises TooManyIndexes where new ones would be more than the bounds allow."""
+        """Bring these indexes up to date. Raises TooManyIndexes if the bounds do not allow new ones."""
         is_done, plan = False, Plan((), ())
 
         def choose() -> list[Index]:
@@ -147,11 +147,11 @@ class IndexUpdater(IndexState):
                     is_done = self._build(plan, cancel)
 
     def _written(self, plan: Plan) -> list[Index]:
-        """The indexes that are written to when these are built."""
+        """The indexes whose files are written when these are built."""
         return [*{*plan.indexes, *(self.catalog.fingerprint_indexes() if plan.indexes else ())}]
 
     def _build(self, plan: Plan, cancel: threading.Event | None) -> bool:
-        """Bring these indexes up to date, which are locked; False when one was damaged: look again."""
+        """Bring these indexes, which are locked, up to date. False: one was damaged, look again."""
         with self.lock:
             self._catch_up(self._written(plan))
             rest = plan.only_stale(self.log.durable_end)
@@ -164,7 +164,7 @@ class IndexUpdater(IndexState):
                     self.catalog.finish(rest.indexes)
         except IndexDamaged as damage:
             with self.lock:
-                self.catalog.check_same()  # an index does not fit another log: that is no damage
+                self.catalog.check_same()  # that an index does not fit another log is no damage
                 self._drop(self._named(damage), damage)
             return False
         with self.lock:
@@ -173,12 +173,12 @@ class IndexUpdater(IndexState):
         return True
 
     def _may_be_mistyped(self, spec: IndexSpec) -> bool:
-        """Whether it is about a field that a question names, not about the one that is the time."""
+        """Whether it is about a field that a question names, and not about the field of the time."""
         is_core = len(spec.paths) != 1 or spec.paths in (self.core.named, self.core.sequence)
         return not is_core and spec.form in _OF_VALUES
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        from jitdb.engine.building.scan import Scan  # with all kernels, which fresh indexes need not
+        from jitdb.engine.building.scan import Scan  # imports all kernels, which fresh indexes do not need
         from jitdb.engine.building.targets import IndexBuilderFactory
 
         factory = IndexBuilderFactory()
@@ -214,14 +214,14 @@ class IndexUpdater(IndexState):
         with self.lock:
             self.catalog.check_same()
             if not self.log.framing.is_blocked and self.log.foreign_change_token() != token:
-                # The blocks of before and of now may all be what they should: a record that crosses them need not.
+                # Each block may be whole, read before the change or after it; a record that crosses blocks may not.
                 raise LogSuperseded("it was changed while it was scanned", path=self.log.path)
             self.catalog.append(index, segment, early)
 
     def tell_left_out(self) -> None:
-        """An answer is nothing. If that may be so because of records that no codec can read, tell of them, once.
+        """After an empty answer: warn, once, of records that no codec can read.
 
-        Who scans them is told anyway; this is for those who find the indexes ready.
+        A scan warns of them anyway; this is for those who find the indexes ready.
         """
         report, log = self.damage, self.log
         if report.has_malformed or not log.framing.tells_malformed:
@@ -231,7 +231,7 @@ class IndexUpdater(IndexState):
             seqs = members_of(records.deleted[: _LOOKED_AT * LISTED])
             offsets = records.offsets_of(seqs).tolist()
         for first in range(0, len(seqs), LISTED):
-            with suppress(LogError):  # it was changed since: that is the next answer's matter
+            with suppress(LogError):  # it was changed since: the next answer notices that
                 wrong = log.unreadable(offsets[first : first + LISTED])
                 if wrong:
                     report.malformed(seqs[first : first + LISTED][wrong].tolist(), len(wrong))
@@ -245,7 +245,7 @@ class IndexUpdater(IndexState):
     ) -> None:
         """Drop the damaged index, if it is still damaged when nobody else writes to it.
 
-        `records`: those that were read when it was met, if not the present ones.
+        `records`: those that were being read, if not the present ones.
         """
         if isinstance(damage, IndexBehind):
             return  # the next question finds it stale
@@ -254,21 +254,21 @@ class IndexUpdater(IndexState):
             return
         with (
             self.build_lock.alone(cancel),
-            suppress(LogSuperseded),  # then it is of no use any more
+            suppress(LogSuperseded),  # then nobody uses it any more
             self._changing(lambda: [self._named(damage)], cancel) as ((index,), is_changed),
         ):
             if not is_changed and self._is_damaged(index, damage):
                 self._drop(index, damage)
 
     def _named(self, damage: IndexDamaged) -> Index:
-        """The index that is meant. Raises the error itself where it is none of these."""
+        """The index that the error is about. Raises the error if it is none of these."""
         for index in self.catalog.opened():
             if index.name == damage.path:
                 return index
         raise damage
 
     def _is_damaged(self, index: Index, damage: IndexDamaged) -> bool:
-        """Look again. One that seems damaged for the second time is taken for it."""
+        """Look again. An index that seems damaged for the second time is taken for damaged."""
         try:
             index.verify()
         except (IndexDamaged, OSError):
@@ -278,13 +278,13 @@ class IndexUpdater(IndexState):
         return is_again
 
     def _drop(self, index: Index, damage: IndexDamaged) -> None:
-        """Drop an index that is locked; the next look finds it stale."""
+        """Drop an index that is locked; the next question finds it stale."""
         self.suspects.discard(damage.path)
         self.catalog.discard(index, damage)
         self.forget()
 
     def _drop_misfits(self, damage: IndexForeign, cancel: threading.Event | None, records: Records) -> None:
-        """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""
+        """The log has no records where its indexes say, so they are of another copy of it: build all anew, once."""
         with self.lock:
             if self.changed(records):
                 return  # it became another one while it was read
@@ -294,13 +294,13 @@ class IndexUpdater(IndexState):
         self.drop_all(records, cancel)
 
     def drop_all(self, records: Records, cancel: threading.Event | None) -> None:
-        """Drop all indexes: some were made when the log was damaged otherwise than it is now."""
+        """Drop all indexes: some were made when other blocks of the log were damaged than are now."""
         with (
             self.build_lock.alone(cancel),
             self._changing(lambda: self.catalog.everything(), cancel) as (_, is_changed),
         ):
             if records is not self.records or is_changed:
-                return  # another thread or process was sooner
+                return  # another thread or process was faster
             self.catalog.discard_all()
             self.renumber()
         text = (
@@ -317,14 +317,14 @@ class IndexUpdater(IndexState):
             with self.lock:
                 lost = self.records.set_aside(fault)
         except IndexDamaged as damage:
-            self.drop_damaged(damage, None)  # the next to read the block comes here again
+            self.drop_damaged(damage, None)  # the next read of the block comes here again
             return
         self.damage.left_out([fault], lost)
         if fault.block is not None and damage_in(self.log, fault.block) is not None:
             self._list_blocks([fault.block], None)
 
     def leave_out(self, records: Records, blocks: Sequence[int], cancel: threading.Event | None) -> None:
-        """Go on without the records of blocks that somebody found damaged, if they still are."""
+        """Go on without the records of blocks that were found damaged, if they still are."""
         faults = [fault for block in blocks if (fault := damage_in(self.log, block)) is not None]
         if len(faults) < len(blocks):
             self.drop_all(records, cancel)
@@ -336,7 +336,7 @@ class IndexUpdater(IndexState):
         self.damage.left_out(faults, lost)
 
     def _list_blocks(self, blocks: Sequence[int], cancel: threading.Event | None, *, locked: bool = False) -> None:
-        """Let all who use these indexes, know of damaged blocks, now and later. `locked`: that of offsets is."""
+        """List damaged blocks in the index of offsets, for all who use it. `locked`: its lock is held already."""
         with (
             suppress(LogSuperseded),  # then the blocks are others
             self._changing(lambda: [] if locked else [self.catalog.get(OFFSETS)], cancel) as (offsets, _),
@@ -345,5 +345,5 @@ class IndexUpdater(IndexState):
                 self.catalog.list_damaged(blocks, self.log.block_size)
             except IndexDamaged as damage:
                 if locked:
-                    raise  # the scan that has the lock is at it
+                    raise  # the scan that holds the lock drops it
                 self._drop(offsets[0], damage)

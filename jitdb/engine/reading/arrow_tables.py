@@ -22,7 +22,7 @@ from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
-from jitdb.indexes.building.time_kernels import earliest_times
+from jitdb.indexes.kinds.number_kernels import earliest_times
 from jitdb.log.codecs.columns.arrow_columns import Misfits, column, is_supported, list_array
 from jitdb.log.codecs.columns.arrow_types import SeenKinds
 from jitdb.log.codecs.containers import Steps, list_values

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path as FilePath
 from threading import RLock
 from typing import Any, Final, NamedTuple
@@ -66,80 +65,51 @@ class FileReader:
     """Reads (position, length) of one file, which stays readable when its name is given to another while it is open.
 
     `which` file it is (device, inode) and its `size` in bytes are those of when it was made. Of all readers in the
-    process, the OPEN_FILES that were used last are open. One that finds another file under its name when it is opened
-    again, or none, raises IndexDamaged: whoever looks at the index then finds what is there now.
-    Safe for threads.
+    process, the OPEN_FILES that were used last are open. One that finds another file under its name, or none, when it
+    opens it again raises IndexDamaged: then the index is loaded anew. Safe for threads.
     """
 
     def __init__(self, fs: FileSystem, path: FilePath, file: Descriptor | None = None) -> None:
         """`file`: it is open already, and the reader's from now on."""
         self.path = path
         self._fs = fs
-        self._users = 0  # calls that read just now
-        self._file = Descriptor(fs, path, os.O_RDONLY) if file is None else file
-        self.which, self.size = self._found()
-        with self._used():
-            pass
+        file = file or Descriptor(fs, path, os.O_RDONLY)
+        found = fs.fstat(file.number)
+        self.which, self.size = (found.st_dev, found.st_ino), found.st_size
+        with _lock:
+            self._use(file)
 
     def __call__(self, position: int, length: int) -> bytes:
-        with self._used():
-            return self._fs.read(self._file.number, length, position)
+        with _lock:
+            file = _open_files.pop(id(self), None) or self._open_again()
+            self._use(file)
+        return self._fs.read(file.number, length, position)  # it is closed when nobody holds it any more
 
     def close(self) -> None:
         """Until it is used again."""
-        with _recent.lock:
-            _recent.readers.pop(id(self), None)
-            if not self._users:
-                self._file.close()
+        with _lock:
+            _open_files.pop(id(self), None)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            self.close()
+    __del__ = close
 
-    def _found(self) -> tuple[tuple[int, int], int]:
-        found = self._fs.fstat(self._file.number)
-        return (found.st_dev, found.st_ino), found.st_size
+    def _use(self, file: Descriptor) -> None:
+        _open_files[id(self)] = file
+        while len(_open_files) > OPEN_FILES:
+            _open_files.popitem(last=False)
 
-    @contextmanager
-    def _used(self) -> Iterator[None]:
-        with _recent.lock:
-            if not self._file.is_open:
-                self._open_again()
-            self._users += 1
-            _recent.add(self)
+    def _open_again(self) -> Descriptor:
         try:
-            yield
-        finally:
-            with _recent.lock:
-                self._users -= 1
-
-    def _open_again(self) -> None:
-        try:
-            self._file = Descriptor(self._fs, self.path, os.O_RDONLY)
+            file = Descriptor(self._fs, self.path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise IndexDamaged("the file is gone", path=self.path) from error
-        if self._found()[0] != self.which:
-            self._file.close()
+        found = self._fs.fstat(file.number)
+        if (found.st_dev, found.st_ino) != self.which:
             raise IndexDamaged("another file has its name", path=self.path)
+        return file
 
 
-class _Recent:
-    """The readers that are open, the one that was used last at the end. Its lock guards them all."""
-
-    def __init__(self) -> None:
-        self.lock = fork_safe(RLock())
-        self.readers: OrderedDict[int, weakref.ref[FileReader]] = OrderedDict()
-
-    def add(self, reader: FileReader) -> None:
-        self.readers[id(reader)] = weakref.ref(reader)
-        self.readers.move_to_end(id(reader))
-        while len(self.readers) > OPEN_FILES:
-            oldest = self.readers.popitem(last=False)[1]()
-            if oldest is not None and oldest is not reader:
-                oldest.close()
-
-
-_recent = _Recent()
+_lock: Final = fork_safe(RLock())  # a reader may go, and close its file, wherever garbage is collected
+_open_files: Final[OrderedDict[int, Descriptor]] = OrderedDict()  # by the reader's id; the one used last at the end
 
 
 def read_head(read_at: FileReader, expected: Head, name: str) -> int:
@@ -154,17 +124,13 @@ def read_head(read_at: FileReader, expected: Head, name: str) -> int:
     if wanted.startswith(start):
         return 0
     found = parse_head(read_at, name)
-    is_same = found.spec == expected.spec and found.log.identity == expected.log.identity
-    if is_same and found.log.generation == expected.log.generation:
-        said = "was built before other bytes were put into the log, or taken back"
-        raise IndexForeign(said, path=name, generation=found.log.generation)
-    if is_same:
-        raise IndexForeign(
-            f"belongs to generation {found.log.generation} of the log, expected {expected.log.generation}",
-            path=name,
-            generation=found.log.generation,
-        )
-    raise IndexForeign("belongs to another log, or to this one before it was replaced", path=name)
+    generation, ours = found.log.generation, expected.log.generation
+    if (found.spec, found.log.identity) != (expected.spec, expected.log.identity):
+        raise IndexForeign("belongs to another log, or to this one before it was replaced", path=name)
+    said = "was built before other bytes were put into the log, or taken back"
+    if generation != ours:
+        said = f"belongs to generation {generation} of the log, expected {ours}"
+    raise IndexForeign(said, path=name, generation=generation)
 
 
 def parse_head(read_at: FileReader, name: str) -> Head:
@@ -224,7 +190,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
         kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
         None, read_at, position + layout.HEAD_SIZE + extra, path, last_crc, journal, content_type(kind).is_inside,
     )  # fmt: skip
-    if not (_is_run(segment) and table.total() == body and content_type(kind).fits(segment)):
+    if not (_is_run(segment) and sum(table.lengths) == body and content_type(kind).fits(segment)):
         raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
     return segment, following
 

@@ -23,6 +23,8 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
 LOCK: Final = "lock"  # on disk: never change
+ASKED: Final = "asked"  # on disk: never change
+_MOST_ASKED: Final = 1 << 16  # bytes; then it begins anew
 _DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
 SUFFIX: Final = ".index"
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
@@ -221,3 +223,23 @@ def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) ->
     except BaseException:
         held.release()
         raise
+
+
+def is_first(fs: FileSystem, folder: FilePath, name: str) -> bool:
+    """Whether nobody asked for the index of this name yet; from now on somebody did.
+
+    A field in which no record has a value was probably typed wrong, so its index is kept in memory, and only its name
+    is a line here. Another process that asks for it means it, and writes the index. A lost line costs a scan.
+    """
+    with suppress(OSError):  # where no line can be written, no index file can be either
+        fs.make_folders(folder)
+        with Descriptor(fs, folder / ASKED, os.O_RDWR | os.O_CREAT) as file:
+            size = fs.size(file)
+            known = fs.read(file, min(size, 2 * _MOST_ASKED), 0)
+            if name.encode() in known.split(b"\n"):
+                return False
+            if size > _MOST_ASKED:
+                fs.truncate(file, 0)
+                size = 0
+            fs.write(file, f"\n{name}\n".encode(), size)  # the line before may be torn
+    return True

@@ -32,7 +32,7 @@ from jitdb.indexes.files.file import (
     remove_file,
     write_parts,
 )
-from jitdb.indexes.files.void_requests import is_first
+from jitdb.indexes.files.folder import is_first
 from jitdb.indexes.kinds.content import is_void, merged
 from jitdb.indexes.segment import LAYOUTS, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
@@ -50,7 +50,7 @@ class Index:
 
     `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
     it, in memory too. `may_wait`: it gets no file as long as no record has a value, unless it was asked for before, by
-    others (void_requests.py).
+    others (folder.is_first).
     """
 
     def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:
@@ -74,7 +74,7 @@ class Index:
     @property
     def end_seq(self) -> int:
         """Records covered: all below this seq."""
-        return self.segments[-1].end_seq if self.segments else 0
+        return self.segments[-1].first_seq + self.segments[-1].count if self.segments else 0
 
     @property
     def end_offset(self) -> int:
@@ -286,39 +286,30 @@ class Index:
         """
         if self.path is None or self._waits():
             return
-        fs = self._fs
+        fs, head = self._fs, self._head.encode()
+        sizes = [segment.size for segment in self.segments]
         fs.make_folders(self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         try:
-            reader, size, positions = self._write_new(temporary, os.O_TRUNC)
+            file = Descriptor(fs, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+            parts = (part for segment in self.segments for part in segment.parts())
+            size = write_parts(fs, file.number, chain([head], parts), 0)
+            if self._size:  # what is lost of a first file is built again, as what is appended later is
+                fs.fsync(file.number)
             self._refuse_newer()
             fs.rename(temporary, self.path)
-            reader.path = self.path
         except BaseException:
             with suppress(OSError):
                 remove_file(fs, temporary)
             raise
-        fs.sync_folder(self.path.parent)
-        self._reader = reader
+        if self._size:
+            fs.sync_folder(self.path.parent)
+        self._reader = FileReader(fs, self.path, file)
         self._size = self._seen = size
         self._early = False
-        self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
+        positions = accumulate(sizes, initial=len(head))
+        self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=False)]
         self._saved = True
-
-    def _write_new(self, path: FilePath, flags: int) -> tuple[FileReader, int, list[int]]:
-        """Write all into a new file: what reads it, how long it is, and where each segment begins."""
-        head = self._head.encode()
-        sizes = [segment.size for segment in self.segments]
-        parts = (part for segment in self.segments for part in segment.parts())
-        file = Descriptor(self._fs, path, os.O_RDWR | os.O_CREAT | flags)
-        try:
-            size = write_parts(self._fs, file.number, chain([head], parts), 0)
-            if flags & os.O_TRUNC:
-                self._fs.fsync(file.number)
-            return FileReader(self._fs, path, file), size, list(accumulate(sizes, initial=len(head)))[:-1]
-        except BaseException:
-            file.close()
-            raise
 
     def _refuse_newer(self) -> None:
         """The file of a newer generation is not ours to replace: this process has not looked at the log for a while."""
@@ -333,10 +324,8 @@ class Index:
 
     def _write(self, segment: Segment) -> bool:
         """Append the segment to the file; False when that must not be, and the file is to be written anew."""
-        if self.path is None:
-            return True
-        if self._reader is None or not self._size:
-            return self._create(segment)
+        if self.path is None or self._reader is None or not self._size:
+            return False
         fs = self._fs
         try:
             file = Descriptor(fs, self.path, os.O_WRONLY)
@@ -355,31 +344,14 @@ class Index:
         self.segments[-1] = self._at(segment, position)
         return True
 
-    def _create(self, segment: Segment) -> bool:
-        """A new file of one segment; False when there is one already."""
-        assert self.path is not None
-        if len(self.segments) > 1:
-            return False
-        self._fs.make_folders(self.path.parent)
-        try:
-            self._reader, size, (position,) = self._write_new(self.path, os.O_EXCL)
-        except FileExistsError:
-            return self._adopt()
-        self._size = self._seen = size
-        self.segments[-1] = self._at(segment, position)
-        return True
-
     def _adopt(self) -> bool:
         """Take over the file that another process wrote, when it covers just what this index does."""
         other = Index(self.spec, self.log, self.path, self._fs)
-        try:
+        with suppress(IndexDamaged, OSError):
             other.load()
-        except (IndexDamaged, OSError):
-            return False
         if other._newest() != self._newest():
             return False
-        self.segments = other.segments
-        self._reader, self._size, self._seen = other._reader, other._size, other._seen
+        self._become(other)
         return True
 
     def _newest(self) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, ARRAY, MAP
-from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted, shifts
+from jitdb.indexes.kinds.content import Content, Places, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, dump, members_of, union_of
-from jitdb.indexes.segment import BITMAPS, Run, Segment, make_segment, small_numbers
+from jitdb.indexes.segment import BITMAPS, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,29 +45,25 @@ def _meta(keys: Sequence[bytes], cardinalities: bytes) -> bytes:
     return struct.pack(f"<{1 + count}I", count, *map(len, keys)) + cardinalities + b"".join(keys)
 
 
+def _numbers(meta: bytes, count: int, start: int) -> memoryview:
+    """So many u32 from this byte on."""
+    return memoryview(meta)[start : start + 4 * count].cast("I")
+
+
 class Dictionary:
     """The sorted keys of a BITMAPS segment, read without making a Python object of each."""
 
-    _starts: Sequence[int] | NDArray[np.int64]  # of each key, in the meta
-    _ends: Sequence[int] | NDArray[np.int64]
-
     def __init__(self, meta: bytes) -> None:
         self.count = int.from_bytes(meta[:4], "little")
-        self.cardinalities = small_numbers(meta, self.count, 4 + 4 * self.count)
+        self.cardinalities = _numbers(meta, self.count, 4 + 4 * self.count)
         self._meta = meta
-        lengths, keys = small_numbers(meta, self.count, 4), 4 + 8 * self.count
-        if isinstance(lengths, tuple):
-            ends = list(accumulate(lengths, initial=keys))
-            self._starts, self._ends = ends, ends[1:]
-        else:
-            self._ends = lengths.cumsum(dtype="i8") + keys
-            self._starts = self._ends - lengths
+        self._bounds = array("Q", accumulate(_numbers(meta, self.count, 4), initial=4 + 8 * self.count))
 
     def __len__(self) -> int:
         return self.count
 
     def __getitem__(self, number: int) -> bytes:
-        return self._meta[self._starts[number] : self._ends[number]]
+        return self._meta[self._bounds[number] : self._bounds[number + 1]]
 
     def find(self, key: bytes) -> int:
         """The number of this key, or -1."""
@@ -121,9 +118,8 @@ class Bitmaps(Content):
         meta, keys = segment.meta, len(segment.table)
         if len(meta) < 4 + 8 * keys or int.from_bytes(meta[:4], "little") != keys:
             return False
-        lengths = small_numbers(meta, keys, 4)
-        size = sum(lengths) if isinstance(lengths, tuple) else int(lengths.sum(dtype="u8"))
-        return 0 not in lengths and size == len(meta) - 4 - 8 * keys and segment.table.longest() <= LARGEST_SET
+        lengths, fit = _numbers(meta, keys, 4), max(segment.table.lengths, default=0) <= LARGEST_SET
+        return fit and all(lengths) and sum(lengths) == len(meta) - 4 - 8 * keys
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
@@ -135,7 +131,7 @@ class Bitmaps(Content):
         dictionary = dictionary_of(segment)
         numbers = range(len(dictionary))
         keys, sets = [dictionary[number] for number in numbers], [segment.set(number) for number in numbers]
-        return Bitmaps(keys, sets, first_in_span(segment), segment.count)
+        return Bitmaps(keys, sets, segment.first_in_span, segment.count)
 
     @property
     def sets(self) -> Sequence[BitMap]:

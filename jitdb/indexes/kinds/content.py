@@ -125,11 +125,6 @@ class Content(ABC):
         """The numbers of the records of which the other one, of as many records, says something else."""
 
 
-def first_in_span(segment: Segment) -> int:
-    """The number of its first record in the sets that it holds."""
-    return segment.first_seq % SPAN
-
-
 def shifts(parts: Sequence[Content]) -> list[int]:
     """What is to be added to the numbers of each part when they stand end to end."""
     ends = accumulate((part.count for part in parts), initial=parts[0].first)

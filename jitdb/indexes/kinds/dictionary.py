@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.common.values import NUMBER, number_key, value_key
+from jitdb.common.values import NUMBER
 from jitdb.errors import QueryError
-from jitdb.indexes.kinds.content import Content, Places, first_in_span
+from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.content import Content, Places
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.numbering import NumberingTable
-from jitdb.indexes.segment import DICTIONARY, Blob, Run, Segment, make_segment
+from jitdb.indexes.numbering_kernels import NO_RECORD
+from jitdb.indexes.segment import DICTIONARY, SPAN, Blob, Run, Segment, make_segment
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -32,6 +34,8 @@ class TooLarge(QueryError):
 
 
 MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
+VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that it holds no more than its span needs
+_BYTES: Final = 32 << 20
 _ENDS, _HEAP, _CODES = range(3)  # blobs
 
 
@@ -65,16 +69,6 @@ def dictionary_values(segment: Segment) -> FieldValues:
     if not read_keys(heap, ends.copy(), *columns):
         raise segment.damage("a value of the dictionary has no key")
     return FieldValues(KEYS, heap, *columns)
-
-
-def key_at(values: FieldValues, number: int) -> bytes:
-    """The key of one of the values of a dictionary, by its number from 0."""
-    kind = int(values.kind[number])
-    if kind == NUMBER:
-        value = float(values.number[number])
-        return number_key(value, int(values.length[number])) if value == value else value_key(value)
-    start = int(values.start[number])
-    return bytes([kind]) + values.buffer[start : start + int(values.length[number])].tobytes()
 
 
 def chosen(values: FieldValues, numbers: NDArray[Any]) -> FieldValues:
@@ -119,11 +113,11 @@ class DictionaryColumn(Content):
 
     @staticmethod
     def fits(segment: Segment) -> bool:
-        lengths = segment.table.lengths
+        lengths = [*segment.table.lengths]
         if len(segment.meta) != 4 or len(lengths) != 3:
             return False
         count = _count(segment)
-        return lengths[_ENDS] == 4 * count and lengths[_CODES] == _width(count) * segment.count
+        return lengths[_ENDS::2] == [4 * count, _width(count) * segment.count]
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
@@ -143,7 +137,7 @@ class DictionaryColumn(Content):
 
     @classmethod
     def of(cls, segment: Segment) -> DictionaryColumn:
-        return cls(dictionary_values(segment), codes_of(segment).astype(np.uint32), first_in_span(segment))
+        return cls(dictionary_values(segment), codes_of(segment).astype(np.uint32), segment.first_in_span)
 
     def take(self, places: Places) -> DictionaryColumn:
         return self.of_codes(self.values, places.column(self.codes), places.first)
@@ -177,3 +171,40 @@ class DictionaryColumn(Content):
     def differing(self, other: DictionaryColumn) -> BitMap:
         _, (mine, theirs) = numbered([self.values, other.values])
         return differing(mine[self.codes], theirs[other.codes])
+
+
+class _Worker:
+    """The table that a worker fills now."""
+
+    def __init__(self) -> None:
+        self._table = NumberingTable()
+
+    def table(self) -> NumberingTable:
+        if self._table.filled > VALUES or self._table.payload_bytes > _BYTES:
+            self._table = NumberingTable()
+        return self._table
+
+
+class DictionaryBuilder(Builder):
+    """The values of a field and a code a record."""
+
+    def __init__(self, values: ValueSource) -> None:
+        self._values = values
+
+    def new_worker(self) -> Any:
+        return _Worker()
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        table: NumberingTable = worker.table()
+        numbers = table.number(values, batch.states(owners))
+        assert numbers is not None  # without limits, it is never full
+        numbers[numbers == NO_RECORD] = 0
+        return Piece(len(batch.records), (numbers,), None, table)
+
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        tables = pieces.tables()
+        values, maps = numbered([table.distinct_values() for table in tables.values()])
+        codes_of = dict(zip(tables, maps, strict=True))
+        codes = np.concatenate([codes_of[id(piece.table)][piece.arrays[0]] for _, piece in pieces])
+        return DictionaryColumn.of_codes(values, codes, run[0] % SPAN).segment(run)

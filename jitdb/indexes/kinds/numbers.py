@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from jitdb.common.times import UNITS
 from jitdb.common.values import split_number
-from jitdb.indexes.kinds.content import Content, first_in_span
+from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.kinds.seen import ALL, OTHERS
-from jitdb.indexes.segment import NUMBERS, ZONE, Run, Segment, make_segment
+from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
     from jitdb.indexes.kinds.content import Places
+    from jitdb.log.codecs.fields.located import FieldValues
 
 _META: Final = struct.Struct("<ddI")
 HAS_RESTS: Final = 1
@@ -37,6 +39,7 @@ _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
     "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
 }  # fmt: skip
 _NO_REST: Final = 1025  # a rest is 1,024 at most: half the distance of the doubles below 2**64
+_MOST_REST: Final = 2**15 - 1  # larger than any of a number, or of a time
 
 
 class Extent(NamedTuple):
@@ -51,7 +54,7 @@ class Extent(NamedTuple):
 
 def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
     """That of a column, by looking."""
-    from jitdb.indexes.kinds.column_kernels import measure_zones
+    from jitdb.indexes.kinds.number_kernels import measure_zones
 
     zones = np.empty((2, -(-len(hi) // ZONE)))
     return Extent(*measure_zones(hi, np.empty(0, np.int16) if lo is None else lo, ZONE, *zones), zones)
@@ -126,7 +129,7 @@ class Numbers(Content):
         if len(segment.meta) != _META.size:
             return False
         rests = [2 * segment.count] if number_range(segment)[2] & HAS_RESTS else []
-        return segment.table.lengths == [8 * segment.count, *rests, 16 * -(-segment.count // ZONE)]
+        return [*segment.table.lengths] == [8 * segment.count, *rests, 16 * -(-segment.count // ZONE)]
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
@@ -135,7 +138,7 @@ class Numbers(Content):
 
     @classmethod
     def of(cls, segment: Segment) -> Numbers:
-        return cls(*load_numbers(segment), first_in_span(segment), seen_by(segment))
+        return cls(*load_numbers(segment), segment.first_in_span, seen_by(segment))
 
     def take(self, places: Places) -> Numbers:
         lo = None if self.lo is None else places.column(self.lo)
@@ -147,7 +150,7 @@ class Numbers(Content):
         lo = None
         if any(part.lo is not None for part in parts):
             lo = np.concatenate([part.rests for part in parts])
-        return cls(hi, lo, parts[0].first, reduce(or_, (part._seen for part in parts)))
+        return cls(hi, lo, parts[0].first, reduce(operator.or_, (part._seen for part in parts)))
 
     @property
     def rests(self) -> NDArray[np.int16]:
@@ -165,3 +168,66 @@ class Numbers(Content):
 
     def differing(self, other: Numbers) -> BitMap:
         return differing(self.hi, other.hi) | differing(self.rests, other.rests)
+
+
+class NumbersBuilder(Builder):
+    """The smallest number that a record holds in any of the fields; with a `unit`, the earliest time."""
+
+    def __init__(self, rows: tuple[int, ...], unit: str | None = None) -> None:
+        self._rows = rows
+        self._unit = unit
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        hi = np.empty(len(batch.records), np.float64)
+        lo = np.empty(len(batch.records), np.int16)
+        fields = [batch.fields[row] for row in self._rows]
+        seen = smallest_numbers(fields, hi, lo, self._unit)
+        return Piece(len(batch.records), (hi, lo if lo.any() else None), seen=seen)
+
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        parts = [Numbers(piece.arrays[0], piece.arrays[1], seq % SPAN, piece.seen) for seq, piece in pieces]
+        return Numbers.concat(parts).segment(run)
+
+
+class ExtremesBuilder(NumbersBuilder):
+    """The smallest, or the largest, of the numbers or times that a record owns."""
+
+    def __init__(self, values: ValueSource, largest: bool, unit: str | None = None) -> None:
+        super().__init__((), unit)
+        self._values = values
+        self._extreme = (np.fmax, np.maximum, -_MOST_REST) if largest else (np.fmin, np.minimum, _MOST_REST)
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        assert owners is not None
+        all_hi, all_lo = np.empty(len(owners), np.float64), np.empty(len(owners), np.int16)
+        seen = smallest_numbers([values], all_hi, all_lo, self._unit)
+        hi = np.full(len(batch.records), np.nan)
+        lo = np.zeros(len(batch.records), np.int16)
+        begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        if len(begins):
+            of_numbers, of_rests, no_rest = self._extreme
+            firsts = owners[begins]
+            hi[firsts] = of_numbers.reduceat(all_hi, begins)
+            ties = np.where(all_hi == hi[owners], all_lo, np.int16(no_rest))  # only of those that are equal rests count
+            lo[firsts] = np.where(np.isnan(hi[firsts]), 0, of_rests.reduceat(ties, begins))
+        return Piece(len(batch.records), (hi, lo if lo.any() else None), seen=seen)
+
+
+def smallest_numbers(
+    fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
+) -> int:
+    """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with a `unit` (of numbers)
+    the earliest time; NaN and 0 where none does. Gives the bits of what was seen.
+    """
+    from jitdb.indexes.kinds.number_kernels import earliest_times, smallest
+
+    looked, seen = 0, 0
+    for buffer, kind, start, length, number in (values.arrays for values in fields):
+        if not looked or kind.any():  # of a field that nobody has, one look is enough
+            if unit is None:
+                seen |= smallest(kind, number, length, looked, hi, lo)
+            else:
+                seen |= earliest_times(buffer, kind, start, length, number, UNITS.index(unit), looked, hi, lo)
+            looked = 1
+    return seen

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jitdb.indexes.kinds.content import Content, first_in_span
+from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.segment import OFFSETS, Run, Segment, make_segment
 
@@ -60,7 +60,7 @@ class Offsets(Content):
         if len(segment.meta) % 8:
             return False
         listed = all(0 <= block < segment.end_offset for block in damaged_blocks([segment]))
-        return listed and segment.table.lengths == [8 * segment.count]
+        return listed and [*segment.table.lengths] == [8 * segment.count]
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
@@ -72,7 +72,7 @@ class Offsets(Content):
 
     @classmethod
     def of(cls, segment: Segment) -> Offsets:
-        return cls(load_offsets(segment), first_in_span(segment), damaged_blocks([segment]))
+        return cls(load_offsets(segment), segment.first_in_span, damaged_blocks([segment]))
 
     def take(self, places: Places) -> Offsets:
         # Which damaged blocks begin in them depends on what stands before: whoever places them lists those.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from pyroaring import BitMap
@@ -17,9 +17,10 @@ from pyroaring import BitMap
 from jitdb.common.values import ABSENT, ARRAY, MAP
 from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import Bitmaps
-from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted, shifts
-from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, differing, dump, members_of, union_of
-from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Run, Segment, make_segment
+from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.content import Content, Places, shifted, shifts
+from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, bitmap_of_mask, dump, members_of
+from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, SPAN, Run, Segment, make_segment
 from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, known_encoding
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _MEMBER: Final = np.uint64(0xFFFFFFFF)  # of a prefix and its record, as one number
-
-
 _FIRST_PAIRS: Final = 1 << 7  # of a container's pairs; untouched room costs nothing
 _LARGE: Final = 1 << 14  # bytes of a container's key from which on loading the kernels takes less than Python does
 
@@ -118,56 +117,11 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
     hashes = np.array([hash_prefix(key) for key, _ in found], np.uint32)
     prefixes = np.repeat(hashes, np.fromiter(map(len, sets), np.int64, len(sets)))
     members = np.concatenate([np.empty(0, np.uint32), *sets])
-    made: Content
-    if as_map:
-        made = PrefixMap(prefixes, members, content.first, content.count, -1)
-    else:
-        column = np.zeros(segment.count, np.uint32)
-        column[members - np.uint32(content.first)] = prefixes
-        made = Prefixes(union_of(each for _, each in found), column, content.first, -1)
+    made = (PrefixMap if as_map else Prefixes)(prefixes, members, content.first, content.count, -1)
     return made.segment(segment.run).changed(last_crc=segment.last_crc, journal=segment.journal)
 
 
-class Prefixes(Content):
-    """A prefix a record, and which of the records are present."""
-
-    def __init__(self, present: BitMap, prefixes: NDArray[np.uint32], first: int, offset: int) -> None:
-        self.present, self.prefixes = present, prefixes
-        self.first, self.count = first, len(prefixes)
-        self._offset = offset
-
-    @staticmethod
-    def fits(segment: Segment) -> bool:
-        lengths = segment.table.lengths
-        return len(segment.meta) == 4 and lengths[1:] == [4 * segment.count] and lengths[0] <= LARGEST_SET
-
-    @staticmethod
-    def is_void(segment: Segment) -> bool:
-        return not segment.set(0)
-
-    @classmethod
-    def of(cls, segment: Segment) -> Prefixes:
-        return cls(segment.set(0), _numbers(segment, 1), first_in_span(segment), prefix_offset_of(segment))
-
-    def take(self, places: Places) -> Prefixes:
-        present = places.set(self.present, self.first)
-        return Prefixes(present, places.column(self.prefixes), places.first, self._offset)
-
-    @classmethod
-    def concat(cls, parts: Sequence[Prefixes]) -> Prefixes:
-        present = union_of(shifted(part.present, by) for part, by in zip(parts, shifts(parts), strict=True))
-        prefixes = np.concatenate([part.prefixes for part in parts])
-        return cls(present, prefixes, parts[0].first, parts[0]._offset)
-
-    def segment(self, run: Run) -> Segment:
-        blobs = [dump(self.present), self.prefixes.astype("<u4").tobytes()]
-        return make_segment(PREFIXES, run, struct.pack("<i", self._offset), blobs)
-
-    def differing(self, other: Prefixes) -> BitMap:
-        return differing(self.prefixes, other.prefixes) | (self.present ^ other.present)
-
-
-class PrefixMap(Content):
+class _Pairs(Content):
     """Pairs of a prefix and a record, in any order."""
 
     def __init__(
@@ -176,6 +130,55 @@ class PrefixMap(Content):
         self.prefixes, self.members = prefixes, members
         self.first, self.count = first, count
         self._offset = offset
+
+    def take(self, places: Places) -> Self:
+        numbers = places.numbers(self.members, self.first)
+        kept = numbers >= 0
+        members = numbers[kept].astype(np.uint32)
+        return type(self)(self.prefixes[kept], members, places.first, places.count, self._offset)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        prefixes = np.concatenate([part.prefixes for part in parts])
+        members = np.concatenate([part.members + np.uint32(by) for part, by in zip(parts, shifts(parts), strict=True)])
+        return cls(prefixes, members, parts[0].first, sum(part.count for part in parts), parts[0]._offset)
+
+    def joined(self) -> NDArray[np.uint64]:
+        """Prefix and record of each pair, as one number."""
+        return (self.prefixes.astype(np.uint64) << np.uint64(32)) | self.members
+
+    def differing(self, other: Self) -> BitMap:
+        return bitmap_of((np.setxor1d(self.joined(), other.joined()) & _MEMBER).astype(np.uint32))
+
+
+class Prefixes(_Pairs):
+    """Of records that own one value at most. A segment has a prefix a record, and which records have one."""
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        lengths = [*segment.table.lengths]
+        return len(segment.meta) == 4 and lengths[1:] == [4 * segment.count] and lengths[0] <= LARGEST_SET
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        return not segment.set(0)
+
+    @classmethod
+    def of(cls, segment: Segment) -> Prefixes:
+        first, members = segment.first_in_span, members_of(segment.set(0))
+        prefixes = _numbers(segment, 1)[members - np.uint32(first)]
+        return cls(prefixes, members, first, segment.count, prefix_offset_of(segment))
+
+    def segment(self, run: Run) -> Segment:
+        present, prefixes = np.zeros(self.count, np.bool_), np.zeros(self.count, "<u4")
+        places = self.members - self.first
+        present[places], prefixes[places] = True, self.prefixes
+        blobs = [dump(bitmap_of_mask(present, self.first)), prefixes.tobytes()]
+        return make_segment(PREFIXES, run, struct.pack("<i", self._offset), blobs)
+
+
+class PrefixMap(_Pairs):
+    """Of records that own any number of values. A segment has distinct pairs, in order."""
 
     @staticmethod
     def fits(segment: Segment) -> bool:
@@ -186,39 +189,53 @@ class PrefixMap(Content):
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
         if number == 0 or not blob:
             return True
-        members, first = np.frombuffer(blob, "<u4"), first_in_span(segment)
+        members, first = np.frombuffer(blob, "<u4"), segment.first_in_span
         return bool(first <= members.min() and members.max() < first + segment.count)
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
-        return not segment.table[0][0]
+        return not segment.table.lengths[0]
 
     @classmethod
     def of(cls, segment: Segment) -> PrefixMap:
         prefixes, members = _numbers(segment, 0), _numbers(segment, 1)
-        return cls(prefixes, members, first_in_span(segment), segment.count, prefix_offset_of(segment))
-
-    def take(self, places: Places) -> PrefixMap:
-        numbers = places.numbers(self.members, self.first)
-        kept = numbers >= 0
-        return PrefixMap(self.prefixes[kept], numbers[kept].astype(np.uint32), places.first, places.count, self._offset)
-
-    @classmethod
-    def concat(cls, parts: Sequence[PrefixMap]) -> PrefixMap:
-        prefixes = np.concatenate([part.prefixes for part in parts])
-        members = np.concatenate([part.members + np.uint32(by) for part, by in zip(parts, shifts(parts), strict=True)])
-        return cls(prefixes, members, parts[0].first, sum(part.count for part in parts), parts[0]._offset)
+        return cls(prefixes, members, segment.first_in_span, segment.count, prefix_offset_of(segment))
 
     def segment(self, run: Run) -> Segment:
-        pairs = np.unique(_joined(self.prefixes, self.members))
+        pairs = np.unique(self.joined())
         blobs = [(pairs >> np.uint64(32)).astype("<u4").tobytes(), (pairs & _MEMBER).astype("<u4").tobytes()]
         return make_segment(PREFIX_MAP, run, struct.pack("<i", self._offset), blobs)
 
-    def differing(self, other: PrefixMap) -> BitMap:
-        pairs = np.setxor1d(_joined(self.prefixes, self.members), _joined(other.prefixes, other.members))
-        return bitmap_of((pairs & _MEMBER).astype(np.uint32))
+
+class PrefixBuilder(Builder):
+    """Four bytes of each value, or of its hash (offset -1)."""
+
+    def __init__(self, values: ValueSource, prefix_offset: int, as_map: bool) -> None:
+        self._values = values
+        self._offset = prefix_offset
+        self._as_map = as_map
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        return prefix_piece(values, owners, len(batch.records), self._offset)
+
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        return prefix_segment(pieces, run, self._offset, self._as_map)
 
 
-def _joined(prefixes: NDArray[np.uint32], members: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Prefix and member of each pair, as one number."""
-    return (prefixes.astype(np.uint64) << np.uint64(32)) | members
+def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
+    """The prefixes of a run of values, and which are there at all."""
+    if offset < 0:
+        out = hash_prefixes(values)
+    else:
+        from jitdb.indexes.hash_kernels import byte_prefixes
+
+        out = np.empty(len(values.kind), np.uint32)
+        byte_prefixes(*values.arrays, len(out), offset, out)
+    return Piece(count, (out, values.kind != ABSENT), owners)
+
+
+def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segment:
+    present = pieces.joined(1)
+    prefixes, members = pieces.joined(0)[present], pieces.members()[present]
+    return (PrefixMap if as_map else Prefixes)(prefixes, members, run[0] % SPAN, run[1], offset).segment(run)

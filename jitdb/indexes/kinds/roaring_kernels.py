@@ -1,4 +1,5 @@
-"""Many small sets as portable roaring bitmaps at once, byte for byte those of `roaring.dump`.
+"""Kernels that group records by the numbers of their values, and write many small sets as portable roaring bitmaps at
+once, byte for byte those of `roaring.dump`.
 
 A field of three thousand values means three thousand bitmaps; one library call each would take longer than the scan.
 The containers follow the rule of `run_optimize` on a set made of a list: a list up to 4,096 members, bits above, runs
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
+from jitdb.indexes.numbering_kernels import NO_RECORD
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8, U32
@@ -160,3 +162,46 @@ def write_sets(members: U32, begins: I64, sizes: I64, out: U8) -> None:
             container += 1
             at = after
         base += sizes[number]
+
+
+@kernel
+def count_numbers(numbers: U32, bounds: I64, bases: I64, counts: I64) -> None:
+    """How often each number occurs: counts[base + number], where piece p is numbers[bounds[p] : bounds[p + 1]]
+    and has base bases[p]. NO_RECORD is passed over."""
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                counts[base + np.int64(numbers[i])] += 1
+
+
+@kernel
+def group_records(
+    numbers: U32, bounds: I64, bases: I64, places: U32, groups: int, owners: U32, lead: int, out: U32, begins: I64
+) -> None:  # fmt: skip
+    """Sort the records of all pieces by the group of their number, places[base + number], stably.
+
+    `owners` names the record of each entry; empty, entry i is of record lead + i. Fills `out` with the sorted records
+    and `begins` with where each group begins and, one behind the last, where that ends; begins[groups + 1] is scratch.
+    Entries of NO_RECORD, or whose place is not below `groups`, are left out.
+    """
+    begins[:] = 0
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                place = np.int64(places[base + np.int64(numbers[i])])
+                if place < groups:
+                    begins[place + 2] += 1
+    for group in range(1, groups):
+        begins[group + 1] += begins[group]
+    # begins[group + 1] is where the group's next record goes: at the end, where the group ends.
+    owned = owners.shape[0] > 0
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                place = np.int64(places[base + np.int64(numbers[i])])
+                if place < groups:
+                    out[begins[place + 1]] = owners[i] if owned else np.uint32(lead + i)
+                    begins[place + 1] += 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyroaring import BitMap
 
-from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted, shifts
+from jitdb.indexes.kinds.content import Content, Places, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, dump, union_of
 from jitdb.indexes.segment import SET, Journal, Run, Segment, make_segment
 
@@ -106,12 +106,12 @@ class Set(Content):
 
     @staticmethod
     def fits(segment: Segment) -> bool:
-        return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and segment.table.longest() <= LARGEST_SET
+        return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and segment.table.lengths[0] <= LARGEST_SET
 
     @classmethod
     def of(cls, segment: Segment) -> Set:
         found = segment.set(0)
-        return cls(found, first_in_span(segment), segment.count, decode(segment.meta), segment.first_offset)
+        return cls(found, segment.first_in_span, segment.count, decode(segment.meta), segment.first_offset)
 
     def take(self, places: Places) -> Set:
         members = places.set(self.members, self.first)

@@ -18,10 +18,11 @@ from jitdb.common.values import ARRAY, MAP
 from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.indexes.building.builders import OffsetsBuilder
-from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.file import LogName, read_segment
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
+from jitdb.indexes.kinds.builder import Pieces
+from jitdb.indexes.kinds.set_builders import OffsetsBuilder
+from jitdb.indexes.kinds.value_builder import ValuesBuilder
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import Requirement
 from jitdb.spark_ext.errors import sends_errors
@@ -30,8 +31,8 @@ from jitdb.spark_ext.file_range import SHARED, FileRange, Snapshot
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.indexes.building.builders import Builder
     from jitdb.indexes.files.index import Index
+    from jitdb.indexes.kinds.builder import Builder
     from jitdb.log.source import ScanSource
 
 SMALLEST: Final = 16 << 20  # bytes: a task costs about 10 ms, and scans this much in some 100
@@ -232,7 +233,7 @@ class _RangeTarget(BuildTarget):
         if may_be_hashed and len(dictionary_of(segment)) > max(FEW_VALUES, segment.count // RECORDS_A_VALUE):
             # So many values here: probably too many in all, and hashing them one by one later would take long.
             assert isinstance(builder, ValuesBuilder)
-            self.hashes.append(builder.make_hashes([(seq, piece) for seq, piece, _ in self._fed], segment.run))
+            self.hashes.append(builder.make_hashes(Pieces((seq, piece) for seq, piece, _ in self._fed), segment.run))
         return segment
 
 

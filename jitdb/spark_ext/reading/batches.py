@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from jitdb.common.json_text import json_of
 from jitdb.common.values import ABSENT, BYTES, MAP, NUMBER
 from jitdb.errors import DecodeError
-from jitdb.indexes.building.builders import smallest_numbers
+from jitdb.indexes.kinds.numbers import smallest_numbers
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs.columns.arrow_columns import array_of_values, column, struct
 from jitdb.log.codecs.fields.constants import KEYS

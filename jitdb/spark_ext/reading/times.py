@@ -11,7 +11,7 @@ from jitdb.common.paths import Path
 from jitdb.common.times import AUTO, NUMBER, UNITS, time_of_text
 from jitdb.common.values import ABSENT, EXTENSION, STRING, value_at
 from jitdb.common.values import NUMBER as IS_NUMBER
-from jitdb.indexes.building.time_kernels import earliest_times
+from jitdb.indexes.kinds.number_kernels import earliest_times
 from jitdb.log.codecs.fields.located import FieldValues
 
 _MILLISECONDS = (AUTO, "ms", NUMBER)  # units in which numbers stay as they are

@@ -17,7 +17,7 @@ from test_line_walker import SIZE, Bytes
 from thoroughness import tries
 
 import jitdb
-from jitdb.engine.building import chunk_scanner, scan
+from jitdb.engine.building import scan
 from jitdb.errors import InvalidArgument, InvalidOffset
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
@@ -211,8 +211,8 @@ def test_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, s
     if small:
         monkeypatch.setattr(line_log, "BLOCK", 128)
         monkeypatch.setattr(scan, "CHUNK_BYTES", 256)
-        monkeypatch.setattr(chunk_scanner, "SLICE_RECORDS", 3)
-        monkeypatch.setattr(chunk_scanner, "LONGEST", 0)  # each slice is a task of its own
+        monkeypatch.setattr(scan, "SLICE_RECORDS", 3)
+        monkeypatch.setattr(scan, "LONGEST", 0)  # each slice is a task of its own
     rng = random.Random(seed)
     path = tmp_path / "a.ndjson"
     path.touch()

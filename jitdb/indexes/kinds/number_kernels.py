@@ -1,7 +1,8 @@
-"""Kernels that read times: text, numbers and timestamps of msgpack, as nanoseconds since 1970.
+"""Kernels of columns: the smallest numbers, the earliest times, and the extremes of each zone.
 
-What a value says is defined by jitdb/common/times.py, which this does for whole columns. A time is a pair as numbers
-are (jitdb.common.values): whole nanoseconds of 64 bits, or beyond them (before 1677, after 2262) a double.
+What time a value is (text, a number, or a timestamp of msgpack) is defined by jitdb/common/times.py; here that is done
+for whole columns. A time is nanoseconds since 1970, as a pair as numbers are (jitdb.common.values): whole nanoseconds
+of 64 bits, or beyond them (before 1677, after 2262) a double.
 """
 
 from __future__ import annotations
@@ -245,3 +246,65 @@ def earliest_times(
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
     return seen
+
+
+@kernel
+def smallest(
+    kind: U8, number: F64, length: I32, more: int, out_hi: F64, out_lo: I16
+) -> int:  # fmt: skip
+    """The number that each record holds in a field: hi and lo, or NaN and 0 where none does. With `more`, the smaller
+    of that and of what `out_hi` and `out_lo` have already.
+
+    Gives the bits of seen.py.
+    """
+    seen = np.int64(0)
+    for i in range(kind.shape[0]):
+        best = np.nan
+        rest = np.int64(0)
+        if more:
+            best = out_hi[i]
+            rest = np.int64(out_lo[i])
+        if kind[i] == NUMBER:
+            hi = number[i]
+            lo = np.int64(length[i])
+            if best != best or hi < best or (hi == best and lo < rest):
+                best = hi
+                rest = lo
+        elif kind[i] != ABSENT and kind[i] != NULL:
+            seen |= np.int64(OTHERS)
+        out_hi[i] = best
+        out_lo[i] = np.int16(rest)
+    return seen
+
+
+@kernel
+def measure_zones(hi: F64, lo: I16, zone: int, lowest: F64, highest: F64) -> tuple[float, float, bool, bool]:
+    """Fill the extremes of each `zone` records: the smallest hi, -inf where a record has none, and the largest, -inf
+    where none has one.
+
+    Gives the smallest and largest hi of all, inf and -inf where there is none, whether any rest is not 0, and whether
+    all numbers are whole. `lo` is empty where all rests are 0.
+    """
+    low = np.inf
+    high = -np.inf
+    rests = False
+    whole = True
+    for number in range(lowest.shape[0]):
+        least = np.inf
+        most = -np.inf
+        lacks = False
+        for i in range(number * zone, min((number + 1) * zone, hi.shape[0])):
+            value = hi[i]
+            if value == value:
+                least = min(least, value)
+                most = max(most, value)
+                whole &= value == np.floor(value) and not np.isinf(value)
+            else:
+                lacks = True
+        lowest[number] = -np.inf if lacks else least
+        highest[number] = most
+        low = min(low, least)
+        high = max(high, most)
+    for i in range(lo.shape[0]):
+        rests |= lo[i] != 0
+    return low, high, rests, whole

@@ -1,4 +1,4 @@
-"""Kernels that look into the texts of a dictionary: which of them hold a text, which are like a pattern.
+"""Kernels that look into values: which texts of a dictionary hold a text or are like a pattern, which values are equal.
 
 The keys of values stand one behind the other in `buf`, as dictionary.py has them, a byte for the kind in front of each;
 that of value i ends before ends[i]. A *folded* byte is a capital ASCII letter made small.
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
+from jitdb.common.values import NUMBER
+from jitdb.indexes.hash_kernels import number_bits
 from jitdb.log.codecs.fields.sixteen import pairs, trailing_zeros
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import U8, U32, Bools
+    from jitdb.common.kernels import F64, I32, U8, U32, Bools
 
 LITERAL = 0  # a step is a byte that is meant as such
 ONE = 1  # one character
@@ -165,3 +167,33 @@ def not_ascii(buf: U8, ends: U32, kind: int, found: Bools) -> bool:
         any_found = any_found or found[value]
         begin = end
     return any_found
+
+
+@kernel
+def equal_payloads(
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, count: int,
+    wanted_kind: int, payload: U8, size: int, whole: int, out: Bools,
+) -> None:  # fmt: skip
+    """Which values have this kind and this payload (`whole`), or a payload that begins with it.
+
+    The payload of a number is that of its key: hi (f64) and lo (i16), little-endian.
+    """
+    bits = np.int64(0)
+    rest = np.int64(0)
+    if wanted_kind == NUMBER and size == 10:
+        for j in range(8):
+            bits |= np.int64(payload[j]) << (8 * j)
+        rest = np.int64(payload[8]) | (np.int64(payload[9]) << 8)
+    for i in range(count):
+        same = kind[i] == wanted_kind
+        if same and wanted_kind == NUMBER:
+            same = size == 10 and number_bits(number[i]) == bits and (np.int64(length[i]) & 0xFFFF) == rest
+        elif same:
+            same = length[i] == size if whole else length[i] >= size
+            if same:
+                at = np.int64(start[i])
+                for j in range(size):
+                    if buf[at + j] != payload[j]:
+                        same = False
+                        break
+        out[i] = same

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitdb.common.values import ARRAY, MAP
-from jitdb.indexes.building import value_kernels as kernels
-from jitdb.indexes.building.builders import (
-    Builder,
-    LocatedBatch,
-    Piece,
-    Pieces,
-    ValueSource,
-    joined,
-    members,
-    prefix_piece,
-    prefix_segment,
-)
+from jitdb.indexes.kinds import roaring_kernels as kernels
 from jitdb.indexes.kinds.bitmaps import (
     FEW_VALUES,
     MAX_CONTAINER_BYTES,
@@ -29,7 +17,8 @@ from jitdb.indexes.kinds.bitmaps import (
     GroupedBitmaps,
     too_many,
 )
-from jitdb.indexes.kinds.prefixes import hash_prefixes
+from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.prefixes import hash_prefixes, prefix_piece, prefix_segment
 from jitdb.indexes.numbering import Limits, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
 
@@ -58,8 +47,7 @@ class ValuesBuilder(Builder):
         table: NumberingTable = worker
         values, owners = self._values.get(batch)
         if not self.hashed and not table.full:
-            states = batch.records.states if owners is None else batch.records.states[owners]
-            numbers = table.number(values, states)
+            numbers = table.number(values, batch.states(owners))
             if numbers is not None:
                 return Piece(len(batch.records), (numbers,), owners, table)
             self.hashed = True
@@ -83,12 +71,12 @@ class ValuesBuilder(Builder):
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
         """Whether the tables alone say so, before a key is made of every value."""
-        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}.values()
+        tables = pieces.tables().values()
         if any(too_many(table.distinct(), 0, records) for table in tables):
             return True
         containers = {key for key in self._keys if key[0] in (ARRAY, MAP)}
         size = sum(map(len, containers))
-        for key in chain.from_iterable(table.container_keys() for table in tables):
+        for key in (table.key(entry) for table in tables for entry in table.containers()):
             if key not in containers:
                 containers.add(key)
                 size += len(key)
@@ -104,16 +92,15 @@ class _Numbered:
     """
 
     def __init__(self, pieces: Pieces, run: Run) -> None:
-        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}
+        tables = pieces.tables()
         names = {name: table.keys() for name, table in tables.items()}
         base = dict(zip(tables, np.cumsum([0, *map(len, names.values())]).tolist(), strict=False))
         self._all = [key for table_keys in names.values() for key in table_keys]
-        self._numbers = joined(pieces, 0, np.uint32)
+        self._numbers = pieces.joined(0)
         self._bounds = np.cumsum([0, *(len(piece.arrays[0]) for _, piece in pieces)])
         self._bases = np.array([base[id(piece.table)] for _, piece in pieces], np.int64)
         self._lead = run[0] % SPAN
-        owned = any(piece.owners is not None for _, piece in pieces)
-        self._owners = members(pieces) if owned else np.empty(0, np.uint32)
+        self._owners = pieces.members() if pieces.are_owned else np.empty(0, np.uint32)
         counts = np.zeros(len(self._all), np.int64)
         kernels.count_numbers(self._numbers, self._bounds, self._bases, counts)
         self.keys = sorted({self._all[place] for place in np.flatnonzero(counts).tolist()})
@@ -133,7 +120,7 @@ class _Numbered:
 def _hashed(pieces: Pieces) -> Pieces:
     """The pieces with hashes in place of numbers."""
     of_table: dict[int, NDArray[np.uint32]] = {}
-    hashed = []
+    hashed = Pieces()
     for seq, piece in pieces:
         if piece.table is not None:
             hashes = of_table.get(id(piece.table))
