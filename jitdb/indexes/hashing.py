@@ -1,7 +1,6 @@
-"""The hash of a value: how prefix indexes of many-valued fields and the numbering of values know it.
+"""The hash of a value, of which prefix indexes store the upper 32 bits.
 
-docs/format-index.md has its steps, and what of arrays and maps counts. Prefix indexes store the upper 32 bits. The
-numbers are on disk: never change them.
+docs/format-index.md has its steps, and says what of arrays and maps counts. The numbers are on disk: never change them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def hash_key(key: bytes, inside: bool = False) -> int:
 
 
 def _words_of_map(parts: list[bytes], hashes: list[int]) -> list[int]:
-    """What the hash of a map runs over: those of its pairs in order."""
+    """The words that the hash of a map runs over: the hashes of its pairs, in order."""
     pairs = dict(zip(hashes[::2], hashes[1::2], strict=True))
     if len(pairs) < len(parts) // 2 or any(key[0] != STRING for key in parts[::2]):
         return []

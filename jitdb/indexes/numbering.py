@@ -1,8 +1,8 @@
-"""Numbering the values of a field while it is scanned: one table a worker, grown by doubling.
+"""Numbers the values of a field while it is scanned: one table a worker, grown by doubling.
 
-The kernel `number_values` does the work; a table holds the arrays that it needs and gives a number's value back as
-its canonical key, made once. When a limit is passed, the table is *full*: the field has too many values for bitmaps, or
-too large ones, and its records are known by the hashes of their values from then on.
+The kernel `number_values` does the work. A table holds its arrays, and gives the value of a number as its canonical
+key. Beyond a limit the table is *full*: the field has too many values for bitmaps, or too large ones, and from then on
+its records are indexed by hashes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most hal
 
 
 class Limits(NamedTuple):
-    """What a table takes: so many values, so many bytes of them in all, and of one array or map."""
+    """The most that a table takes: values, bytes of all of them, and bytes of one array or map."""
 
     values: int
     value_bytes: int

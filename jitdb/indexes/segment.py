@@ -1,7 +1,7 @@
 """A segment: one index over one run of records, immutable. docs/format-index.md explains every byte.
 
-A reader fetches and checks just the blobs it needs. All of it does without numpy: a process that asks once starts
-sooner so.
+A reader fetches and checks only the blobs that it needs. Nothing here imports numpy, so that a process that asks once
+starts sooner.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
-_FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
+_FEW_BLOBS: Final = 4  # more are joined and written at once; few large ones are not worth the copy
 
 # The kinds of segments. On disk: never change.
 BITMAPS: Final = 1
@@ -53,10 +53,10 @@ DICTIONARY: Final = 7
 class Layout(NamedTuple):
     """A kind of segment.
 
-    version: the one that they are written in, and the only one that is read
-    content: what knows them: a module in kinds/ and a Content in it, which merges, moves, renumbers and compares them
-    name:    what people call it
-    forms:   of the indexes (spec.Form) that may have such segments
+    version: the only one that is written and read
+    content: a module in kinds/ and its Content, which merges, moves, renumbers and compares such segments
+    name:    what people call the kind
+    forms:   the forms of indexes (spec.Form) that may have such segments
     """
 
     version: int
@@ -82,9 +82,9 @@ ReadAt: TypeAlias = Callable[[int, int], bytes]
 
 
 class Journal(NamedTuple):
-    """How much of a journal of deletions was known: how many, and the CRC-32 of their offsets.
+    """How much of a journal of deletions was known: how many deletions, and the CRC-32 of their offsets.
 
-    The marks between them are not counted: the last may be lost with the power, and says nothing of a record.
+    Marks in the journal are not counted: a power failure may take the last one, and they are not about records.
     """
 
     deletions: int = 0
@@ -95,7 +95,7 @@ NO_JOURNAL: Final = Journal()
 
 
 class Table:
-    """Length and CRC of each blob of a segment, as they stand there: rows of BLOB_ROW."""
+    """Length and CRC of each blob of a segment; `raw` is rows of BLOB_ROW."""
 
     __slots__ = ("_ends", "lengths", "raw")
 
@@ -118,16 +118,16 @@ class Table:
 
 
 class BlobCache:
-    """The blobs that were used last, of all files of this process, up to KEPT_BYTES of them. Safe for threads.
+    """The blobs that were used last, of all files of this process, up to KEPT_BYTES. Safe for threads.
 
-    Those of a file go when its reader goes: a rewritten index is another file.
+    The blobs of a file are dropped with its reader: a rewritten index is another file.
     """
 
     def __init__(self) -> None:
         self.bytes = 0
         self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._readers: dict[int, weakref.ref[ReadAt]] = {}
-        self._gone: deque[int] = deque()  # ids of readers that are no more; filled by the garbage collector
+        self._gone: deque[int] = deque()  # ids of readers that were deleted; the garbage collector adds to it
         self._lock = fork_safe(Lock())
 
     def get(self, reader: ReadAt, position: int) -> bytes | None:
@@ -238,7 +238,7 @@ class Segment(Immutable):
             return self.blobs[number]
         assert self.read_at is not None
         length = self.table.lengths[number]
-        if not length:  # the next one begins at the same place, by which the cache knows it
+        if not length:  # the cache knows blobs by their places, and the next one begins at the same place
             return self._read(number)
         position = self.body_position + self.table.end(number) - length
         blob = blob_cache.get(self.read_at, position)
@@ -267,14 +267,14 @@ class Segment(Immutable):
                 offset=position,
             )
         if not self.is_inside(self, number, found):
-            raise self.damage(f"blob {number} at byte {position} speaks of records that are not the segment's")
+            raise self.damage(f"blob {number} at byte {position} names records that are not the segment's")
         return found
 
     def set(self, number: int) -> BitMap:
         """The blob as a set, of `seq - span_start`. Raises IndexDamaged."""
         try:
             found = BitMap.deserialize(bytes(self.blob(number)))
-        except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
+        except (ValueError, IndexError) as error:  # raised for bytes that are no set
             raise self.damage(f"blob {number}: {error}") from error
         lead = self.first_in_span
         if found and not (lead <= found.min() and found.max() < lead + self.count):
@@ -282,7 +282,7 @@ class Segment(Immutable):
         return found
 
     def damage(self, what: str) -> IndexDamaged:
-        """The error for a segment that is not what any jitdb writes."""
+        """The error for a segment that no jitdb writes."""
         return IndexDamaged(what, path=self.path, offset=self.body_position)
 
     def parts(self) -> list[Blob]:

@@ -1,4 +1,4 @@
-"""Which index a question needs: a value that names one index and its file, the same in every process."""
+"""The name of an index: a value that says which index a question needs, and names its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SLUG_LENGTH: Final = 48
 
 
 class IndexSpec(NamedTuple):
-    """An index, by what it holds.
+    """An index, described by what it holds.
 
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
@@ -33,8 +33,8 @@ class IndexSpec(NamedTuple):
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
     name:          of a predicate, or a question about text; of times the unit of numbers (of deleted records: see
                    deleted_spec)
-    version:       of the user's function; an index of a higher one takes the place of those of lower ones
-    largest:       a column takes the largest number, or the latest time, of those that its path leads to
+    version:       of the user's function; an index of a higher version replaces those of lower ones
+    largest:       a column takes the largest number, or the latest time, that its path leads to
     """
 
     form: Form
@@ -84,11 +84,11 @@ class IndexSpec(NamedTuple):
         return f"{name} ({more})" if more else name
 
     def file_name(self) -> str:
-        """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
+        """A readable stem and a digest; no field name leads out of the folder."""
         return _file_name(self)
 
 
-@lru_cache(maxsize=4096)  # it is asked some times for each log of a set, and for each question about text
+@lru_cache(maxsize=4096)  # asked several times for each log of a set, and for each question about text
 def _file_name(spec: IndexSpec) -> str:
     text = json.dumps(spec.descriptor(), sort_keys=True)
     digest = blake2b(text.encode(), digest_size=6).hexdigest()
@@ -107,7 +107,7 @@ OFFSETS: Final = IndexSpec("offsets")
 
 
 class Requirement(NamedTuple):
-    """An index that must be up to date, and the user's functions that building it takes."""
+    """An index that must be up to date, and the user's functions that build it."""
 
     spec: IndexSpec
     seek: Callable[[bytes, int], int | None] | None = None
@@ -115,7 +115,7 @@ class Requirement(NamedTuple):
 
 
 def values_spec(path: Path) -> IndexSpec:
-    """The index that is built for the values of a field: bitmaps of elements of arrays: a record has several."""
+    """The index that is built for the values of a field: a dictionary, or bitmaps where a record may have several."""
     spec = IndexSpec("dictionary", (path,))
     return spec._replace(form="bitmap") if spec.is_owned else spec
 
@@ -127,9 +127,9 @@ def first_bytes_spec(path: Path) -> IndexSpec:
 
 
 def deleted_spec(change: bytes) -> IndexSpec:
-    """The index of deleted records, as they were found by scans.
+    """The index of deleted records, as scans found them.
 
-    `change` is the log's token for what other programs did to it: when another program has rewritten the file, records
-    may be deleted that nobody told of, and all are looked at again.
+    `change` is the log's token for changes by other programs: such a program may have deleted records without a note in
+    the journal, so all are looked at again.
     """
     return IndexSpec("deleted", name=change.hex())

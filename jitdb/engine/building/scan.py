@@ -60,8 +60,8 @@ _NO_ROWS: Final = np.empty(0, ROW)
 class ScannedSlice(NamedTuple):
     """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all).
 
-    left_out: numbers of malformed ones that count as deleted
-    last_crc: that of the last one's bytes, 0 where they are not there any more
+    left_out: the numbers of malformed records that count as deleted
+    last_crc: of the last record's bytes; 0 if it is deleted
     """
 
     ends: NDArray[np.int64]
@@ -72,14 +72,14 @@ class ScannedSlice(NamedTuple):
 
 
 class ScannedChunk(NamedTuple):
-    """What a worker makes of a chunk."""
+    """What a worker found in a chunk."""
 
     slices: list[ScannedSlice]
     faults: list[int]
-    corrupt: dict[int, LogCorrupt]  # by the numbers of the blocks that are not what was written
+    corrupt: dict[int, LogCorrupt]  # by the number of the damaged block
     unproven: NDArray[Any]  # rows of set.ROW: the blocks that no checksum proves
     position: int  # log bytes scanned so far, for the progress
-    rest: tuple[int, int] | None  # where the chunk begins, and where the rest of it, which is still to be scanned
+    rest: tuple[int, int] | None  # where the chunk begins, and where its unscanned rest does
 
 
 class ChunkScanner:
@@ -112,7 +112,7 @@ class ChunkScanner:
         self._workers = [target.builder.new_worker() for target in targets]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
-        """The records from `start` on of the chunk that begins there, or some of them: see `rest`."""
+        """The records from `start` on of the chunk at `begin`, or some of them: see `rest`."""
         late = time.monotonic() + LONGEST
         walker, room = self._walker, self._walker.room
         size = walker.read(begin, start)
@@ -122,7 +122,7 @@ class ChunkScanner:
         misfits = room.wrong[:wrong].copy()
         if wrong:
             corrupt = self._look_again(begin, misfits.tolist())
-            count, faults, _ = walker.walk(size, _NO_SUMS)  # a second look may have brought other bytes
+            count, faults, _ = walker.walk(size, _NO_SUMS)  # the second look may have read other bytes
             self._set_aside(begin, count, corrupt)
         low = int(np.searchsorted(room.starts[:count], start - begin)) if begin < start else 0
         slices: list[ScannedSlice] = []
@@ -139,7 +139,7 @@ class ChunkScanner:
     def _unproven(
         self, begin: int, size: int, sums: NDArray[np.int64], misfits: NDArray[np.int64], corrupt: Container[int]
     ) -> NDArray[Any]:
-        """The chunk's blocks without a checksum, and those that do not have theirs and are not damaged either."""
+        """The chunk's blocks without a checksum, and those that do not match it but are not damaged."""
         if not self._fingerprinted:
             return _NO_ROWS
         first = begin // self._block_size
@@ -152,7 +152,7 @@ class ChunkScanner:
         return unproven_rows(numbers + first, lengths, crcs)
 
     def _checksums(self, block: int) -> NDArray[np.int64]:
-        """Those from this block on. Many are read at once: one that changed meanwhile costs a second look."""
+        """The checksums from this block on. Many are read at once: if one changes meanwhile, there is a second look."""
         size = self._block_size
         most, left = self._chunk_bytes // size, -(-self._stop // size) - block
         at = block - self._sums_begin
@@ -162,7 +162,7 @@ class ChunkScanner:
         return self._sums[at:]
 
     def _look_again(self, begin: int, wrong: list[int]) -> dict[int, LogCorrupt]:
-        """Put what a second look at these blocks gives into the buffer; what is wrong with those that still are."""
+        """Read these blocks again, into the buffer. Gives what is wrong with those that are still damaged."""
         corrupt = {}
         for number in wrong:
             block, at = begin // self._block_size + number, number * self._block_size
@@ -173,7 +173,7 @@ class ChunkScanner:
         return corrupt
 
     def _set_aside(self, begin: int, count: int, blocks: Iterable[int]) -> None:
-        """Take the records of these blocks for deleted ones."""
+        """Count the records of these blocks as deleted."""
         room = self._walker.room
         for block in blocks:
             at = block * self._block_size - begin
@@ -181,7 +181,7 @@ class ChunkScanner:
             room.states[low:high] = DELETED
 
     def _leave_out(self, records: RecordBatch, fields: list[FieldValues], malformed: int) -> NDArray[np.int64]:
-        """Take the malformed ones, if there are any (without fields nobody looked), for deleted ones; their numbers."""
+        """Count malformed records as deleted, and give their numbers. Without fields, look for them now."""
         if not malformed and fields:
             return _NO_SEQS
         found = self._locator.invalid(records)
@@ -214,12 +214,12 @@ class ChunkScanner:
 class Scan:
     """A pass from the least advanced target to the log's durable end.
 
-    Every block that has a checksum is verified. The records of one that is not what was written count as deleted.
+    Every block that has a checksum is verified. The records of damaged blocks count as deleted.
 
-    After `run`: `malformed` records have no fields, or not all; `faults` are the log positions of damaged headers, the
-    rest of whose blocks was passed over; `corrupt` tells of the blocks with a wrong checksum, by their numbers;
-    `left_out` are the seqs of malformed records that count as deleted, and that no index told of before, the first
-    LISTED of `left_out_count`.
+    After `run`: `malformed` records lack fields that could not be read; `faults` are the log positions of damaged
+    headers, behind which the rest of the block was skipped; `corrupt` has the blocks with a wrong checksum, by number;
+    `left_out` are the first LISTED of `left_out_count` seqs of malformed records that count as deleted, and that no
+    index had before.
     """
 
     def __init__(
@@ -236,12 +236,11 @@ class Scan:
         saves: bool = False,
         start_worker: Callable[[], object] = lambda: None,
     ) -> None:
-        """`damaged` is told the numbers of damaged blocks before any index is written that leaves their records out.
-
-        passed:       is told now and then of a record that was scanned: where it ends, and its CRC-32 (0: it is gone)
-        calls:        given where functions of the user are called; once it is set, they are called no more
+        """damaged:  called with the numbers of damaged blocks before an index is written that lacks their records
+        passed:       called now and then with the end of a scanned record, and its CRC-32 (0: it is deleted)
+        calls:        given if functions of the user are called; they are not called any more once it is set
         saves:        whether `emit` of the targets takes early segments
-        start_worker: is called by each worker thread first
+        start_worker: called first by each worker thread
         """
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
@@ -276,7 +275,7 @@ class Scan:
         begins = deque(range(self._first, self.stop, self._chunk_bytes))
         complete = False
         saved = time.monotonic()
-        is_short = len(begins) <= 1 and self._calls is None  # less than to start threads takes
+        is_short = len(begins) <= 1 and self._calls is None  # shorter than starting threads
         with Workers(0 if is_short else self._threads, "jitdb-scan", self._start_worker) as workers:
             waiting: deque[Task[ScannedChunk]] = deque()
             try:
@@ -313,12 +312,12 @@ class Scan:
             self._look_up()
 
     def _look_up(self) -> None:
-        """See whether somebody still wants this. Raises QueryCancelled."""
+        """Raise QueryCancelled if the question was cancelled."""
         if self._cancel is not None and self._cancel.is_set():
             raise QueryCancelled("the scan was cancelled; what it had indexed is kept")
 
     def hidden(self, listed: Container[int]) -> list[int]:
-        """Where corrupt blocks begin that are not listed: those behind the last record that was found."""
+        """Where corrupt blocks begin that are not listed because they lie behind the last record."""
         return [block * self._log.block_size for block in self.corrupt if block not in listed]
 
     def _finish(self, workers: Workers, complete: bool) -> None:

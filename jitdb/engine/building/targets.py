@@ -1,4 +1,4 @@
-"""What a scan works for: each index that it brings up to date, the builder of it, and the segments that come of it."""
+"""The targets of a scan: each index that it brings up to date, its builder, and the segments that result."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_VERDICTS: Final = 1 << 12  # values of which it is remembered whether a predicate accepts them
-_SHORT_KEY: Final = 256  # bytes of a value: of longer ones it is not
+_VERDICTS: Final = 1 << 12  # values for which a predicate's verdict is remembered
+_SHORT_KEY: Final = 256  # bytes of a value: for longer ones it is not
 
 
 class BuildTarget:
-    """An index to bring up to date, and who builds it. `emit` takes each finished segment.
+    """An index to bring up to date, and its builder. `emit` takes each finished segment.
 
-    What it was fed lies in one list, so that it adds up wherever an exception (a Ctrl-C) leaves it.
+    What it was fed is one list, which is right wherever an exception (a Ctrl-C) interrupts.
     """
 
     def __init__(self, index: Index, builder: Builder, emit: Callable[..., None]) -> None:
@@ -55,14 +55,14 @@ class BuildTarget:
 
     @property
     def next_seq(self) -> int:
-        """The first record it was not fed yet."""
+        """The first record that it was not fed yet."""
         if not self._fed:
             return self._from[0]
         seq, piece, _ = self._fed[-1]
         return seq + piece.records
 
     def feed(self, piece: Piece, seq: int, ends: NDArray[np.int64]) -> None:
-        """Take the records of a slice that the index lacks; `seq` is that of the slice's first. Emits full spans."""
+        """Take the records of a slice that the index lacks; `seq` is the slice's first. Emits full spans."""
         at = self.next_seq - seq
         if self.next_seq == self.begin_seq:
             self._check_place(at, ends)
@@ -79,11 +79,11 @@ class BuildTarget:
         return bool(self._fed)
 
     def make(self, last: bool) -> Segment:
-        """The segment of all it was fed since the last one was taken. Changes nothing."""
+        """The segment of all that it was fed since the last one was taken. Changes nothing."""
         return self._made(0, last)
 
     def make_rest(self) -> Segment | None:
-        """The segment of what is not in one yet, not even in one that was emitted early. Changes nothing."""
+        """The segment of what is in none yet, nor in one that was emitted early. Changes nothing."""
         return self._made(self._early, False) if self._early < len(self._fed) else None
 
     def take(self, segment: Segment) -> None:
@@ -96,7 +96,7 @@ class BuildTarget:
         segment = self.make_rest()
         if segment is not None:
             self._emit(segment, True)
-            self._early = len(self._fed)  # after it: emitted twice, it takes its own place
+            self._early = len(self._fed)  # afterwards: emitted twice, a segment takes its own place
 
     def _made(self, begin: int, last: bool) -> Segment:
         first_seq, first_offset = self._from
@@ -112,7 +112,7 @@ class BuildTarget:
             ) from error
 
     def _check_place(self, at: int, ends: NDArray[np.int64]) -> None:
-        """Whether the index's record number `at` of a slice begins where the index ends."""
+        """Raise IndexDamaged unless record `at` of a slice begins where the index ends."""
         if 0 <= at < len(ends) and ends[at] > self.begin_offset and (at == 0 or ends[at - 1] == self.begin_offset):
             return
         raise IndexDamaged(
@@ -137,7 +137,7 @@ class IndexBuilderFactory:
 
     @property
     def calls(self) -> threading.Event | None:
-        """Where functions of the user are called: what ends that, once it is set."""
+        """Ends calls of the user's functions once it is set; None if there are none."""
         return self._ended if self._calls else None
 
     def targets(
@@ -182,7 +182,7 @@ class IndexBuilderFactory:
         return ValueSource(self._row(single), None, path[len(single) :], included)
 
     def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
-        """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""
+        """The user's function, until the scan ends: a slow function must not delay that."""
         self._calls = True
 
         @wraps(function)
@@ -197,7 +197,7 @@ class IndexBuilderFactory:
         return call
 
     def _verdict(self, accepts: Callable[[Any], object], name: str) -> Callable[[bytes], bool]:
-        """Whether the user's function accepts the value with a key; it is asked once for each, or not much oftener."""
+        """Whether the user's function accepts the value with a key. It is called about once for each value."""
         ask = self._until_ended(accepts, f"the predicate {name!r}")
         known: dict[bytes, bool] = {}
 
@@ -218,7 +218,7 @@ class IndexBuilderFactory:
 
 
 def _text_test(spec: IndexSpec) -> TextTest:
-    """What tells which keys an index of matches wants."""
+    """The test that keys pass which an index of matches in text holds."""
     test = matcher_of(text_match_of(spec))
 
     def tested(buffer: NDArray[np.uint8], ends: NDArray[np.uint32]) -> NDArray[np.bool_]:

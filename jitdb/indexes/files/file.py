@@ -27,14 +27,14 @@ MAGIC: Final = b"JITDBIX1"  # on disk: never change
 
 OPEN_FILES: Final = 32  # index files that a process has open at once: half of what the strictest systems allow
 _SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger ones are not worth a copy
-_MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
-_LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index file at all
+_MOST_RECORDS: Final = 1 << 32  # members of sets have 32 bits
+_LARGEST_HEAD: Final = 1 << 20  # bytes; it may be no index file at all
 
 
 class LogName(NamedTuple):
-    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since.
+    """The log that an index belongs to: 16 random bytes made with the log, and how often it was rewritten since.
 
-    `content`: none, or by which its bytes are known from those that it had before somebody else changed them.
+    `content` names the bytes of a log that another program changed (log_content.py); empty if none did.
     """
 
     identity: bytes
@@ -43,7 +43,7 @@ class LogName(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Whose index a file is, and which."""
+    """The log and the index that a file is of."""
 
     log: LogName
     spec: IndexSpec
@@ -113,9 +113,9 @@ _open_files: Final[OrderedDict[int, Descriptor]] = OrderedDict()  # by the reade
 
 
 def read_head(read_at: FileReader, expected: Head, name: str) -> int:
-    """Where the segments begin; 0 when the file ends inside the head that is expected.
+    """Where the segments begin; 0 when the file ends inside the expected head.
 
-    Raises IndexForeign where it is the head of another index, IndexDamaged where it is none.
+    Raises IndexForeign for the head of another index, IndexDamaged for what is no head.
     """
     wanted = expected.encode()
     start = read_at(0, len(wanted))
@@ -152,9 +152,9 @@ def parse_head(read_at: FileReader, name: str) -> Head:
 def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
     """The segment at `position` and the position after it.
 
-    Raises EOFError where the file ends inside it or has nothing but zeros for its head (a torn write: the file grew,
-    its bytes did not reach the disk), and where it is of an older version: both are built again without a word.
-    IndexDamaged where a CRC does not hold.
+    Raises EOFError if the file ends inside it or its head is all zeros (a torn write: the file grew, its bytes did not
+    reach the disk), and if its version is old: these are built again without a warning. Raises IndexDamaged if a CRC is
+    wrong.
     """
     raw = read_at(position, layout.HEAD_SIZE)
     if len(raw) < layout.HEAD_SIZE or not any(raw):
@@ -175,7 +175,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     extra = meta_size + blobs * layout.BLOB_ROW.size
     following = position + layout.HEAD_SIZE + extra + body
     if following > file_size:
-        raise EOFError  # before a byte of what it announces is read
+        raise EOFError  # before reading a byte of what a head announces
     raw = read_at(position + layout.HEAD_SIZE, extra)
     if crc32(raw) != crc:
         raise IndexDamaged(
@@ -202,7 +202,7 @@ def _is_run(segment: Segment) -> bool:
 
 
 def head_of(fs: FileSystem, path: FilePath) -> Head | None:
-    """The head of the file; None where there is none that can be read."""
+    """The head of the file; None if it cannot be read."""
     try:
         return parse_head(FileReader(fs, path), str(path))
     except (IndexDamaged, OSError):
@@ -210,7 +210,7 @@ def head_of(fs: FileSystem, path: FilePath) -> Head | None:
 
 
 def is_newer(head: Head, than: Head) -> bool:
-    """Whether it is the same index of a newer generation of the same log."""
+    """Whether it is the same index for a newer generation of the same log."""
     same = (head.log.identity, head.spec) == (than.log.identity, than.spec)
     return same and head.log.generation > than.log.generation
 

@@ -1,9 +1,8 @@
-"""What lies in a folder of index files, what of it may be removed, and who may write: one builder an index, of all
-processes.
+"""A folder of index files: what lies in it, what may be removed, and which process may write (one builder an index).
 
-Of a file `lock` in the folder, one byte stands for each index. Each time the file is opened anew, so two databases in
-one process shut each other out as two processes do. Nobody waits while he holds a lock: all that are needed are taken,
-or none. So there are no deadlocks (docs/format-index.md).
+Each byte of a file `lock` in the folder can stand for an index. The file is opened anew for each lock, so two databases
+in one process exclude each other as two processes do. A builder takes all locks that it needs or none, and never waits
+with a lock: so there are no deadlocks (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 LOCK: Final = "lock"  # on disk: never change
 ASKED: Final = "asked"  # on disk: never change
 _MOST_ASKED: Final = 1 << 16  # bytes; then it begins anew
-_DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
+_DIGEST: Final = 6  # bytes: two names with the same one only wait for each other needlessly
 SUFFIX: Final = ".index"
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
 MOST_TEXTS: Final = 256  # indexes of the form `text` in a folder
@@ -47,16 +46,16 @@ def _names(fs: FileSystem, folder: FilePath, containing: str) -> list[str]:
 
 
 def known_indexes(fs: FileSystem, folder: FilePath | None) -> dict[str, IndexSpec | None]:
-    """The index files in the folder, by name, of whichever log; None for one whose head is damaged.
+    """The index files in the folder, of any log, by name; None for one whose head is damaged.
 
-    What has neither the head of an index file nor the name of one, or is no file, is none.
+    What has neither the head nor the name of an index file, or is no file, is left out.
     """
     found = index_files(fs, folder)
     return {path.name: head.spec if head else None for path, head in found if is_index(fs, path, head)}
 
 
 def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
-    """Whether the file is an index, by its head, or by its name where that cannot be read."""
+    """Whether the file is an index, by its head, or by its name if it has no head."""
     if head is not None:
         return True
     if not re.fullmatch(_NAME, path.name):
@@ -67,7 +66,7 @@ def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
     except (NotAFile, FileNotFoundError):
         return False
     except OSError:
-        return True  # it may not be read, and may be removed
+        return True  # it cannot be read, but it can be removed
 
 
 def headless(fs: FileSystem, path: FilePath) -> str:
@@ -80,10 +79,10 @@ def headless(fs: FileSystem, path: FilePath) -> str:
 
 
 def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
-    """Remove the files that the one at `path`, of this head, has made worthless.
+    """Remove the files that the one at `path`, with this head, makes useless.
 
-    They are those of lower versions of the same index, and those of deleted records as of other changes of the log by
-    another program. One that somebody writes to now stays, as do all that cannot be removed: they cost room, no answer.
+    These are lower versions of the same index, and indexes of deleted records from before another program changed the
+    log. A file that is being written, or cannot be removed, stays: it takes room, and changes no answer.
     """
     spec = head.spec
     if spec.form == "text":
@@ -98,17 +97,17 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
 
 
 def _remove_oldest(fs: FileSystem, path: FilePath) -> None:
-    """Of the indexes of matches in text, which are as many as people have looked for, leave those written last."""
+    """Keep the newest of the indexes of matches in text: there is one for each text that was looked for."""
     names = _names(fs, path.parent, ".text-")
     if len(names) > MOST_TEXTS:
         found = [(fs.find(path.with_name(name)), name) for name in names if name != path.name]
         there = sorted((stat.st_mtime_ns, name) for stat, name in found if stat is not None)
-        for _, name in there[: len(there) - MOST_TEXTS // 2]:  # not one by one, each time
+        for _, name in there[: len(there) - MOST_TEXTS // 2]:  # many at once, so that this is done seldom
             _remove_idle(fs, path.with_name(name))
 
 
 def _remove_idle(fs: FileSystem, path: FilePath) -> None:
-    """Remove the file, unless somebody writes to it now, or it cannot be removed."""
+    """Remove the file, unless it is being written, or cannot be removed."""
     held = take_locks(fs, path.parent, [path.name])
     if held is not None:
         with held, suppress(OSError):
@@ -116,7 +115,7 @@ def _remove_idle(fs: FileSystem, path: FilePath) -> None:
 
 
 def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> None:
-    """Remove these files, each when nobody writes to it. Raises OSError."""
+    """Remove these files, each once nobody writes to it. Raises OSError."""
     for name in names:
         while (held := take_locks(fs, folder, [name])) is None:
             time.sleep(_PAUSE)
@@ -126,7 +125,7 @@ def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> Non
 
 def _supersedes(head: Head, other: Head | None) -> bool:
     if other is None:
-        return head.spec.form == "deleted"  # damaged: nobody asks for it any more
+        return head.spec.form == "deleted"  # it is damaged, and nobody asks for it any more
     if is_newer(other, Head(head.log, other.spec)):
         return False
     if head.spec.form == "deleted":
@@ -157,7 +156,7 @@ def is_running(pid: int) -> bool:
 
 
 def place_of(name: str) -> int:
-    """Which byte stands for the file of this name. Never change.
+    """The byte that stands for the file of this name. Never change.
 
     >>> hex(place_of("offsets.offsets-9de5b6896cd5.index"))
     '0xb944637d4c'
@@ -187,14 +186,14 @@ class Held:
         if not self._file.is_open:
             return
         try:
-            with suppress(OSError):  # closing alone would leave them to a child that was forked meanwhile
+            with suppress(OSError):  # after a fork, closing alone would leave the locks to the child
                 for place in self._places:
                     self._fs.unlock_byte(self._file.number, place)
         finally:
             self._file.close()
 
     def begin_anew(self) -> None:
-        """In a forked child: they are the parent's, and end with it."""
+        """In a forked child: the locks are the parent's."""
         self._file.close()
 
     def __enter__(self) -> Held:
@@ -205,9 +204,9 @@ class Held:
 
 
 def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) -> Held | None:
-    """The locks of these files in the folder, or None where somebody else has one of them: try again later.
+    """The locks of these files in the folder, or None while another builder has one of them: try again later.
 
-    A folder that cannot be written, or has no locks, keeps nobody from building: then nothing is held.
+    Where the folder cannot be written, or has no locks, nothing is held, and building goes on.
     """
     places = sorted({place_of(name) for name in names})
     held = Held(fs, Descriptor.closed())

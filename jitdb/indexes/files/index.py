@@ -1,14 +1,14 @@
 """An index: the segments of one spec, in the order of the records, in one file or in memory alone.
 
-A file is only ever appended to, or replaced whole by rename. A segment that covers records which older ones cover
-takes their place, so merging small segments is an append too; the file is rewritten when half of it is out of date.
-So the beginning of a file is an earlier state of the index: from the first torn or damaged segment on, it is dropped
-and built again. The head names the log the index belongs to (identity and generation).
+A file is only appended to, or replaced whole by rename. A segment that covers the records of older ones takes their
+place, so merging small segments is an append, too; the file is rewritten when half of it is out of date. So the
+beginning of a file is an earlier state of the index: what stands behind the first torn or damaged segment is built
+again. The head names the log that the index belongs to (identity and generation).
 
-Several processes may keep the same file. Whoever writes to it holds its lock (folder.py) and calls catch_up() first:
-what others made of the file since then counts. Where there are no locks, one that finds the file longer than it left
-it, or another in its place, takes that over if it covers the same records, and else replaces it. Whoever has the old
-file open goes on reading that.
+Several processes may keep the same file. A writer holds its lock (folder.py) and calls catch_up() first: what others
+made of the file counts. Where there are no locks, a writer that finds the file longer than it left it, or another one
+in its place, takes that over if it covers the same records, and replaces it otherwise. A process that has the old file
+open goes on reading that.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ from jitdb.log.io.osfile import Descriptor, FileSystem
 KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of each form may have
     form: tuple(kind for kind, layout in LAYOUTS.items() if form in layout.forms) for form in get_args(Form)
 }
-FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
+FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds the length of files, and merging
 
 
 class Index:
     """The segments of one index. Not thread-safe: the engine's lock guards it.
 
-    `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
-    it, in memory too. `may_wait`: it gets no file as long as no record has a value, unless it was asked for before, by
-    others (folder.is_first).
+    `path` is None for an index in memory (its folder cannot be written). IndexDamaged calls the index by its `name`.
+    `may_wait`: it gets no file as long as no record has a value, unless another process asked for it (folder.is_first).
     """
 
     def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:
@@ -58,37 +57,37 @@ class Index:
         self.log = log
         self.path = path
         self.name = str(path or spec.file_name())
-        self.segments: list[Segment] = []
+        self._segments: list[Segment]
+        self._scanned = 0  # up to which byte of the log
+        self.end_seq: int  # it covers all records below this seq,
+        self.end_offset: int  # which lie before this byte of the log
+        self.reached: int  # how far the log was scanned: past `end_offset` where a damaged block hides the rest
+        self.segments = []
         self.damage: IndexDamaged | None = None  # what was found where reading stopped
         self._fs = fs or osfile.fs
         self._head = Head(log, spec)
-        self._reached = 0
         self._reader: FileReader | None = None
         self._size = 0  # valid bytes of the file; 0: not written yet
         self._seen = 0  # bytes that the file had when we left it
         self._saved = True  # whether the file holds all segments
         self.may_wait = False
-        self._is_first: bool | None = None  # to be asked for; None: nobody looked yet
-        self._early = False  # whether it holds segments that were saved early, beside those that took their place
+        self._is_first: bool | None = None  # whether this process asks for it first; None: not looked up yet
+        self._early = False  # whether the file holds segments that were saved early, and those that took their place
 
     @property
-    def end_seq(self) -> int:
-        """Records covered: all below this seq."""
-        return self.segments[-1].first_seq + self.segments[-1].count if self.segments else 0
+    def segments(self) -> list[Segment]:
+        return self._segments
 
-    @property
-    def end_offset(self) -> int:
-        return self.segments[-1].end_offset if self.segments else 0
-
-    @property
-    def reached(self) -> int:
-        """How far the log was scanned for it: past `end_offset` where a damaged block hides the rest."""
-        end = self.segments[-1].end_offset if self.segments else 0
-        return self._reached if self._reached > end else end
+    @segments.setter
+    def segments(self, segments: list[Segment]) -> None:
+        seq, end = (segments[-1].end_seq, segments[-1].end_offset) if segments else (0, 0)
+        # In one call: a Ctrl-C comes before it or after it.
+        self.__dict__.update(_segments=segments, end_seq=seq, end_offset=end, reached=max(self._scanned, end))
 
     def reach(self, offset: int) -> None:
-        """The log was scanned up to here."""
-        self._reached = offset
+        """Note that the log was scanned up to here."""
+        self._scanned = offset
+        self.reached = max(offset, self.end_offset)
 
     @property
     def kind(self) -> int:
@@ -108,9 +107,8 @@ class Index:
     def load(self) -> bool:
         """Read the file's segments; False when there is no file.
 
-        The first damaged one ends the index, as a torn one does, and `damage` tells of it: what stands before it is an
-        earlier state of the index. Raises IndexForeign when the file belongs to another log, or to another generation
-        of it, IndexDamaged when it is no index file, OSError.
+        A damaged segment ends the index, as a torn one does, and `damage` describes it. Raises IndexForeign when the
+        file belongs to another log, or to another generation of it, IndexDamaged when it is no index file, OSError.
         """
         if self.path is None:
             return False
@@ -125,10 +123,10 @@ class Index:
         return True
 
     def catch_up(self) -> bool:
-        """Take over what other processes made of the file since; True when that is not what it was and more.
+        """Take over what other processes made of the file; True when they did more than append to it.
 
-        An index whose file is gone stays as it is, and the next segment is written into a new one. Raises as load()
-        does, and is then as it was.
+        An index whose file is gone stays as it is, and the next segment is written into a new file. Raises as load()
+        does; then nothing changed.
         """
         if self.path is None:
             return False
@@ -159,13 +157,14 @@ class Index:
             self._reader.close()
 
     def clear(self) -> None:
-        """Forget all of it; the file stays as it is."""
+        """Forget all segments; the file stays as it is."""
         self._become(Index(self.spec, self.log, self.path, self._fs))
 
     def _become(self, other: Index) -> None:
         self.segments, self.damage = other.segments, other.damage
         self._reader, self._size, self._seen = other._reader, other._size, other._seen
-        self._reached, self._saved = 0, True
+        self._saved = True
+        self.reach(0)
 
     def _read_on(self) -> None:
         """Read the segments behind those that are known."""
@@ -184,8 +183,7 @@ class Index:
             self._size = position
 
     def _take(self, segment: Segment) -> None:
-        while self.segments and self.segments[-1].first_seq >= segment.first_seq:
-            self.segments.pop()
+        self.segments = [each for each in self.segments if each.first_seq < segment.first_seq]
         kinds = (self.kind,) if self.kind else KINDS[self.spec.form]
         place = (segment.first_seq, segment.first_offset)
         if place != (self.end_seq, self.end_offset) or segment.kind not in kinds:
@@ -194,15 +192,15 @@ class Index:
                 f"expected kind {kinds[0]}, record {self.end_seq} (byte {self.end_offset})",
                 path=self.name,
             )
-        self.segments.append(segment)
+        self.segments = [*self.segments, segment]
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def append(self, segment: Segment, early: bool = False) -> None:
-        """Add the segment that follows, or one that covers the last ones too; merges small ones.
+        """Add the segment that follows, or one that covers the last ones, too. Merges small ones.
 
-        `early`: a part of a segment that comes later and takes its place. What that costs in the file, finish() ends.
-        Raises OSError when the file cannot be written, IndexDamaged when one to merge cannot be read.
+        `early`: a longer segment will take its place; finish() then gives back the space in the file. Raises OSError
+        when the file cannot be written, IndexDamaged when a segment to be merged cannot be read.
         """
         saved, self._saved = self._saved, False
         self._early |= bool(self.segments) and self.segments[-1].first_seq >= segment.first_seq
@@ -232,23 +230,23 @@ class Index:
         return self._is_first
 
     def _share(self, segment: Segment) -> None:
-        """Spans without any value are all alike: those in memory have their bytes once."""
+        """Spans without any value are all alike: keep their bytes in memory once."""
         for other in self.segments[:-1]:
             if (other.kind, other.count, other.table.raw) == (segment.kind, segment.count, segment.table.raw):
                 self.segments[-1] = segment.changed(blobs=other.blobs)
 
     def wait_as(self, other: Index) -> None:
-        """It takes the place of the other one, of an earlier generation."""
+        """Wait for a value as this index of an earlier generation did."""
         self.may_wait, self._is_first = other.may_wait, other._is_first
 
     def keep(self) -> None:
-        """Let it have a file in any case. Raises as rewrite() does."""
+        """Give it a file in any case. Raises as rewrite() does."""
         self.may_wait = False
         if self.is_waiting:
             self.rewrite()
 
     def _mergeable(self) -> list[Segment]:
-        """The last segments of the last span: all when it is full, else FAN_IN or more of one size or less."""
+        """The last segments of the last span: all when it is full, else FAN_IN or more of about one size."""
         span = self.segments[-1].first_seq // SPAN
         tail = [segment for segment in self.segments if segment.first_seq // SPAN == span]
         if tail[-1].end_seq % SPAN == 0:
@@ -261,12 +259,12 @@ class Index:
         return run if len(run) >= FAN_IN else []
 
     def finish(self) -> None:
-        """Let the file be no longer than if nothing had been saved early. Raises as rewrite() does."""
+        """Give back the space of segments that were saved early. Raises as rewrite() does."""
         if self._early:
             self.rewrite()
 
     def merge(self) -> None:
-        """Bring the index into its one canonical form, a segment a span, and rewrite its file."""
+        """Bring the index into its canonical form, a segment a span, and rewrite its file."""
         spans: dict[int, list[Segment]] = {}
         for segment in self.segments:
             spans.setdefault(segment.first_seq // SPAN, []).append(segment)
@@ -274,7 +272,7 @@ class Index:
         self.rewrite()
 
     def replace(self, segments: Sequence[Segment]) -> None:
-        """Other segments in place of all there are."""
+        """Put other segments in place of all."""
         self._saved = False
         self.segments = list(segments)
         self.rewrite()
@@ -294,7 +292,7 @@ class Index:
             file = Descriptor(fs, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
             parts = (part for segment in self.segments for part in segment.parts())
             size = write_parts(fs, file.number, chain([head], parts), 0)
-            if self._size:  # what is lost of a first file is built again, as what is appended later is
+            if self._size:  # a new file, as later appends, is built again if a power failure takes it
                 fs.fsync(file.number)
             self._refuse_newer()
             fs.rename(temporary, self.path)
@@ -312,7 +310,7 @@ class Index:
         self._saved = True
 
     def _refuse_newer(self) -> None:
-        """The file of a newer generation is not ours to replace: this process has not looked at the log for a while."""
+        """Raise IndexForeign if the file is of a newer generation: this process knows an old state of the log."""
         assert self.path is not None
         found = head_of(self._fs, self.path)
         if found is not None and is_newer(found, self._head):
@@ -323,7 +321,7 @@ class Index:
             )
 
     def _write(self, segment: Segment) -> bool:
-        """Append the segment to the file; False when that must not be, and the file is to be written anew."""
+        """Append the segment to the file; False when the file must be rewritten instead."""
         if self.path is None or self._reader is None or not self._size:
             return False
         fs = self._fs
@@ -332,7 +330,7 @@ class Index:
         except FileNotFoundError:
             return False
         with file as descriptor:
-            # Another process may have appended to the file or replaced it: then it is not ours to write to.
+            # Another process may have appended to the file or replaced it; then this one must not append.
             found = fs.fstat(descriptor)
             if (self._reader.which, self._seen) != ((found.st_dev, found.st_ino), found.st_size):
                 return self._adopt()
@@ -355,12 +353,12 @@ class Index:
         return True
 
     def _newest(self) -> tuple[int, ...] | None:
-        """What two files of the same index and log have in common if they cover the same records of it."""
+        """Equal in two files of the same index if they cover the same records."""
         last = self.segments[-1] if self.segments else None
         return (last.kind, last.end_seq, last.end_offset, last.last_crc) if last is not None else None
 
     def _at(self, segment: Segment, position: int) -> Segment:
-        """The segment as it lies in the file now; that of a full span lets go of its bytes in memory."""
+        """The segment as it lies in the file now. That of a full span drops its bytes in memory."""
         if segment.blobs is not None and segment.end_seq % SPAN:
             return segment
         body = position + segment.lead
@@ -368,5 +366,5 @@ class Index:
 
 
 def _level(segment: Segment) -> int:
-    """Segments of one level are of about one size: FAN_IN times the size is one level up."""
+    """Segments of one level have about one size: FAN_IN times the size is one level up."""
     return (max(segment.count, 1).bit_length() - 1) // (FAN_IN.bit_length() - 1)

@@ -1,7 +1,7 @@
 """The bitmap index: every distinct value of a field with the set of records that hold it.
 
-Segment kind BITMAPS (docs/format-index.md): segments of one span unite without moving a bit. Records that lack the
-field stand under the key of an absent value; deleted records stand nowhere.
+Segment kind BITMAPS (docs/format-index.md): segments of one span unite without moving a bit. Records without the field
+are in the set of the absent value, deleted records in none.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 MAX_VALUES: Final = 1 << 16  # values with a bitmap each; beyond, a prefix index is smaller and faster
 MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
-MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger one is never decoded to be numbered
-FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
-RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
+MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger one is never decoded for its key
+FEW_VALUES: Final = 256  # always worth a bitmap each; and the most arrays and maps, which must be decoded
+RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it becomes a prefix index
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 
 UNKNOWN: Final = 1 << 62  # how many records there will be, in the middle of a scan
 
 _KERNELS: Final = "jitdb.common.kernels"
-_MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load kernels, where there are none yet
+_MANY_KEYS: Final = 1 << 14  # for so many bitmaps it pays to load kernels, if none are loaded
 
 
 def _meta(keys: Sequence[bytes], cardinalities: bytes) -> bytes:
@@ -51,7 +51,7 @@ def _numbers(meta: bytes, count: int, start: int) -> memoryview:
 
 
 class Dictionary:
-    """The sorted keys of a BITMAPS segment, read without making a Python object of each."""
+    """The sorted keys of a BITMAPS segment, without a Python object for each."""
 
     def __init__(self, meta: bytes) -> None:
         self.count = int.from_bytes(meta[:4], "little")
@@ -169,9 +169,9 @@ class Bitmaps(Content):
 
 
 class GroupedBitmaps(Bitmaps):
-    """The same as arrays, by which any records are moved at once.
+    """The same as arrays, so that any records are moved at once.
 
-    The set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed. A key may have none.
+    The set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed. It may be empty.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class GroupedBitmaps(Bitmaps):
         kernels.write_sets(self._members, begins, sizes, body)
         ends = np.cumsum(sizes).tolist()
         whole = body.tobytes()
-        # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
+        # Copies, not views: thousands of views would start the garbage collector, which walks through all objects.
         blobs = [whole[start:stop] for start, stop in pairwise([0, *ends])]
         return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4").tobytes()), blobs)
 
@@ -233,6 +233,6 @@ def too_many(values: int, value_bytes: int, records: int) -> bool:
 
 
 def too_many_keys(keys: Collection[bytes], records: int) -> bool:
-    """Whether a field with the values of these keys would have been given hashes by a scan of so many records."""
+    """Whether a scan of so many records would have given hashes to a field with these values."""
     containers = sum(key[0] in (ARRAY, MAP) for key in keys)
     return containers > FEW_VALUES or too_many(len(keys), sum(map(len, keys)), records)

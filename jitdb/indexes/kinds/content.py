@@ -1,11 +1,11 @@
-"""What a segment holds, whatever its kind: what a kind of index must know so that it can be kept.
+"""What a segment of any kind holds, and what a kind of index must do so that its segments can be kept.
 
     merged    the contents of adjacent segments, end to end
     placed    those of a range, cut where a span ends and moved
     remap     what is left of each in a compacted log, end to end       (remap.py)
     compare   what differs from the content that a scan gives           (engine/checking/check_indexes.py)
 
-A new kind is a file here, a line in segment.LAYOUTS, and a builder (indexes/building).
+A new kind is a file here, with a Content and a Builder (builder.py), and a line in segment.LAYOUTS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_DENSE: Final = 16  # a set that holds one of so many records, or more, is sooner moved as a mask
+_DENSE: Final = 16  # a set with one of so many records, or more, is moved faster as a mask
 
 
 class Places:
@@ -88,33 +88,33 @@ class Content(ABC):
     @staticmethod
     @abstractmethod
     def fits(segment: Segment) -> bool:
-        """Whether meta and table are those of a segment of this kind. A CRC tells what was damaged, not what somebody
-        made up. Reads no blob.
+        """Whether meta and table can be those of a segment of this kind: a CRC does not prove who made it. Reads no
+        blob.
         """
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-        """Whether a blob that names records, or places in the log, names those of the segment alone."""
+        """Whether a blob names no records, or places in the log, but the segment's."""
         return True
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
-        """Whether no record of it has a value; False where that cannot be told. Raises IndexDamaged."""
+        """Whether no record has a value; False if that is not known. Raises IndexDamaged."""
         return False
 
     @classmethod
     @abstractmethod
     def of(cls, segment: Segment) -> Self:
-        """That of a segment. Raises IndexDamaged."""
+        """The content of a segment. Raises IndexDamaged."""
 
     @abstractmethod
     def take(self, places: Places) -> Content:
-        """What is said of the records that are taken, by their new numbers."""
+        """The content for the records that are taken, by their new numbers."""
 
     @classmethod
     @abstractmethod
     def concat(cls, parts: Sequence[Self]) -> Content:
-        """That of all parts end to end: their records are numbered on from those of the first one."""
+        """All parts end to end: their records are numbered on from those of the first one."""
 
     @abstractmethod
     def segment(self, run: Run) -> Segment:
@@ -122,7 +122,7 @@ class Content(ABC):
 
     @abstractmethod
     def differing(self, other: Self) -> BitMap:
-        """The numbers of the records of which the other one, of as many records, says something else."""
+        """The numbers of the records for which the other content, of as many records, differs."""
 
 
 def shifts(parts: Sequence[Content]) -> list[int]:
@@ -137,19 +137,19 @@ def shifted(members: BitMap, by: int) -> BitMap:
 
 @cache
 def content_type(kind: int) -> type[Content]:
-    """What knows the segments of this kind. Only its module is loaded: most take numpy."""
+    """The Content of this kind. Only its module is loaded: most import numpy."""
     module, name = LAYOUTS[kind].content.split(":")
     found: type[Content] = getattr(import_module(f"jitdb.indexes.kinds.{module}"), name)
     return found
 
 
 def is_void(segment: Segment) -> bool:
-    """Whether it is about a field, and none of its records has a value there. Raises IndexDamaged."""
+    """Whether it is about a field in which none of its records has a value. Raises IndexDamaged."""
     return content_type(segment.kind).is_void(segment)
 
 
 def merged(segments: Sequence[Segment]) -> Segment:
-    """One segment of adjacent ones of one kind and one span, in order, which does not tell how they were cut.
+    """One segment of adjacent ones of one kind and one span, in order. Its bytes do not depend on how they were cut.
 
     Raises IndexDamaged.
     """
@@ -166,10 +166,10 @@ def run_of(segments: Sequence[Segment]) -> Run:
 
 
 def placed(segment: Segment, first: int, start: int, end_of: Callable[[int], int]) -> Iterator[Segment]:
-    """The segments of each span of the log that the records of this one turned out to lie in.
+    """The segment moved to its place in the log, cut where spans end.
 
-    Whoever scans a range of blocks by itself does not know how many records stand before it, and counts them from 0.
-    Merged with their neighbours, the segments are byte for byte what one scan of the whole log gives.
+    A scan of a range of blocks does not know how many records stand before it, and counts them from 0. Merged with
+    their neighbours, the segments are byte for byte those of one scan of the whole log.
 
     first:  the seq that the segment's seq 0 has in the log
     start:  where in the log the record before the segment's first one ends; 0 where there is none

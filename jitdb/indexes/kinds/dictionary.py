@@ -1,8 +1,8 @@
 """A dictionary-encoded column: the distinct values of a field, and for each record the number of its own.
 
 As in Arrow and Parquet. Segment kind DICTIONARY (docs/format-index.md). Values stand in the order in which they first
-occur, so the same records always give the same bytes, and nothing is sorted. A record without the field has code 0, as
-has one that was deleted; the values are numbered from 1.
+occur, so the same records always give the same bytes, and nothing is sorted. Values are numbered from 1; a record that
+lacks the field, or was deleted, has code 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class TooLarge(QueryError):
-    """A field has more distinct values than a dictionary holds. Inside the engine only, which knows the field."""
+    """A field has more distinct values than a dictionary holds. The engine adds the field's name (targets.py)."""
 
 
 MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
@@ -78,8 +78,8 @@ def chosen(values: FieldValues, numbers: NDArray[Any]) -> FieldValues:
 
 
 def numbered(parts: Sequence[FieldValues]) -> tuple[FieldValues, list[NDArray[np.uint32]]]:
-    """The distinct among the values (encoding KEYS) of all parts, by where they stand first; and for each part a table
-    from its codes to theirs: 0 stays 0.
+    """The distinct values (encoding KEYS) of all parts, in the order in which they first occur; and for each part a
+    table from its codes to theirs: 0 stays 0.
     """
     table = NumberingTable()
     if len(parts) > 1:  # as if no value stood in two of them
@@ -103,7 +103,7 @@ class DictionaryColumn(Content):
 
     @classmethod
     def of_codes(cls, values: FieldValues, codes: NDArray[np.uint32], first: int) -> DictionaryColumn:
-        """Of values in any order, some of which no record may have. Changes the codes."""
+        """From values in any order, which need not all be used. Changes the codes."""
         from jitdb.indexes.kinds.dictionary_kernels import relabel
 
         count = len(values.kind)
@@ -174,7 +174,7 @@ class DictionaryColumn(Content):
 
 
 class _Worker:
-    """The table that a worker fills now."""
+    """The table that a worker fills at the moment."""
 
     def __init__(self) -> None:
         self._table = NumberingTable()

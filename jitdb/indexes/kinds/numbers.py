@@ -43,7 +43,7 @@ _MOST_REST: Final = 2**15 - 1  # larger than any of a number, or of a time
 
 
 class Extent(NamedTuple):
-    """What is said of a column's numbers: of all in its head, and of each zone."""
+    """The extremes of a column's numbers: of all, in its head, and of each zone."""
 
     low: float
     high: float
@@ -83,7 +83,7 @@ def load_extremes(segment: Segment) -> NDArray[np.float64]:
 
 
 def is_range_true(segment: Segment) -> bool:
-    """Whether its numbers are as it says of all and of each zone, by which alone questions may be answered.
+    """Whether its numbers are within the extremes that it has for all and for each zone, which answer questions.
 
     Raises IndexDamaged.
     """
@@ -115,8 +115,8 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
 
 
 class Numbers(Content):
-    """hi and lo (None: all 0) of each record. `seen`: bits of seen.py, of these records, and perhaps of some beside
-    them, or that were deleted since.
+    """hi and lo (None: all 0) of each record. `seen`: bits of seen.py; some may be of records that were beside these,
+    or that were deleted since.
     """
 
     def __init__(self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, seen: int = 0) -> None:
@@ -217,14 +217,14 @@ class ExtremesBuilder(NumbersBuilder):
 def smallest_numbers(
     fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
 ) -> int:
-    """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with a `unit` (of numbers)
-    the earliest time; NaN and 0 where none does. Gives the bits of what was seen.
+    """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with the earliest time if
+    there is a `unit` (of numbers); NaN and 0 where a record has none. Gives bits of seen.py.
     """
     from jitdb.indexes.kinds.number_kernels import earliest_times, smallest
 
     looked, seen = 0, 0
     for buffer, kind, start, length, number in (values.arrays for values in fields):
-        if not looked or kind.any():  # of a field that nobody has, one look is enough
+        if not looked or kind.any():  # a field that no record has changes nothing
             if unit is None:
                 seen |= smallest(kind, number, length, looked, hi, lo)
             else:

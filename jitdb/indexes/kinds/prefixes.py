@@ -1,8 +1,9 @@
 """Prefix indexes: 32 bits of every record's value, for fields with many values.
 
-They name candidates; whoever asks checks these against the records. Segment kind PREFIXES has one for each record, in
-record order; PREFIX_MAP the same inverted, for sparse fields and array elements (docs/format-index.md). The bits are
-those of the value's own bytes, which sort as these do, or, with a prefix_offset of -1, of its hash (hashing.py).
+They find candidates, which are then checked against the records. Segment kind PREFIXES has a prefix for each record, in
+record order; PREFIX_MAP has sorted pairs of a prefix and a record, for sparse fields and elements of arrays
+(docs/format-index.md). The bits are four of the value's own bytes, which sort as the values do, or with a prefix_offset
+of -1 bits of its hash (hashing.py).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _MEMBER: Final = np.uint64(0xFFFFFFFF)  # of a prefix and its record, as one number
-_FIRST_PAIRS: Final = 1 << 7  # of a container's pairs; untouched room costs nothing
-_LARGE: Final = 1 << 14  # bytes of a container's key from which on loading the kernels takes less than Python does
+_FIRST_PAIRS: Final = 1 << 7  # room for so many pairs of a container at first
+_LARGE: Final = 1 << 14  # bytes of a container's key: for a larger one the kernels are faster, loading included
 
 
 def hash_prefix(key: bytes) -> int:
@@ -48,7 +49,7 @@ def hash_prefixes(values: FieldValues) -> NDArray[np.uint32]:
     start = values.start.astype(np.int64)
     hash_scalars(buffer, kind, start, length, number, count, out)
     if not ((kind == ARRAY) | (kind == MAP)).any():
-        return out  # and where numba compiles, the kernel for containers is not
+        return out  # without numba compiling the kernel for containers
     known_encoding(encoding)
     stack, hashes = np.empty((MAX_NESTING, 5), np.int64), np.empty(MAX_NESTING, np.uint64)
     pairs = np.empty((_FIRST_PAIRS, 3), np.uint64)
@@ -74,7 +75,7 @@ def key_prefix(key: bytes, prefix_offset: int) -> int:
 
 
 def prefix_offset_of(segment: Segment) -> int:
-    """Where the prefixes of a segment begin in the value; -1 for hashes."""
+    """Which byte of the value the prefixes of a segment begin at; -1 for hashes."""
     return int(struct.unpack("<i", segment.meta)[0])
 
 
@@ -96,7 +97,7 @@ def candidates(segment: Segment, low: int, high: int) -> BitMap:
 
 
 def prefixes_of(segment: Segment) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """The prefixes of a segment, and the record (absolute seq) of each; those that lack the field may have a 0."""
+    """The prefixes of a segment, and the record (absolute seq) of each. A record without the field may have a 0."""
     if segment.kind == PREFIX_MAP:
         return _numbers(segment, 0), _numbers(segment, 1) + np.uint32(segment.span_start)
     return _numbers(segment, 1), np.arange(segment.first_seq, segment.end_seq, dtype=np.uint32)

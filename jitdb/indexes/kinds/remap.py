@@ -1,11 +1,10 @@
-"""Segments of a log that was compacted since: moved to the seqs that the records have now, without reading a record.
+"""Segments renumbered after a compaction of the log, without reading a record.
 
-A compaction removes deleted records and packs the rest into blocks from the beginning of the file. So the order of the
-records stays, each one's seq falls by the number of removed ones before it, and where it lies follows from the lengths
-of those that stay. The result is the canonical form: one segment a span, byte for byte what a scan of the compacted log
-gives once it is merged; but an index of hashes stays one, also where its values are few by now.
-
-A span of the new log is made at a time, from the segments that hold its records.
+A compaction removes deleted records and packs the rest into blocks from the beginning of the file. The records keep
+their order, the seq of each falls by the number of removed ones before it, and its place follows from the lengths of
+those that stay. Each span of the new log is made from the segments that hold its records. The result is canonical: one
+segment a span, byte for byte that of a scan of the compacted log after merging; but an index of hashes stays one, even
+if its values are few by now.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Renumbering:
-    """What the seqs of an earlier generation became, over one compaction or several (the oldest first)."""
+    """From the seqs of an earlier generation to those of now, over one compaction or several (the oldest first)."""
 
     def __init__(self, removals: Sequence[Removals]) -> None:
         removed = np.empty(0, np.int64)
@@ -42,15 +41,15 @@ class Renumbering:
         self._removed = removed
 
     def new(self, seq: int) -> int:
-        """How many records before `seq` are still there: its seq now, if it is itself."""
+        """How many records before `seq` are still there: its seq now, if it is still there."""
         return seq - int(self._removed.searchsorted(seq))
 
     def old(self, seq: int) -> int:
-        """Which record has this seq now."""
+        """The earlier seq of the record that has this one now."""
         return int(_before(self._removed, np.array([seq], np.int64))[0])
 
     def of_set(self, members: BitMap) -> BitMap:
-        """Those of these records that are still there, by the seqs that they have now."""
+        """The seqs now of those among these records that are still there."""
         seqs = members_of(members).astype(np.int64)
         before = self._removed.searchsorted(seqs)
         gone = self._removed.searchsorted(seqs, side="right") > before
@@ -67,7 +66,7 @@ class Renumbering:
 
 
 def _before(removed: NDArray[np.int64], seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The seqs that records had before these (ascending) ones were removed."""
+    """The seqs of records before these (ascending) ones were removed."""
     kept_before = removed - np.arange(len(removed))
     before: NDArray[np.int64] = seqs + kept_before.searchsorted(seqs, side="right")
     return before
@@ -83,7 +82,7 @@ def remap(segments: Sequence[Segment], renumbering: Renumbering, runs: Sequence[
     kind = content_type(segments[0].kind)
     made = [kind.concat(_taken(kind, segments, renumbering, run)).segment(run) for run in runs]
     if spec.form == "deleted":
-        made = [segment.changed(meta=b"") for segment in made]  # its fingerprint told of blocks that are others now
+        made = [segment.changed(meta=b"") for segment in made]  # its fingerprint was of the old blocks
     if made[0].kind == BITMAPS and spec.form == "auto":
         records = made[-1].end_seq
         if too_many_keys(distinct_keys(made), records if records % SPAN else UNKNOWN):
@@ -92,7 +91,7 @@ def remap(segments: Sequence[Segment], renumbering: Renumbering, runs: Sequence[
 
 
 def _taken(kind: type[Content], segments: Sequence[Segment], renumbering: Renumbering, run: Run) -> list[Content]:
-    """What each of the segments says of records of a span of the new log."""
+    """The parts of the segments for the records of a span of the new log."""
     first, count = run[:2]
     oldest, newest = renumbering.old(first), renumbering.old(first + count - 1)
     parts = []
@@ -107,10 +106,10 @@ def _taken(kind: type[Content], segments: Sequence[Segment], renumbering: Renumb
 def remap_offsets(
     segments: Sequence[Segment], renumbering: Renumbering, removals: Removals, block_size: int
 ) -> list[Segment] | None:
-    """The index of offsets in the new log; None where it does not fit what the first compaction tells of.
+    """The index of offsets in the new log; None if it does not fit the first compaction.
 
-    `removals` is that compaction: it knows where the old blocks ended, so that the lengths of all records are known.
-    However many came after it, the records that stay are packed from the beginning of the log. Raises IndexDamaged.
+    `removals` is that compaction. It knows where the old blocks ended, so the lengths of all records are known. After
+    any number of further compactions, the records are packed from the beginning of the log. Raises IndexDamaged.
     """
     lengths = _lengths(segments, removals, block_size)
     if lengths is None:
@@ -125,7 +124,7 @@ def remap_offsets(
         run = (first, stop - first, int(ends[first - 1]) if first else 0, int(ends[stop - 1]))
         made.append(Offsets(offsets[first:stop], 0).segment(run))
     listed = damaged_blocks(segments)
-    if listed and made:  # they were repaired since, or the log could not be compacted; whoever looks will find that
+    if listed and made:  # they were repaired since, or there was no compaction; the next look at them finds that
         made[0] = with_damaged(made[0], listed)
     return made
 

@@ -1,4 +1,4 @@
-"""Roaring bitmaps in and out of numpy arrays and bytes, each by the fastest door pyroaring has.
+"""Roaring bitmaps to and from numpy arrays and bytes, each by the fastest way that pyroaring has.
 
 `BitMap(ndarray)` walks the array value by value in Python; through `array.array` it does not. A dense set is
 fastest as a serialization written by hand: the portable format's bitset containers are plain bits.
@@ -97,8 +97,8 @@ def union_of(bitmaps: Iterable[BitMap]) -> BitMap:
 def dump(bitmap: BitMap) -> bytes:
     """The portable serialization in its one canonical form: the same set always gives the same bytes.
 
-    `run_optimize` leaves a container of runs as it is where a list would take as many bytes, and a list too: only a set
-    without any runs has one outcome.
+    Where runs and a list take as many bytes, `run_optimize` leaves either as it is. So the set must have no runs
+    before.
     """
     if bitmap.get_statistics()["n_run_containers"]:
         bitmap = bitmap_of(members_of(bitmap))

@@ -1,6 +1,6 @@
-"""What a column's scan saw, beside the numbers: bits of the flags in its head (docs/format-index.md).
+"""What the scan of a column saw beside numbers: bits of the flags in its head (docs/format-index.md).
 
-Never change one: they are on disk.
+They are on disk: never change one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Final
 
 OTHERS: Final = 1 << 2  # values that are no numbers (of a time column: no times), nor null or NaN
 TEXTS: Final = 1 << 3  # times as text
-ZONELESS: Final = 1 << 4  # among them some without a zone, which are taken for UTC
+ZONELESS: Final = 1 << 4  # some of these without a zone, taken for UTC
 SECONDS: Final = 1 << 5  # numbers taken for seconds, milliseconds, microseconds, nanoseconds
 MILLISECONDS: Final = 1 << 6
 MICROSECONDS: Final = 1 << 7

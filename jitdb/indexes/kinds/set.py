@@ -1,7 +1,7 @@
 """A single set of records: the deleted ones, or those that a predicate accepts. Segment kind SET.
 
-That of deleted records has a fingerprint for its meta, by which the bytes of the log that were indexed are known again:
-how much of the journal of deletions was known, and the blocks that no checksum proved (docs/format-index.md).
+The meta of the set of deleted records is a fingerprint, which proves that the log has the bytes that were indexed: how
+much of the journal of deletions was known, and the blocks that no checksum proved (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Fingerprint(NamedTuple):
         return _ROW.pack(self.journal.deletions, self.block_size, self.journal.crc) + self.blocks.tobytes()
 
     def within(self, start: int, end: int) -> Fingerprint:
-        """What there is of it between two bytes of the log."""
+        """Its part for the bytes from `start` to `end` of the log."""
         numbers, size = self.blocks["number"], self.block_size
         return self._replace(blocks=self.blocks[(numbers >= start // size) & (numbers <= max(0, end - 1) // size)])
 
     def followed_by(self, other: Fingerprint, start: int) -> Fingerprint:
-        """Both together; `other` knows better from this byte of the log on, also of a block that was not full yet."""
+        """Both together; from this byte of the log on `other` counts, also for a block that was not full before."""
         import numpy as np
 
         numbers, last = self.blocks["number"], start // self.block_size
@@ -58,13 +58,13 @@ def unproven_rows(numbers: NDArray[np.int64], lengths: NDArray[np.int64], crcs: 
 
 
 def journal_in(meta: bytes) -> Journal | None:
-    """How much of the journal was known, by what a segment's meta holds; None where that is nothing."""
+    """How much of the journal was known, by a segment's meta; None if that is empty."""
     deletions, block_size, crc = _ROW.unpack_from(meta) if meta else (0, 0, 0)
     return Journal(deletions, crc) if block_size else None
 
 
 def decode(meta: bytes) -> Fingerprint | None:
-    """What a segment's meta holds; None where that is nothing."""
+    """The fingerprint in a segment's meta; None if that is empty."""
     import numpy as np
 
     journal = journal_in(meta)
@@ -75,7 +75,7 @@ def decode(meta: bytes) -> Fingerprint | None:
 
 
 def joined(parts: Sequence[tuple[Fingerprint | None, int]]) -> Fingerprint | None:
-    """That of adjacent runs, each with the byte of the log where it begins; None where one has none."""
+    """The fingerprint of adjacent runs, each with the byte of the log where it begins; None if one has none."""
     found: Fingerprint | None = None
     for part, start in parts:
         if part is None:
@@ -90,12 +90,12 @@ def records_in_sets(segments: Iterable[Segment]) -> BitMap:
 
 
 def fingerprint_of(segments: Sequence[Segment]) -> Fingerprint | None:
-    """What the segments of an index of deleted records tell of the log; None where one of them says nothing."""
+    """The fingerprint in an index of deleted records; None if a segment has none."""
     return joined([(decode(segment.meta), segment.first_offset) for segment in segments])
 
 
 class Set(Content):
-    """The members; and what is known of the log from the byte `start` on."""
+    """The members, and the fingerprint of the log from the byte `start` on."""
 
     def __init__(
         self, members: BitMap, first: int, count: int, fingerprint: Fingerprint | None = None, start: int = 0

@@ -1,4 +1,4 @@
-"""Building the index of a field's values: bitmaps while the values are few, hashes when they turn out to be many."""
+"""Builds the index of a field's values: bitmaps, or hashes once there are too many values."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class ValuesBuilder(Builder):
     """Bitmaps of a field's values (`limited`: hashes instead, once there are too many of them).
 
-    `hashed` starts with hashes at once: the index is one of prefixes already. `keys` are the values that earlier
-    segments of the index hold. After a segment that is not the first came out hashed, the earlier ones must be
-    turned into hashes too (`hashes_of_bitmaps`).
+    `hashed`: the index has hashes already. `keys` are the values in earlier segments of the index. When a later segment
+    comes out hashed, the earlier ones must be turned into hashes, too (`hashes_of_bitmaps`).
     """
 
     def __init__(self, values: ValueSource, limited: bool, hashed: bool, keys: set[bytes]) -> None:
@@ -54,7 +53,7 @@ class ValuesBuilder(Builder):
         return prefix_piece(values, owners, len(batch.records), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        # In the middle of a scan only the limits that never move count: the rest may still change.
+        # In the middle of a scan only the limits count that do not depend on the number of records.
         records = run[0] + run[1] if last else UNKNOWN
         if not self.hashed and not (self._limited and self._surely_too_many(pieces, records)):
             numbered = _Numbered(pieces, run)
@@ -66,11 +65,11 @@ class ValuesBuilder(Builder):
         return self.make_hashes(pieces, run)
 
     def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
-        """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
+        """The segment of a run as one of hashes. Changes nothing."""
         return prefix_segment(_hashed(pieces), run, -1, self._values.is_owned)
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
-        """Whether the tables alone say so, before a key is made of every value."""
+        """Whether the tables alone say so, without making a key of every value."""
         tables = pieces.tables().values()
         if any(too_many(table.distinct(), 0, records) for table in tables):
             return True
@@ -86,9 +85,9 @@ class ValuesBuilder(Builder):
 
 
 class _Numbered:
-    """The numbers of all pieces, made one: `keys` are the values in them, in ascending order.
+    """The numbers of all pieces together; `keys` are their values, ascending.
 
-    Each worker's table has numbers of its own; number n of table t stands at base(t) + n.
+    Each worker's table has its own numbers; number n of table t stands at base(t) + n.
     """
 
     def __init__(self, pieces: Pieces, run: Run) -> None:
