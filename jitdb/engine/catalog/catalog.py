@@ -51,11 +51,10 @@ class Catalog:
         before: Catalog | None = None,
         quiet: bool = False,
     ) -> None:
-        self.folder = folder
+        self.folder = folder if stored else None
         self._fs = osfile.fs
         self._log = log
         self._last = LastRecords(source) if source is not None else None
-        self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
         self._before: dict[IndexSpec, Index] = {}
         if before is not None and before._log._replace(generation=log.generation) == log:
@@ -63,6 +62,7 @@ class Catalog:
             kept = {index.spec: index for index in held if index.path is None or index.is_waiting}
             self._before = {**before._before, **kept}
         self._tidied: set[IndexSpec] = set()
+        self._stored = stored
         self._warned_in_memory = folder is None  # that indexes are kept in memory
         self._warned_foreign = False  # whether it was warned of indexes of another log
         self._quiet = quiet
@@ -106,7 +106,7 @@ class Catalog:
 
     def _specs(self, generation: int) -> set[IndexSpec]:
         """Of the indexes of generations before this one, in files or handed over."""
-        heads = [head for _, head in index_files(self._fs, self.folder if self._stored else None) if head is not None]
+        heads = [head for _, head in index_files(self._fs, self.folder) if head is not None]
         ours = [head for head in heads if head.log.identity == self._log.identity and head.log.generation < generation]
         return {*(head.spec for head in ours), *self._before}
 
@@ -245,7 +245,7 @@ class Catalog:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def _open(self, spec: IndexSpec) -> Index:
-        path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
+        path = self.folder / spec.file_name() if self.folder is not None else None
         index = Index(spec, self._log, path, self._fs)
         try:
             self._checked(index, index.load)

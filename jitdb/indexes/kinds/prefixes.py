@@ -171,9 +171,11 @@ class Prefixes(_Pairs):
         return cls(prefixes, members, first, segment.count, prefix_offset_of(segment))
 
     def segment(self, run: Run) -> Segment:
-        present, prefixes = np.zeros(self.count, np.bool_), np.zeros(self.count, "<u4")
-        places = self.members - self.first
-        present[places], prefixes[places] = True, self.prefixes
+        present, prefixes = np.ones(self.count, np.bool_), self.prefixes.astype("<u4", copy=False)
+        if len(prefixes) < self.count or (np.diff(self.members) != 1).any():  # else every record has one, in order
+            present, prefixes = np.zeros(self.count, np.bool_), np.zeros(self.count, "<u4")
+            places = self.members.astype(np.int64) - self.first
+            present[places], prefixes[places] = True, self.prefixes
         blobs = [dump(bitmap_of_mask(present, self.first)), prefixes.tobytes()]
         return make_segment(PREFIXES, run, struct.pack("<i", self._offset), blobs)
 
@@ -237,6 +239,7 @@ def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: i
 
 
 def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segment:
-    present = pieces.joined(1)
-    prefixes, members = pieces.joined(0)[present], pieces.members()[present]
+    prefixes, members, present = pieces.joined(0), pieces.members(), pieces.joined(1)
+    if not present.all():
+        prefixes, members = prefixes[present], members[present]
     return (PrefixMap if as_map else Prefixes)(prefixes, members, run[0] % SPAN, run[1], offset).segment(run)
