@@ -38,7 +38,7 @@ _A_MOMENT: Final = 0.001  # seconds between looks at a log whose name is changin
 
 class _Planned(NamedTuple):
     plan: Plan
-    chosen: tuple[tuple[Operation, Requirement | None], ...]  # of leaves that several indexes would answer
+    chosen: tuple[Requirement | None, ...]  # see _chosen
 
 
 class IndexState:
@@ -168,15 +168,19 @@ class IndexState:
             self.forget()
         if not isinstance(order, bool):  # their indexes may change until they are built, so they are part of the key
             order, also = False, also + self.order_needs(order)
-        key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
+        specs = tuple(need.spec for need in also) if also else ()
+        key = (operation.identity, order, specs, self.records.note_changes())
         known = self._plans.get(key)
-        if known is None or any(self.serving.needed(leaf, self.core) != need for leaf, need in known.chosen):
+        if known is None or (known.chosen and self._chosen(operation) != known.chosen):
             if len(self._plans) > _PLANS:
                 self._plans.clear()
-            several = [leaf for leaf in operation.leaves() if leaf.own_spec is not None]
-            chosen = tuple((leaf, self.serving.needed(leaf, self.core)) for leaf in several)
-            known = self._plans[key] = _Planned(self._planned(self.needs_of(operation, order, also)), chosen)
+            needs = self.needs_of(operation, order, also)
+            known = self._plans[key] = _Planned(self._planned(needs), self._chosen(operation))
         return known.plan
+
+    def _chosen(self, operation: Operation) -> tuple[Requirement | None, ...]:
+        """The index that is chosen for each leaf that several indexes would answer."""
+        return tuple(self.serving.needed(leaf, self.core) for leaf in operation.leaves() if leaf.own_spec is not None)
 
     def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:
         """Those of these indexes that must be built. Raises TooManyIndexes."""

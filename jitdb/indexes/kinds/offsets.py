@@ -34,7 +34,8 @@ def load_offsets(segment: Segment) -> NDArray[np.int64]:
 
 def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
     """The numbers of the blocks that were found damaged, from OFFSETS segments."""
-    return {block for segment in segments for (block,) in struct.iter_unpack("<q", segment.meta)}
+    metas = [segment.meta for segment in segments if segment.meta]
+    return {block for meta in metas for (block,) in struct.iter_unpack("<q", meta)}
 
 
 def with_damaged(segment: Segment, blocks: Iterable[int]) -> Segment:
