@@ -6,13 +6,16 @@ import json
 import math
 import struct
 from collections.abc import Sequence
+from contextlib import nullcontext
 from random import Random
+from typing import Any
 
-from jitdb.cli.input.lines import LineReader
+from jitdb.cli.input.input_batches import RowOptions
+from jitdb.cli.input.json_input import LineReader
 from jitdb.errors import EncodeError
-from jitdb.log.codecs import Codec
+from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.json.kernels import Transcoder
+from jitdb.log.codecs.json.row_kernels import LineFramer
 
 KEYS = ["a", "b", "type", "é", "", "a" * 31, "key " * 9, "x" * 60, 'quote"', "back\\slash", "\U0001f600", "$bytes"]
 TEXTS = ["", "x", "post", "é", "日本語のテキスト", "\U0001f600", "\x7f", "a\nb", 'say "x"', "\\", "\u2028", "\x00", "/"]
@@ -143,38 +146,48 @@ def lines(random: Random, count: int) -> list[bytes]:
     return encoded
 
 
-def record_of(line: bytes, codec: Codec, reader: LineReader) -> bytes | None:
-    """The record that json and the codec make of a line; None where they make none."""
-    found = reader.read([line], 1, stop_at_bad=True)
+class Into:
+    """What an import goes to, as far as the readers of its sources ask."""
+
+    undisturbed = nullcontext
+
+    def __init__(self, codec: str, *, by_kernel: bool = False) -> None:
+        self.codec = get_codec(codec)
+        self._by_kernel = by_kernel
+
+    def is_framed(self, size: int) -> bool:
+        return self._by_kernel and self.codec.is_json
+
+    def holds_bytes(self) -> None:
+        self.codec = get_codec("msgpack")
+
+
+def record_of(line: bytes, codec: str, *, tagged: bool = False) -> bytes | None:
+    """The record that import makes of a line; None where it makes none."""
+    into: Any = Into(codec)
+    found = LineReader(RowOptions(tagged=tagged), into).read([line], 1)
     if not found.values:
         return None
     try:
-        return codec.encode(found.values[0])
+        return into.codec.encode(found.values[0])
     except EncodeError:
         return None
 
 
-def transcode(
-    some: Sequence[bytes], codec: str, *, tagged: bool = False, largest: int = 1 << 24, fill: int = 0xA5
-) -> list[bytes | None]:
-    """The record of each line; None where it is blank, or was left. Behind the lines lie bytes of `fill`."""
+def framed(some: Sequence[bytes], *, fill: int = 0xA5) -> list[tuple[int, bytes]]:
+    """The records that the kernel makes of lines, by their numbers. Behind the lines lie bytes of `fill`."""
     whole = b"".join(line + b"\n" for line in some)
     buffer = bytearray(whole + bytes([fill]) * SLACK)
-    transcoder = Transcoder(codec, largest, tagged=tagged)
-    found: list[bytes | None] = []
-    position = 0
+    framer = LineFramer()
+    found: list[tuple[int, bytes]] = []
+    position = first = 0
     while position < len(whole):
-        done = transcoder.transcode(buffer, position, len(whole))
-        records: list[bytes | None] = [None] * done.done
+        done = framer.frame(buffer, position, len(whole))
         at = 0
         for line, length in zip(done.lines.tolist(), done.lengths.tolist(), strict=True):
-            records[line] = done.data[at : at + length].tobytes()
+            found.append((first + line, done.data[at : at + length].tobytes()))
             at += length
-        assert at == len(done.data)
-        found += records
+        first += done.done
         position = done.position
-        if done.is_left:
-            found.append(None)
-            position = whole.index(b"\n", position) + 1
-    assert buffer[: len(whole)] == whole
+    assert first == len(some)
     return found

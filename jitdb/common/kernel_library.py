@@ -25,9 +25,7 @@ MODULES: Final = (
     "jitdb.log.lines.line_kernels",
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.locate_kernels",
-    "jitdb.log.codecs.json.kernels",
-    "jitdb.log.codecs.rows.csv_kernels",
-    "jitdb.log.codecs.rows.column_kernels",
+    "jitdb.log.codecs.json.row_kernels",
     "jitdb.log.codecs.json.locate_kernels",
     "jitdb.log.codecs.json.payload_kernels",
     "jitdb.indexes.numbering_kernels",
@@ -54,12 +52,9 @@ PARTS: Final = (
     "jitdb.log.codecs.bipf.format",
     "jitdb.log.codecs.bipf.read",
     "jitdb.log.codecs.msgpack.read",
-    "jitdb.log.codecs.json.heads",
-    "jitdb.log.codecs.json.keys",
     "jitdb.log.codecs.json.numbers",
     "jitdb.log.codecs.json.read",
     "jitdb.log.codecs.json.text",
-    "jitdb.log.codecs.rows.columns",
     "jitdb.stores.hyperdb.format.path",
 )  # fmt: skip
 

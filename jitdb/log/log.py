@@ -18,7 +18,6 @@ from jitdb.common.arguments import check_interval, file_path, flag, is_list, pro
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClosed, LogReadOnly
-from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import Codec
 from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.opened import Opened, stored_meta
@@ -131,10 +130,11 @@ class Log(LogReader, MaintainedSource):
         from jitdb.errors import library
 
         library("pyarrow")
-        from jitdb.log.codecs.rows.table_rows import records_of
+        from jitdb.log.codecs.table_rows import batches_of, records_of
 
         count = 0
-        for rows in records_of(table, self._codec, largest_record(self.block_size)):
+        for batch in batches_of(table):
+            rows = records_of(batch, self._codec)
             count += len(self.append_many(rows) if isinstance(rows, list) else self.append_encoded(*rows))
         return count
 

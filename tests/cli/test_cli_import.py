@@ -18,8 +18,9 @@ import pytest
 from cli_helpers import environment, make_log, records_of, write
 from waiting import until
 
+from jitdb import JITDB
 from jitdb.cli import main
-from jitdb.cli.input import lines
+from jitdb.cli.input import sources
 from jitdb.log import Log
 from jitdb.log.io.filenames import LARGER
 
@@ -325,7 +326,7 @@ def test_the_advice_to_go_on_is_right(folder: Path, run, capsys: pytest.CaptureF
 
 def test_lines_across_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever pieces a pipe delivers, the lines are the same."""
-    from jitdb.cli.input.lines import Source
+    from jitdb.cli.input.sources import Source
 
     class Trickle(io.BufferedReader):
         def read1(self, size: int = -1) -> bytes:
@@ -374,8 +375,8 @@ def test_a_line_that_is_too_long(
     options: list[str], size: int, is_last: bool,
 ) -> None:  # fmt: skip
     """It is a bad line like others: named, and passed over if that is wanted. It is never held as a whole."""
-    monkeypatch.setattr(lines, "LONGEST", 100)
-    monkeypatch.setattr(lines, "READ", 64)
+    monkeypatch.setattr(sources, "LONGEST", 100)
+    monkeypatch.setattr(sources, "READ", 64)
     if "csv" in options:
         good, head = [b"%d\n" % number for number in range(20)], b"n\n"
     else:
@@ -388,3 +389,39 @@ def test_a_line_that_is_too_long(
     assert main(["import", "-q", "--skip-bad", *options, "in", "all.log"]) == 1
     assert "1 line was skipped" in capsys.readouterr().err
     assert [record["n"] for record in records_of(Path("all.log"))] == list(range(10 if is_last else 20))
+
+
+def test_lines_stay_as_they_are(folder: Path) -> None:
+    """Byte for byte, however many there are: also keys that come twice, digits, NaN and escapes."""
+    some = [
+        rb'{"a": 1.50, "b": 1e2, "a": 2}', rb'{"b":NaN,"n":-Infinity,"t":"\u00e9\/","raw":"' + "é".encode() + b'"}',
+        b'[ 1 , {"x":{ } } ]', b"18446744073709551615", b"0", b'""', b"1e400", rb'"\udc80"',
+    ]  # fmt: skip
+    for count in (1, 1000):
+        name = f"{count}.log"
+        write(folder, b"\r\n".join([b" " + line + b"\t" for line in some * count]))
+        assert main(["import", "in.ndjson", name, "-q"]) == 0
+        with Log(folder / name, read_only=True) as log:
+            assert [record.value for record in log.stream(raw=True)] == some * count
+
+
+def test_a_log_of_lines_is_a_log_like_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b"".join(b'{"n": %d, "in": {"t": ["x%d"]}}\n' % (number, number % 7) for number in range(20_000)))
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0
+    assert main(["delete", "out.log", "n < 5000", "--yes", "--compact", "-q"]) == 0
+    with Log(folder / "out.log") as log:
+        assert log.codec.name == "json"
+        log.append({"n": 5, "in": {"t": ["x1"]}})
+    capsys.readouterr()
+    assert main(["verify", "out.log", "-q"]) == 0
+    capsys.readouterr()
+    for expression, count in (('in.t[] == "x1"', 2143), ("n < 5001", 2), ('in.t[0] == "x0" and n >= 19994', 1)):
+        assert main(["count", "out.log", expression]) == 0
+        assert capsys.readouterr().out == f"{count}\n", expression
+    with JITDB(Log(folder / "out.log", read_only=True)) as db:
+        table = db.query().sort_by_arrival().to_arrow(["n", "in.t"])
+    assert table["n"].to_pylist() == [*range(5000, 20_000), 5]
+    assert table["in.t"][-1].as_py() == ["x1"]
+    write(folder, b'{"n": 6}\n', "more.ndjson")
+    assert main(["import", "--append", "more.ndjson", "out.log", "-q"]) == 0
+    assert records_of(folder / "out.log")[-2:] == [{"n": 5, "in": {"t": ["x1"]}}, {"n": 6}]

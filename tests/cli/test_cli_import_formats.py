@@ -15,13 +15,14 @@ import pytest
 from cli_helpers import records_of, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_cases import Into
 
 from jitdb.cli import main
-from jitdb.cli.input import csv_rows, lines
-from jitdb.cli.input.batches import RowOptions
-from jitdb.cli.input.delimiters import delimiter_of
-from jitdb.cli.input.formats import batches
-from jitdb.cli.input.lines import Source
+from jitdb.cli.input import csv_input, sources
+from jitdb.cli.input.csv_input import delimiter_of
+from jitdb.cli.input.importing import batches
+from jitdb.cli.input.input_batches import RowOptions
+from jitdb.cli.input.sources import Source
 
 PEOPLE = 'name,age,ok,zip,note\nada,36,true,01234,"two\nlines"\n"grace, h",,FALSE,9,\n\nx,1.5,true,1,z\n'
 FOUND = [
@@ -97,7 +98,7 @@ def test_what_a_column_holds(folder: Path, values: list[str], found: list[Any]) 
 def test_values_that_do_not_fit_stay_text_and_are_told_of(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "SAMPLE", 2)
+    monkeypatch.setattr(csv_input, "SAMPLE", 2)
     write(folder, b"a,my age\n1,1\n2,2\n3,n/a\n,4\nx,-\n", "x.csv")
     assert main(["import", "x.csv", "out.log"]) == 0
     assert records_of(folder / "out.log")[2:] == [{"a": 3, "my age": "n/a"}, {"my age": 4}, {"a": "x", "my age": "-"}]
@@ -121,10 +122,11 @@ def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str
     csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows([("x", "y"), *rows * 8])
     path = tmp_path_factory.mktemp("rows") / "x.csv"
     path.write_bytes(stream.getvalue().encode())
+    into: Any = Into("msgpack")
     with pytest.MonkeyPatch.context() as patch, Source(str(path)) as source:
-        patch.setattr(lines, "READ", read)
-        found = list(batches(source, "csv", RowOptions("csv", ",", all_text=True), 1, print, lambda _: None))
-    assert [record for batch in found for record in batch.found.values] == plainly(stream.getvalue())
+        patch.setattr(sources, "READ", read)
+        found = list(batches(source, "csv", RowOptions("csv", ",", all_text=True), 1, print, into))
+    assert [record for batch in found for record in batch.values] == plainly(stream.getvalue())
 
 
 json_values = st.recursive(
@@ -149,10 +151,11 @@ def test_any_json(
     text = json.dumps(records, indent=indent) if is_array else "\n".join(json.dumps(each, indent=1) for each in records)
     path = tmp_path_factory.mktemp("array") / "x.json"
     path.write_text(f" {text}\n")
+    into: Any = Into("msgpack")
     with pytest.MonkeyPatch.context() as patch, Source(str(path)) as source:
-        patch.setattr(lines, "READ", read)
-        found = list(batches(source, "json", RowOptions(), 1, print, lambda _: None))
-    assert [record for batch in found for record in batch.found.values] == records
+        patch.setattr(sources, "READ", read)
+        found = list(batches(source, "json", RowOptions(), 1, print, into))
+    assert [record for batch in found for record in batch.values] == records
     assert found[-1].last == len(records)
 
 

@@ -7,58 +7,50 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from cli_helpers import records_of, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_cases import NO_NUMBERS, NUMBERS
+from json_cases import NO_NUMBERS, NUMBERS, Into
 
 from jitdb.cli import main
 from jitdb.cli.failures import Failure
-from jitdb.cli.input import csv_rows, lines, target
-from jitdb.cli.input.batches import Batch, Compiled, RowOptions
-from jitdb.cli.input.formats import batches
-from jitdb.cli.input.lines import Source
-from jitdb.errors import EncodeError
+from jitdb.cli.input import csv_input, import_target, sources
+from jitdb.cli.input.importing import batches
+from jitdb.cli.input.input_batches import RowOptions
+from jitdb.cli.input.sources import Source
 from jitdb.log.codecs import get_codec
 
-Rows = tuple[list[tuple[int, bytes]], list[tuple[int, str]], list[str], bool]
+JSON = get_codec("json")
+
+Rows = tuple[list[tuple[int, Any]], list[tuple[int, str]], list[str], bool]
 
 
-def taken(path: Path, options: RowOptions, codec: str, first: int, compiled: Compiled) -> Rows:
-    """Records by their lines, bad lines, what was told, and whether the kernel made any."""
-    records: list[tuple[int, bytes]] = []
+def taken(path: Path, options: RowOptions, first: int, *, by_kernel: bool) -> Rows:
+    """Values by their lines, bad lines, what was told, and whether the kernel made any."""
+    values: list[tuple[int, Any]] = []
     bad: list[tuple[int, str]] = []
     told: list[str] = []
-    by_kernel = False
-    encode = get_codec(codec).encode
+    is_framed = False
+    into: Any = Into("json", by_kernel=by_kernel)
     with Source(str(path)) as source:
         try:
-            for batch in batches(source, "csv", options, first, told.append, compiled):
-                if isinstance(batch, Batch):
-                    bad += [(each.number, each.reason) for each in batch.found.bad]
-                    for number, value in zip(batch.found.numbers, batch.found.values, strict=True):
-                        try:
-                            records.append((number, encode(value)))
-                        except EncodeError as error:
-                            bad.append((number, str(error)))
-                    continue
-                by_kernel = True
-                start = 0
-                for number, size in zip(batch.numbers.tolist(), batch.lengths.tolist(), strict=True):
-                    records.append((number, batch.data[start : start + size].tobytes()))
-                    start += size
-                assert start == len(batch.data)
+            for batch in batches(source, "csv", options, first, told.append, into):
+                bad += [(each.number, each.reason) for each in batch.bad]
+                is_framed |= batch.encoded is not None
+                for number, value in batch.singly():
+                    values.append((number, JSON.decode(value) if batch.encoded else value))
         except Failure as failure:
             told.append(str(failure))
-    return records, bad, told, by_kernel
+    return values, bad, told, is_framed
 
 
-def check(path: Path, options: RowOptions, codec: str, first: int = 1) -> bool:
+def check(path: Path, options: RowOptions, first: int = 1) -> bool:
     """Both ways give the same; gives whether the kernel made any."""
-    plain = taken(path, options, codec, first, lambda _: None)
-    compiled = taken(path, options, codec, first, lambda _: (codec, 1 << 16))
+    plain = taken(path, options, first, by_kernel=False)
+    compiled = taken(path, options, first, by_kernel=True)
     assert compiled[:3] == plain[:3]
     assert not plain[3]
     return compiled[3]
@@ -66,7 +58,8 @@ def check(path: Path, options: RowOptions, codec: str, first: int = 1) -> bool:
 
 word = st.sampled_from(
     ["", "", "a", "é", "\U0001f600", "x" * 40, "true", "FALSE", "tru", "1", "-2.5", "12abc", "-", "n/a", '""', "a\tb",
-     '"a,b"', '"x""y"', '"1"', '"two\nlines"', '"two\r\nlines"', 'q"q', '"a"b', '"é"', "\x00", " 1", "2013-01-01"]
+     '"a,b"', '"x""y"', '"1"', '"two\nlines"', '"two\r\nlines"', 'q"q', '"a"b', '"é"', "\x00", " 1", "2013-01-01",
+     "\\", "a\x01\x7f\x1b"]
 )  # fmt: skip
 number = st.sampled_from([*NUMBERS, *NO_NUMBERS])
 values = {"words": word, "numbers": st.one_of(number, st.sampled_from(["1", "25", "-3.5", ""])), "plain": st.just("7")}
@@ -90,13 +83,12 @@ def test_any_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
         "csv", ",", all_text=data.draw(st.booleans()), stop_at_bad=data.draw(st.booleans()),
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_rows, "SAMPLE", data.draw(st.sampled_from([1, 3, 100])))
-        patch.setattr(lines, "READ", data.draw(st.sampled_from([30, 200, 1 << 20])))
-        check(path, options, data.draw(st.sampled_from(["msgpack", "bipf"])), data.draw(st.sampled_from([1, 2, 5])))
+        patch.setattr(csv_input, "SAMPLE", data.draw(st.sampled_from([1, 3, 100])))
+        patch.setattr(sources, "READ", data.draw(st.sampled_from([30, 200, 1 << 20])))
+        check(path, options, data.draw(st.sampled_from([1, 2, 5])))
 
 
-@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
-def test_many_columns_and_long_texts(tmp_path: Path, codec: str) -> None:
+def test_many_columns_and_long_texts(tmp_path: Path) -> None:
     random = Random(5)
     rows = [[f"name {i}" * (i % 9 + 1) for i in range(70)]]
     for _ in range(300):
@@ -105,8 +97,8 @@ def test_many_columns_and_long_texts(tmp_path: Path, codec: str) -> None:
         )
     path = tmp_path / "x.csv"
     path.write_text("\n".join(",".join(row) for row in rows))
-    assert check(path, RowOptions("csv", ","), codec)
-    assert not check(path, RowOptions("csv", "é"), codec)  # no sign of ASCII
+    assert check(path, RowOptions("csv", ","))
+    assert not check(path, RowOptions("csv", "é"))  # no sign of ASCII
 
 
 Run = Callable[..., tuple[int, str, bytes]]
@@ -120,10 +112,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         folder = tmp_path / str(worth)
         folder.mkdir(exist_ok=True)
         monkeypatch.chdir(folder)
-        monkeypatch.setattr(target, "WORTH", worth)
-        monkeypatch.setattr(target, "WORTH_COMPILING", 0)
-        monkeypatch.setattr(lines, "READ", 20_000)
-        monkeypatch.setattr(csv_rows, "SAMPLE", 1_000)
+        monkeypatch.setattr(import_target, "WORTH", worth)
+        monkeypatch.setattr(import_target, "WORTH_COMPILING", 0)
+        monkeypatch.setattr(sources, "READ", 20_000)
+        monkeypatch.setattr(csv_input, "SAMPLE", 1_000)
         write(folder, data, "in.csv")
         code = main(["import", *arguments, "in.csv", "out.log"])
         said = capsys.readouterr()
@@ -132,8 +124,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return ran
 
 
-@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
-def test_the_same_log_is_made_added_to_and_grows(run: Run, codec: str) -> None:
+def test_the_same_log_is_made_added_to_and_grows(run: Run) -> None:
     random = Random(3)
     rows = ["n,ok,text"]
     for number in range(4_000):
@@ -141,7 +132,7 @@ def test_the_same_log_is_made_added_to_and_grows(run: Run, codec: str) -> None:
         rows.append(f"{number},{random.choice(['true', 'False', ''])},{text}")
     rows[2_000] = "n/a,maybe,z"
     data = "\n".join(rows).encode()
-    made = [run(data, worth, "--codec", codec) for worth in (0, 1 << 60)]
+    made = [run(data, worth) for worth in (0, 1 << 60)]
     assert made[0] == made[1]
     assert "blocks of 131,072 bytes" in made[0][1]
     assert "1 value of n no numbers" in made[0][1]
@@ -161,13 +152,12 @@ def test_where_it_ends_one_can_go_on(run: Run) -> None:
 
 
 def test_numbers_are_those_that_json_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_rows, "SAMPLE", 1)
+    monkeypatch.setattr(csv_input, "SAMPLE", 1)
     good = [text for text in NUMBERS if text.lstrip("-")[0].isdigit() and "e400" not in text]
     path = tmp_path / "x.csv"
     path.write_text("n\n" + "\n".join(good))
-    assert check(path, RowOptions("csv", ","), "msgpack")
-    records, _, _, _ = taken(path, RowOptions("csv", ","), "msgpack", 1, lambda _: ("msgpack", 1 << 16))
-    found = [get_codec("msgpack").decode(record)["n"] for _, record in records]
+    assert check(path, RowOptions("csv", ","))
+    values, _, _, _ = taken(path, RowOptions("csv", ","), 1, by_kernel=True)
     read = [json.loads(text) for text in good]
     fits = [value for value in read if (-(2**63) <= value < 2**64 if isinstance(value, int) else math.isfinite(value))]
-    assert [value for value in found if not isinstance(value, str)] == fits
+    assert [value["n"] for _, value in values if not isinstance(value["n"], str)] == fits

@@ -15,9 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jitdb.cli.failures import Failure, UsageError, note, say
-from jitdb.cli.input.batches import RowOptions
-from jitdb.cli.input.delimiters import check_delimiter
-from jitdb.cli.input.formats import FORMATS
+from jitdb.cli.input.csv_input import check_delimiter
+from jitdb.cli.input.input_batches import FORMATS, RowOptions
 from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
 from jitdb.cli.options import changed, number, option
 from jitdb.cli.output.output import show
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 @command(
     "SOURCE... LOG [options]",
     "Make a log from NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow; gzip and zstd are "
-    "recognised, too. `-` is standard input. NaN and Infinity, which Python's json writes, are numbers (in a msgpack "
-    "log). After an error or Ctrl-C, what was imported stays in the log, and the message says how to continue.",
+    "recognised, too. `-` is standard input. NaN and Infinity, which Python's json writes, are numbers. "
+    "After an error or Ctrl-C, what was imported stays in the log, and the message says how to continue.",
     [
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     option("--columns NAMES", "names of the fields, for CSV without a first line of names", default=""),
     option("--all-text", "in CSV, keep numbers, true and false as text"),
     option("--tagged", 'read {"$bytes": …} and the like back, as export writes them'),
-    changed("codec", "format of a new log: msgpack, bipf, json or an installed one (default: msgpack)"),
+    changed("codec", "format of a new log: json (default; keeps lines as they are), msgpack, bipf or an installed one"),
     changed("block_size", "of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"),
 )
 def import_(options: Namespace) -> int:
@@ -98,7 +97,8 @@ def _import(sources: list[str], log_path: str, options: Namespace) -> int:
     numbers = (signal.SIGINT, signal.SIGTERM) if options.follow else (signal.SIGINT,)
     with Ending(numbers, once=True) as ending:
         importer = Importer(
-            lambda: _open(log_path, sources, options),
+            lambda codec: _open(log_path, sources, codec, options),
+            codec=options.codec or "",
             first_line=options.from_line,
             rows=_row_options(options),
             may_grow=options.block_size is None,
@@ -189,8 +189,8 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
         check_free(log, "added to", options)
 
 
-def _open(path: str, sources: list[str], options: Namespace) -> Log:
-    """Open the log. A new one is readable by those who may read all its sources."""
+def _open(path: str, sources: list[str], codec: str, options: Namespace) -> Log:
+    """Open the log. A new one has this codec, and is readable by those who may read all its sources."""
     from jitdb.log import Log
     from jitdb.log.io.filenames import followed
     from jitdb.log.io.osfile import fs
@@ -200,7 +200,8 @@ def _open(path: str, sources: list[str], options: Namespace) -> Log:
         fs.make_file(place, _files_in(sources))
         is_made = True
     try:
-        return Log(place, codec=options.codec, block_size=options.block_size)
+        is_new = is_made or not os.path.getsize(place)
+        return Log(place, codec=codec if is_new else options.codec, block_size=options.block_size)
     except BaseException:
         if is_made:
             fs.unlink(place)
@@ -218,7 +219,7 @@ def _files_in(sources: list[str]) -> Iterator[os.stat_result]:
 
 def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
     """Import the sources one after the other; return the bytes of those that are files, and the log's shape."""
-    from jitdb.cli.input.lines import Source
+    from jitdb.cli.input.sources import Source
 
     if options.append:
         _ = importer.target.log  # raises if it cannot be opened, before anything is read
@@ -248,7 +249,7 @@ def _tell_how_to_go_on(
 ) -> None:
     """Add to the error what is in the log, and the command that imports the rest."""
     from jitdb.cli.input.importing import LineFailure
-    from jitdb.cli.input.lines import SourceDamaged
+    from jitdb.cli.input.sources import SourceDamaged
     from jitdb.errors import LogWriteFailed
 
     done = importer.done

@@ -27,6 +27,8 @@ class Codec(ABC):
     """One way of writing values as bytes. Subclasses set `name` and are stateless."""
 
     name: ClassVar[str]  # up to 36 bytes; it is on disk
+    is_json: ClassVar[bool] = False  # whether a record is the JSON text of its value, however that is written
+    has_other_readers: ClassVar[bool] = False  # whether other programs read its logs, and expect blocks of one size
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Where a codec of one's own raises the end of an iteration, that is an error: `map` would drop records."""

@@ -17,7 +17,6 @@ from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
 from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, put_text
-from jitdb.log.codecs.msgpack.read import read_head
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
@@ -195,9 +194,8 @@ def is_key(buf, p, size, is_plain, keys, begin, length, text):
         return size == length and same_bytes(buf, p, keys, begin, length)
     if size + SLACK > text.shape[0]:
         return False
-    _, stop = put_text(buf, p, text, np.int64(0), False)
-    _, p, size, _ = read_head(text, np.int64(0), stop)
-    return size == length and same_bytes(text, p, keys, begin, length)
+    _, size = put_text(buf, p, text, np.int64(0))
+    return size == length and same_bytes(text, np.int64(0), keys, begin, length)
 
 
 @part

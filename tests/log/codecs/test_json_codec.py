@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
 import sys
 from collections.abc import Sequence
 from pathlib import Path as FilePath
@@ -11,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from json_cases import NO_NUMBERS, NOT_JSON, NUMBERS, lines
+from json_cases import NO_NUMBERS, NOT_JSON, NUMBERS, framed, lines, number, record_of
 from kernel_cases import COMPILED, keys_found, scan
 from thoroughness import tries
 
 import jitdb
 from jitdb import Log
-from jitdb.cli.input.lines import LineReader
+from jitdb.common import kernels
 from jitdb.common.paths import MAX_DEPTH, Path
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.errors import DecodeError, EncodeError
@@ -28,6 +30,7 @@ from jitdb.operators import absent, and_, equal, gt, includes, not_, or_, predic
 
 pytestmark = pytest.mark.slow
 
+SLOW = kernels.WAY == "python"
 JSON, MSGPACK = get_codec("json"), get_codec("msgpack")
 PATHS: list[Path] = [
     ("a",), ("b",), ("a", "b"), ("a", "a"), ("k",), ("type",), ("é",), ("",), ('quote"',), ("\U0001f600",), ("$bytes",),
@@ -98,17 +101,39 @@ def test_what_is_no_map_ends_with_the_record(after: bytes) -> None:
 
 
 def test_decode_is_json_loads_or_what_import_refuses() -> None:
-    random, reader = Random(1), LineReader(tagged=False)
+    random = Random(1)
     for record in [*lines(random, tries(2000, 100_000)), *variants(NOT_JSON), *variants([n.encode() for n in NUMBERS])]:
         value, good = decoded(record)
-        imported = reader.read([record], 1, stop_at_bad=True).values
-        try:
-            kept = [MSGPACK.encode(value) for value in imported]
-        except EncodeError:
-            kept = []
-        assert good == bool(kept), record
+        assert good == (record_of(record, "msgpack") is not None), record
+        assert record_of(record, "json") == (record.strip(b" \t\r") if good else None)
         if good:
             assert repr(value) == repr(json.loads(record.decode())), record
+
+
+def test_numbers_and_texts_within_containers() -> None:
+    random = Random(5)
+    some = [
+        f'{{"a":[{number(random)}],"b":{{"c":{number(random)}}}}}' for _ in range(20 if SLOW else tries(4000, 10**6))
+    ]
+    count = 10 if SLOW else tries(4000, 10**6)
+    values = [struct.unpack("<d", random.randbytes(8))[0] for _ in range(count)]
+    values += [math.ldexp(random.getrandbits(53), random.randrange(-1000, 900)) for _ in range(count)]
+    some += [f'{{"a":{value!r},"b":[{value!r}]}}' for value in values if math.isfinite(value)]
+    for size in (0, 15, 16, 31, 32, 255, 256, 5000):
+        some.append(json.dumps({"a": ["x" * size, "é" * size, '"' * size], "b": {"k" * size: [[]] * size}}))
+    for depth in (1, 2, MAX_NESTING - 1, MAX_NESTING):
+        some.append('{"a":' * depth + "1" + "}" * depth)
+        some.append('{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
+    check([line.encode() for line in some], [("a",), ("b",), ("b", "c")])
+
+
+def test_lines_are_framed_without_the_blanks_around_them() -> None:
+    random = Random(8)
+    some = [*lines(random, 20 if SLOW else 3000), b"", b" ", b"\r", b"  1\t\r", b" " * 200, b" " * 200 + b"{}"] * 2
+    kept = [(at, line.strip(b" \t\r")) for at, line in enumerate(some) if line.strip(b" \t\r")]
+    assert framed(some, fill=10) == framed(some) == kept
+    if not SLOW:
+        assert len(framed([b"1"] * 100_000)) == 100_000
 
 
 TEXT = (

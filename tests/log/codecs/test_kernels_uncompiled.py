@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[3]
 FILES = [
     "tests/log/codecs/test_locate_kernels.py",
     "tests/log/codecs/test_container_kernels.py",
-    "tests/log/codecs/test_json_kernels.py",
     "tests/log/codecs/test_json_codec.py",
     "tests/log/codecs/test_shapes.py",
     "tests/indexes/test_hash_kernels.py",

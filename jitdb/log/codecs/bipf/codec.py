@@ -82,6 +82,7 @@ class BipfCodec(Codec):
     """
 
     name: ClassVar[str] = "bipf"
+    has_other_readers: ClassVar[bool] = True
 
     def encode(self, value: Any) -> bytes:
         return encode(value)

@@ -27,11 +27,16 @@ if TYPE_CHECKING:
 _read: Final = json.JSONDecoder()
 _FORM: Final[dict[str, Any]] = {"check_circular": False, "allow_nan": False, "separators": (",", ":")}
 _write: Final = json.JSONEncoder(ensure_ascii=False, **_FORM).encode
+_write_any: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _write_ascii: Final = json.JSONEncoder(**_FORM).encode
 
 _SUSPECT: Final = re.compile(rb"[0-9]{19}|\\u[dD][89a-fA-F]")  # an integer beyond 64 bits, half of a surrogate pair
 _NESTING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[][{}]', re.DOTALL)  # strings are passed over
 _TOO_DEEP: Final = f"containers are nested deeper than {MAX_NESTING} levels"
+
+
+class JsonText(bytes):
+    """Bytes that `encode` takes as they are: a text that `decode` reads."""
 
 
 class JsonCodec(Codec):
@@ -45,9 +50,12 @@ class JsonCodec(Codec):
     """
 
     name: ClassVar[str] = "json"
+    is_json: ClassVar[bool] = True
 
     def encode(self, value: Any) -> bytes:
         """The shortest text, its keys in their order. Raises EncodeError for what JSON has no word for."""
+        if type(value) is JsonText:
+            return bytes(value)
         path: list[Step] = []
         try:
             _check(value, path, MAX_NESTING)
@@ -88,6 +96,24 @@ class JsonCodec(Codec):
 CODEC = JsonCodec()
 
 
+def json_text(data: bytes, value: Any) -> JsonText:
+    """A text that json has read as this value. Raises DecodeError for what no codec could hold."""
+    if data.count(b"[") + data.count(b"{") > MAX_NESTING:
+        _check_nesting(data)
+    _check_suspect(data, value)
+    return JsonText(data)
+
+
+def text_of(value: Any) -> JsonText:
+    """The shortest text of a value that json has read, NaN as Python writes it. Raises as json_text does."""
+    text = _write_any(value)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = json.dumps(value, separators=(",", ":")).encode()
+    return json_text(data, value)
+
+
 def _decoded(data: bytes) -> Any:
     """The value of a text whose nesting is checked. Raises DecodeError, RecursionError."""
     try:
@@ -101,6 +127,11 @@ def _decoded(data: bytes) -> Any:
         raise DecodeError(f"not JSON: {error.msg.removesuffix(' at')}", position=position) from None
     except ValueError:
         raise DecodeError(f"an integer of more than {sys.get_int_max_str_digits():,} digits") from None
+    _check_suspect(data, value)
+    return value
+
+
+def _check_suspect(data: bytes, value: Any) -> None:
     if suspect := _SUSPECT.search(data):
         from jitdb.log.codecs.fields.decoding import check_value  # with numpy
 
@@ -108,7 +139,6 @@ def _decoded(data: bytes) -> Any:
             check_value(value)
         except QueryError as error:
             raise DecodeError(str(error), position=suspect.start()) from None
-    return value
 
 
 def _on_another_stack(data: bytes) -> Any:

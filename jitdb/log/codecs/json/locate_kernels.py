@@ -30,7 +30,6 @@ from jitdb.log.codecs.json.read import (
     text_end,
 )
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, SPACE, put_text
-from jitdb.log.codecs.msgpack.read import read_head
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows
@@ -49,9 +48,8 @@ def find_node(buf, key, size, is_plain, child, next_sibling, key_start, key_leng
         return shapes.find_node(buf, key, size, child, next_sibling, key_start, key_length, keys)
     if size + SLACK > text.shape[0]:
         return np.int64(-1)
-    _, stop = put_text(buf, key, text, np.int64(0), False)
-    _, begin, size, _ = read_head(text, np.int64(0), stop)
-    return shapes.find_node(text, begin, size, child, next_sibling, key_start, key_length, keys)
+    _, size = put_text(buf, key, text, np.int64(0))
+    return shapes.find_node(text, np.int64(0), size, child, next_sibling, key_start, key_length, keys)
 
 
 @inlined

@@ -17,14 +17,13 @@ from jitdb.common.paths import Keys
 from jitdb.common.values import ABSENT, MAP, NUMBER, STRING, kind_of, split_number, text_bytes, value_at
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.compiled import build_trie
-from jitdb.log.codecs.fields.constants import LIVE, MSGPACK, SLACK
+from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING, MSGPACK, SLACK
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
-from jitdb.log.codecs.json.kernels import GROWTH, KeyTree
 from jitdb.log.codecs.json.locate_kernels import DOUBTFUL, FINE, locate_texts
 from jitdb.log.codecs.json.numbers import powers
-from jitdb.log.codecs.json.payload_kernels import write_payloads
+from jitdb.log.codecs.json.payload_kernels import FRAME, GROWTH, write_payloads
 from jitdb.log.codecs.json.read import WRITTEN
 from jitdb.log.codecs.json.text import OPEN_MAP
 
@@ -45,7 +44,7 @@ class JsonLocator(DecodingLocator):
         self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
         self._text = np.empty(_ESCAPE * longest + SLACK, np.uint8)
         self._rows = Rows.empty(len(paths), 0)
-        self._tree: KeyTree | None = None
+        self._stack = np.empty(FRAME * MAX_NESTING, np.int64)
 
     def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:
         if not len(self._rows.kind):
@@ -71,13 +70,12 @@ class JsonLocator(DecodingLocator):
         live = records.states == LIVE
         if not len(records) or not bool((positions[live] == 0).all()):
             return super().values_at(records, positions)
-        ends = records.starts + records.lengths + SLACK
-        is_map = live & (ends <= len(records.buffer)) & (records.lengths > 0)
-        is_map[is_map] = records.buffer[records.starts[is_map]] == OPEN_MAP
         count = len(records)
+        buffer, verdicts, _ = self._locate(records, Rows.empty(len(self._paths), count))
+        is_map = live & (verdicts == FINE) & (records.lengths > 0)
+        is_map[is_map] = buffer[records.starts[is_map]] == OPEN_MAP
         kind = np.where(is_map, MAP + WRITTEN, ABSENT).astype(np.uint8)
         length = np.where(is_map, records.lengths, 0).astype(np.int32)
-        number = np.zeros(count)
         held: dict[tuple[int, int], Any] = {}
         for at in np.flatnonzero(live & ~is_map & (positions == 0)).tolist():
             with suppress(DecodeError):
@@ -85,10 +83,7 @@ class JsonLocator(DecodingLocator):
                 if not isinstance(value, dict):
                     return super().values_at(records, positions)
                 kind[at], held[0, at] = MAP + WRITTEN, value
-        try:
-            return self._written(records.buffer, 0, held, kind, records.starts.astype(np.int32), length, number)
-        except DecodeError:  # one of them is none
-            return super().values_at(records, positions)
+        return self._written(buffer, 0, held, kind, records.starts.astype(np.int32), length, np.zeros(count))
 
     def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
         _, verdicts, _ = self._locate(records, Rows.empty(len(self._paths), len(records)))
@@ -131,8 +126,6 @@ class JsonLocator(DecodingLocator):
         """The values of a field, with their payloads in one buffer."""
         if not (kind >= WRITTEN).any():
             return FieldValues(MSGPACK, buffer, kind, start, length, number)
-        if self._tree is None:
-            self._tree = KeyTree()
         payloads = {at: _payload(found) for (of, at), found in held.items() if of == row}
         room = GROWTH * int(length[kind >= STRING].sum(dtype=np.int64)) + sum(map(len, payloads.values())) + SLACK
         if room >= 2**31:
@@ -140,9 +133,7 @@ class JsonLocator(DecodingLocator):
         out = np.empty(room, np.uint8)
         at, end = 0, 0
         while True:
-            at, end = write_payloads(
-                buffer, kind, start, length, at, out, end, powers(), *self._tree.nodes, self._tree.keys
-            )
+            at, end = write_payloads(buffer, kind, start, length, at, out, end, powers(), self._stack)
             if at == len(kind):
                 return FieldValues(MSGPACK, out, kind, start, length, number)
             payload = payloads.get(at)

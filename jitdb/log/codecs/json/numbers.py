@@ -1,4 +1,4 @@
-"""Numbers of JSON, from their digits into a record, for the kernel that transcodes lines (kernels.py).
+"""Numbers of JSON, from their digits, for kernels.
 
 An integer has up to 64 bits here, what a double is made of up to 19 digits. The double is the one that Python's float()
 gives: by one multiplication or division where digits and power of ten are doubles themselves (W. D. Clinger, 1990),
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.bipf.format import DOUBLE_TAG, INT_TAG
 from jitdb.log.codecs.fields.part_kernels import rest_of
 from jitdb.log.codecs.fields.shape_kernels import first_marked
 from jitdb.log.codecs.fields.sixteen import digit_stops, trailing_zeros, word_at
@@ -44,8 +43,6 @@ _EVEN = np.uint64(0x00FF00FF00FF00FF)
 _PAIRS = np.uint64(0x0000FFFF0000FFFF)
 _ABOVE_NINE = np.uint64(0x7676767676767676)  # what makes 128 or more of 10 and more
 _TENS = np.array([10**count for count in range(9)], np.uint64)
-_WIDTHS = np.array([0, 1, 2, 4, 8], np.int64)  # bytes behind the head of an integer of msgpack
-_MOST_I32 = np.uint64((1 << 31) - 1)
 
 
 @cache
@@ -83,11 +80,10 @@ def store_big_endian(out, at, word, size):
 
 
 @part
-def swapped(word):
-    """The eight bytes in the other order."""
-    word = ((word >> np.uint64(8)) & _EVEN) | ((word & _EVEN) << np.uint64(8))
-    word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
-    return (word >> _32) | (word << _32)
+def copy_words(source, at, out, o, size):
+    """Copy bytes by words: up to seven more are written."""
+    for i in range(0, size, 8):
+        store_word(out, o + i, word_at(source, at + i))
 
 
 @part
@@ -160,68 +156,6 @@ def fits_word(digits, count, first, negative):
     if negative:
         return count < _MOST_DIGITS or (count == _MOST_DIGITS and digits <= _TOP)
     return count <= _MOST_DIGITS or (count == _MOST_DIGITS + 1 and first == _ZERO + 1 and digits >= _LARGE)
-
-
-@part
-def put_bits(out, o, bits, bipf):
-    """Write a double by its bits; where it ends."""
-    if bipf:
-        out[np.uint64(o)] = DOUBLE_TAG
-        store_word(out, o + 1, bits)
-    else:
-        out[np.uint64(o)] = 0xCB
-        store_word(out, o + 1, swapped(bits))
-    return np.int64(o + 9)
-
-
-@part
-def put_i32(out, o, negative, size):
-    """Write an integer of bipf; where it ends."""
-    out[np.uint64(o)] = INT_TAG
-    word = (~size + _1) if negative else size
-    for i in range(4):
-        out[np.uint64(o + 1 + i)] = np.uint8((word >> np.uint64(8 * i)) & _BYTE)
-    return np.int64(o + 5)
-
-
-@part
-def put_integer(out, o, negative, size, bipf):
-    """Write an integer by its size, as a word; where it ends, or -1 where it may not fit."""
-    if bipf:
-        if size <= _MOST_I32:
-            return put_i32(out, o, negative, size)
-        if size > _EXACT:
-            return np.int64(-1)
-        value = np.float64(size)
-        return put_bits(out, o, np.float64(-value if negative else value).view(np.uint64), True)
-    if negative:
-        word = ~size + _1
-        form = (
-            np.int64(size > np.uint64(32)) + np.int64(size > np.uint64(128))
-            + np.int64(size > np.uint64(32768)) + np.int64(size > np.uint64(1 << 31))
-        )  # fmt: skip
-        head = 0xCF + form
-    else:
-        word = size
-        form = (
-            np.int64(size >= np.uint64(128)) + np.int64(size >= np.uint64(256))
-            + np.int64(size >= np.uint64(65536)) + np.int64(size > _LOW)
-        )  # fmt: skip
-        head = 0xCB + form
-    out[np.uint64(o)] = np.uint8(word & _BYTE) if form == 0 else np.uint8(head)
-    width = _WIDTHS[form]
-    store_word(out, o + 1, swapped(word << np.uint64(64 - 8 * max(width, 1))))
-    return np.int64(o + 1 + width)
-
-
-@part
-def put_double(out, o, value, bipf):
-    """Write a double; where it ends. In bipf it is finite, and an integer where it is one of 32 bits."""
-    if bipf and -2147483647.0 <= value <= 2147483647.0:
-        whole = np.int64(value)
-        if np.float64(whole) == value:
-            return put_i32(out, o, whole < 0, np.uint64(abs(whole)))
-    return put_bits(out, o, np.float64(value).view(np.uint64), bipf)
 
 
 @part
@@ -332,19 +266,6 @@ def read_number(buf, p, powers):
         return left, False, negative, digits
     bits = nearest_double(digits, power, powers)
     return (p if bits != 0 else left), False, negative, bits
-
-
-@part
-def put_number(buf, p, out, o, bipf, powers):
-    """Write the number at `p`; where it ends, -1 where it is left to Python, and where its bytes end."""
-    p, is_integer, negative, word = read_number(buf, p, powers)
-    if p < 0:
-        return p, o
-    if is_integer:
-        stop = put_integer(out, o, negative, word, bipf)
-        return (p if stop >= 0 else stop), (stop if stop >= 0 else o)
-    value = np.uint64(word).view(np.float64)
-    return p, put_double(out, o, -value if negative else value, bipf)
 
 
 @part

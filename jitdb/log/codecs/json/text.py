@@ -1,4 +1,4 @@
-"""Text of JSON, from between its quotes into a record, for the kernel that transcodes lines (kernels.py).
+"""Text of JSON, from between its quotes, and words, for kernels.
 
 Escapes become what they stand for; what is no UTF-8, a lone surrogate or a control character is left to Python.
 """
@@ -12,7 +12,6 @@ from jitdb.common.values import FALSE, NULL, NUMBER, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED
 from jitdb.log.codecs.fields.shape_kernels import first_marked
 from jitdb.log.codecs.fields.sixteen import word_at
-from jitdb.log.codecs.json.heads import copy_words, put_text_head, text_head_size
 from jitdb.log.codecs.json.numbers import store_word
 
 QUOTE, BACKSLASH = 34, 92
@@ -81,74 +80,37 @@ def plain_bytes(word):
 
 
 @part
-def put_text(buf, p, out, o, bipf):
-    """Write the string whose opening quote is before `p`; where it ends (-1: it is left), and where its bytes end."""
-    most = 15 if bipf else 31  # bytes of a text behind a head of one byte
-    length = np.int64(0)
-    while length < 32:
-        word = word_at(buf, p + length)
-        store_word(out, o + 1 + length, word)
-        plain = plain_bytes(word)
-        length += plain
-        if plain < 8:
-            break
-    if length >= 32:
-        plain = np.int64(8)
-        while plain == 8:
-            plain = plain_bytes(word_at(buf, p + length))
-            length += plain
-    if buf[np.uint64(p + length)] != QUOTE:
-        return put_rest_of_text(buf, p, out, o, length, bipf)
-    if length > most:
-        head = text_head_size(length, bipf)
-        copy_words(buf, p, out, o + head, length)
-        put_text_head(out, o, length, bipf)
-        return p + length + 1, o + head + length
-    out[np.uint64(o)] = (length << 3) if bipf else (0xA0 | length)
-    return p + length + 1, o + 1 + length
-
-
-@part
-def put_rest_of_text(buf, p, out, o, length, bipf):
-    """As put_text, of a string whose first `length` bytes stand for themselves, and then something does not."""
-    base = o + 5  # behind the largest head
-    copy_words(buf, p, out, base, length)
-    p += length
-    at = base + length
+def put_text(buf, p, out, o):
+    """Write the UTF-8 of the string whose opening quote is before `p`: where it ends, -1 where it is left to Python,
+    and where its bytes end. Up to seven bytes more are written."""
     while True:
         word = word_at(buf, p)
+        store_word(out, o, word)
         plain = plain_bytes(word)
-        store_word(out, at, word)
         p += plain
-        at += plain
+        o += plain
         if plain == 8:
             continue
         char = np.int64(buf[np.uint64(p)])
         if char == QUOTE:
-            break
-        if char < 32:
-            return np.int64(-1), o
+            return np.int64(p + 1), np.int64(o)
+        if char < SPACE:
+            return np.int64(-1), np.int64(o)
         if char == BACKSLASH:
             p, code = read_escape(buf, p)
             if p < 0:
-                return np.int64(-1), o
-            at = put_character(out, at, code)
+                return np.int64(-1), np.int64(o)
+            o = put_character(out, o, code)
             continue
         while char >= 128:
             size = character_size(buf, p, char)
             if size == 0:
-                return np.int64(-1), o
+                return np.int64(-1), np.int64(o)
             for i in range(size):
-                out[np.uint64(at + i)] = buf[np.uint64(p + i)]
+                out[np.uint64(o + i)] = buf[np.uint64(p + i)]
             p += size
-            at += size
+            o += size
             char = np.int64(buf[np.uint64(p)])
-    length = at - base
-    head = text_head_size(length, bipf)
-    if head < 5:
-        copy_words(out, base, out, o + head, length)
-    put_text_head(out, o, length, bipf)
-    return p + 1, o + head + length
 
 
 @part

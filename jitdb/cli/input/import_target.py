@@ -1,29 +1,29 @@
 """The log that an import fills: how many of the records are in it is always known, whatever became of the disk.
 
 Its blocks grow where a record needs larger ones: its records go into a log of these, which takes its place.
-
-Lines come to it through a kernel that makes records of them: of a file, while those before go to the log.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.cli.input.lines import Portion, Source
 from jitdb.errors import LogCorrupt, LogWriteFailed, RecordTooLarge
 from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, largest_record
+from jitdb.log.codecs import Codec, get_codec
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from jitdb.log import Log
-    from jitdb.log.codecs.json.kernels import Transcoded, Transcoder
+
+WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
+WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
 
 
 @dataclass(slots=True)
@@ -57,16 +57,20 @@ def block_size_for(size: int) -> int:
     return needed
 
 
-WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
-WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
-WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
-
-
 class Target:
     """A log that is opened at the first need; `done` says how far the import is. `may_grow`: its blocks, if need be."""
 
-    def __init__(self, open_log: Callable[[], Log], done: Done, *, may_grow: bool) -> None:
+    def __init__(
+        self, open_log: Callable[[str], Log], done: Done, *, codec: str, has_bytes: bool, may_grow: bool
+    ) -> None:
+        """codec: of a new log; empty: json, or msgpack where its records have bytes, or may have (has_bytes)
+
+        open_log: is given the name of that codec
+        """
+        self.undisturbed: Callable[[], AbstractContextManager[object]] = nullcontext  # what no Ctrl-C may interrupt
         self._open_log = open_log
+        self._codec = codec
+        self._has_bytes = has_bytes
         self._done = done
         self._may_grow = may_grow
         self._log: Log | None = None
@@ -83,21 +87,28 @@ class Target:
     def log(self) -> Log:
         """The log, opened at the first need."""
         if self._log is None:
-            self._log = self._open_log()
+            self._log = self._open_log(self.codec.name)
             self._before = self._log.since
         return self._log
 
-    def compiled(self, size: int | None = None) -> tuple[str, int] | None:
-        """The log's codec, if kernels write it, and the bytes of its largest record; None before the log is open, and
-        where they do not pay, for so many bytes.
-        """
-        if self._log is None or self._log.codec.name not in ("msgpack", "bipf") or (size is not None and size < WORTH):
-            return None
+    @property
+    def codec(self) -> Codec:
+        """That of the log, or that it will have."""
+        if self._log is not None:
+            return self._log.codec
+        return get_codec(self._codec or ("msgpack" if self._has_bytes else "json"))
+
+    def holds_bytes(self) -> None:
+        """Let a new log be one of msgpack, unless a codec was named: JSON has no bytes."""
+        self._has_bytes = True
+
+    def is_framed(self, size: int) -> bool:
+        """Whether kernels make records of so many bytes: of the codec json, and where it pays."""
+        if size < WORTH or not self.codec.is_json:
+            return False
         from jitdb.common.kernels import WAY
 
-        if WAY != "native" and not (WAY == "numba" and self._done.records >= WORTH_COMPILING):
-            return None
-        return self._log.codec.name, largest_record(self._log.block_size)
+        return WAY == "native" or (WAY == "numba" and self._done.records >= WORTH_COMPILING)
 
     def close(self) -> None:
         """Make what was imported durable. Raises LogWriteFailed."""
@@ -147,7 +158,7 @@ class Target:
 
     def _grow(self, block_size: int) -> bool:
         """Put the log's records into larger blocks: a log of these takes its place. False where it has to stay as it
-        is: records of it are deleted, or damaged; or it was there before, and JavaScript may read it.
+        is: records of it are deleted, or damaged; or it was there before, and other programs may read it.
         """
         from jitdb.log import Log
         from jitdb.log.io.filenames import LARGER
@@ -157,7 +168,7 @@ class Target:
         log.flush()
         there = [(len(batch.offsets), bool(batch.deleted.any())) for batch in log.stream_batches()]
         before = sum(count for count, _ in there) - self._done.records  # that nobody imports now
-        if any(deleted for _, deleted in there) or (before and log.codec.name == "bipf"):
+        if any(deleted for _, deleted in there) or (before and log.codec.has_other_readers):
             return False
         # All are durable: should this fail, the records in whichever log is there by then tell how many they are.
         self._given.clear()
@@ -178,53 +189,3 @@ class Target:
             fs.remove(folder)
         self._before, self._records_before = log.since, self._done.records
         return True
-
-
-class Ready(NamedTuple):
-    """Lines, and what a kernel made of the first of them, if it was there already."""
-
-    portion: Portion
-    turn: int  # of the two kernels
-    transcoded: Transcoded | None
-
-
-class Transcoding:
-    """The two kernels of an import, in turns."""
-
-    def __init__(self, target: Target, *, tagged: bool) -> None:
-        self._target = target
-        self._tagged = tagged
-        self._form: tuple[str, int] | None = None  # that the kernels are for
-        self._kernels: tuple[Transcoder, Transcoder] | None = None
-
-    def ahead(self, source: Source, portions: Iterator[Portion]) -> Iterator[Ready]:
-        """Each portion with what the kernel makes of it: of a file, while the one before goes to the log."""
-        turns = cycle((0, 1))
-
-        def get_ready() -> Ready | None:
-            portion, turn, kernels = next(portions, None), next(turns), self._kernels
-            if portion is None:
-                return None
-            is_worth = kernels is not None and portion.end - portion.begin >= WORTH
-            return Ready(portion, turn, kernels[turn].transcode(*portion) if kernels and is_worth else None)
-
-        if (source.size or 0) < WORTH_AHEAD:  # what a pipe has is imported before more is waited for
-            yield from iter(get_ready, None)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(1) as thread:
-            coming = thread.submit(get_ready)
-            while (ready := coming.result()) is not None:
-                coming = thread.submit(get_ready)
-                yield ready
-
-    def kernels(self) -> tuple[Transcoder, Transcoder] | None:
-        """None where they do not pay."""
-        form = self._target.compiled()
-        if form is not None and self._form != form:
-            from jitdb.log.codecs.json.kernels import Transcoder
-
-            one, other = (Transcoder(*form, tagged=self._tagged) for _ in range(2))
-            self._kernels, self._form = (one, other), form
-        return self._kernels if form is not None else None

@@ -1,20 +1,16 @@
-"""Where the lines of an import come from, files and standard input, compressed or not; and from lines to records: JSON
-read strictly, and a word on what is wrong with a line.
-"""
+"""Where an import reads: files and standard input, uncompressed by their first bytes, as runs of whole lines."""
 
 from __future__ import annotations
 
-import json
+import gzip
+import io
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from jitdb.cli.failures import Failure
-from jitdb.cli.input.uncompressed import DAMAGES, Opened, uncompressed
-from jitdb.errors import EncodeError
 from jitdb.log.codecs.fields.constants import SLACK
 
 READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
@@ -23,6 +19,21 @@ TOO_LONG: Final = b'{"\xff'  # is read in the place of a longer line, and is nei
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_SKIPPED: Final = b"\x2a\x4d\x18"  # of zstd frames that are no text, behind a byte from 0x50 to 0x5F
+_WINDOW: Final = 1 << 27  # bytes that a frame may make us hold, as zstd's own tool has it
+_PACKED: Final = 1 << 17  # bytes of a compressed file read at a time, at most
+
+ENDINGS: Final = (".gz", ".zst")
+
+
+class _Damaged(Exception):
+    """What is compressed cannot be read on."""
+
+
+_DAMAGES: Final = (EOFError, zlib.error, gzip.BadGzipFile, _Damaged)
 
 
 class SourceDamaged(Failure):
@@ -74,6 +85,13 @@ class Portion(NamedTuple):
         return found, begin
 
 
+def no_utf8(line: bytes | bytearray, error: UnicodeDecodeError) -> str:
+    """Why a line cannot be read."""
+    if line.rstrip(b"\n") == TOO_LONG:
+        return f"it has more than {LONGEST >> 20} MiB, and no log holds it"
+    return f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}"
+
+
 class Source:
     """One input, `-` being standard input. A context manager.
 
@@ -88,7 +106,7 @@ class Source:
         self.name = "standard input" if path == "-" else path
         self.taken = 0  # lines, as far as who takes them counted
         self._file: IO[bytes] | None = None
-        self._opened: Opened | None = None
+        self._opened: _Opened | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -190,7 +208,7 @@ class Source:
                 read += got
                 if not got:
                     break
-        except DAMAGES as error:
+        except _DAMAGES as error:
             raise Unreadable(read) from error
         return read
 
@@ -212,7 +230,7 @@ class Source:
         """Some bytes of the beginning, which are read again. Raises Failure."""
         try:
             return bytes(self.stream().peek(READ))
-        except DAMAGES as error:
+        except _DAMAGES as error:
             raise self.failure(error) from error
 
     def blocks(self) -> Iterator[bytes]:
@@ -232,199 +250,68 @@ class Source:
         return len(_BOM) if data.startswith(_BOM) else 0
 
 
-class Lines:
-    """The lines of a source, one by one as text, or as they lie. An iterator; what is no UTF-8 in them are faults."""
+class _Opened(NamedTuple):
+    """A stream with `peek`, `read1`, `readinto1`, which raise _DAMAGES, and what it is compressed with, or ''."""
 
-    def __init__(self, source: Source) -> None:
-        self.number = 0  # of lines so far
-        self._portions = source.portions()
-        self._here: deque[Portion] = deque()  # what of the source is read, and not done
-        self._since: list[Portion] | None = None  # all that is read since the mark
-        self._faults: list[str] = []
+    stream: Any
+    packing: str
 
-    def portion(self) -> Portion | None:
-        """The lines from here on that lie together; None at the end."""
-        while not self._here:
-            portion = next(self._portions, None)
-            if portion is None:
-                return None
-            if self._since is not None:  # its bytes are gone when the next but one is read
-                portion = portion.copy()
-                self._since.append(portion)
-            self._here.append(portion)
-        return self._here[0]
 
-    def pass_over(self, position: int, count: int) -> None:
-        """Go on at this place of the portion, so many lines behind."""
-        self.number += count
-        portion = self._here[0]
-        if position < portion.end:
-            self._here[0] = portion._replace(begin=position)
-        else:
-            self._here.popleft()
+def uncompressed(file: Any, name: str) -> _Opened:
+    """The text of a file that can be peeked into. Raises Failure where what reads it is missing."""
+    head = file.peek(4)[:4]
+    if head.startswith(_GZIP):
+        return _Opened(gzip.GzipFile(fileobj=file), "gzip")
+    if head == _ZSTD or (head[1:] == _SKIPPED and head[0] >> 4 == 5):
+        return _Opened(io.BufferedReader(_Zstd(file, name), _PACKED), "zstd")
+    return _Opened(file, "")
 
-    def __iter__(self) -> Iterator[str]:
-        return self
 
-    def __next__(self) -> str:
-        portion = self.portion()
-        if portion is None:
-            raise StopIteration
-        stop = portion.data.index(b"\n", portion.begin)
-        line = portion.data[portion.begin : stop + 1]
-        self.pass_over(stop + 1, 1)
+def without_ending(name: str) -> str:
+    """A file's name without that of its compression.
+
+    >>> without_ending("a.csv.zst")
+    'a.csv'
+    """
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
+
+
+class _Zstd(io.RawIOBase):
+    """The text of all frames, as soon as it is there."""
+
+    def __init__(self, file: Any, name: str) -> None:
         try:
-            return str(line, "utf-8")
-        except UnicodeDecodeError as error:
-            self._faults.append(_no_utf8(line, error))
-            return line.decode("latin-1")
+            import zstandard
+        except ImportError:
+            raise Failure(
+                f"{name}: it is compressed with zstd, which zstandard reads, and that is not installed",
+                "pip install 'jitdb[compressed]'",
+            ) from None
+        self._error = zstandard.ZstdError
+        self._begin = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj
+        self._file = file
+        self._frame: Any = None  # that is being read
+        self._packed, self._text = b"", memoryview(b"")
 
-    def take_faults(self) -> str:
-        """What was no UTF-8 since this was asked before."""
-        told = "; ".join(self._faults)
-        self._faults.clear()
-        return told
+    def readable(self) -> bool:
+        return True
 
-    def mark(self) -> int:
-        """Note this place, to go back to it."""
-        self._since = [portion.copy() for portion in self._here]
-        self._here = deque(self._since)
-        return self.number
-
-    def back_to(self, number: int) -> None:
-        """Go back to the place of the last mark, which this number is of."""
-        assert self._since is not None
-        self.number = number
-        self._here, self._since = deque(self._since), None
-        self._faults.clear()
-
-
-ARRAY_HINT: Final = "--format json makes its elements the records"
-
-_BLANKS: Final = " \t\r"
-_SHOWN: Final = 40  # characters shown on each side of the fault
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that is no record. `number` counts from 1; `mendable` means that another line there would do."""
-
-    number: int
-    reason: str
-    hint: str = ""
-    mendable: bool = True
-
-
-@dataclass(slots=True)
-class Records:
-    """What some lines hold: values, the line of each, and what could not be read."""
-
-    values: list[Any] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    bad: list[BadLine] = field(default_factory=list)
-
-
-def decoder(tagged: bool) -> json.JSONDecoder:
-    """`tagged`: with what `jitdb export` writes for values that JSON lacks."""
-    if not tagged:
-        return json.JSONDecoder()
-    from jitdb.common.json_text import read_tagged
-
-    return json.JSONDecoder(object_hook=read_tagged)
-
-
-class LineReader:
-    """Reads lines of JSON; `tagged`: see decoder()."""
-
-    def __init__(self, tagged: bool) -> None:
-        self._decoder = decoder(tagged)
-        # What `decode` calls, without its two searches for blanks; no part of the type's published face.
-        self._scan: Callable[[str, int], tuple[Any, int]] = getattr(self._decoder, "scan_once")  # noqa: B009
-
-    def read(self, lines: list[bytes], first: int, stop_at_bad: bool) -> Records:
-        """The records in `lines`, the first of which has the number `first`; blank lines are passed over."""
-        found = Records()
-        keep, note = found.values.append, found.numbers.append
-        scan = self._scan
-        number = first - 1
-        for line in lines:
-            number += 1
+    def readinto(self, room: Any) -> int:
+        while not self._text:
+            self._packed = self._packed or self._file.read1(_PACKED)
+            if not self._packed:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            self._frame = self._frame or self._begin()
             try:
-                text = str(line, "utf-8")
-                value, end = scan(text, 0)
-                clean = end == len(text) or not text[end:].strip(_BLANKS)
-            except (StopIteration, ValueError, RecursionError):
-                clean = False
-            if not clean:
-                if not line.strip():
-                    continue
-                value = self._carefully(line, number)
-                if isinstance(value, BadLine):
-                    found.bad.append(value)
-                    if stop_at_bad:
-                        break
-                    continue
-            keep(value)
-            note(number)
-        return found
-
-    def _carefully(self, line: bytes, number: int) -> Any:
-        """The value of a line with blanks around it, or what is wrong with it."""
-        try:
-            text = line.decode().strip(_BLANKS)
-        except UnicodeDecodeError as error:
-            return BadLine(number, _no_utf8(line, error), mendable=line != TOO_LONG)
-        try:
-            return self._decoder.decode(text)
-        except json.JSONDecodeError as error:
-            place = f"column {error.pos + 1}" if error.msg.endswith(" at") else f"(column {error.pos + 1})"
-            reason = f"not JSON: {error.msg.rstrip(': ')} {place}{excerpt(text, error.pos)}"
-            return BadLine(number, reason, _prefix_hint(line) or (_hint(text) if number == 1 else ""))
-        except RecursionError:
-            return BadLine(number, "nested too deeply")
-        except EncodeError as error:
-            return BadLine(number, error.reason)
-        except ValueError:
-            return BadLine(number, f"an integer of more than {sys.get_int_max_str_digits():,} digits")
-
-
-def _no_utf8(line: bytes | bytearray, error: UnicodeDecodeError) -> str:
-    if line.rstrip(b"\n") == TOO_LONG:
-        return f"it has more than {LONGEST >> 20} MiB, and no log holds it"
-    return f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}"
-
-
-def excerpt(text: str, position: int) -> str:
-    """The place, with a caret under it."""
-    first, last = max(0, position - _SHOWN), position + _SHOWN
-    before, after = "…" if first else "", "…" if last < len(text) else ""
-    shown = "".join(char if char.isprintable() else " " for char in text[first:last])
-    return f"\n    {before}{shown}{after}\n    {' ' * (len(before) + position - first)}^"
-
-
-def _prefix_hint(line: bytes) -> str:
-    """What reads a line with text before its JSON."""
-    from jitdb.log.lines.form import object_in
-
-    begin = object_in(line)
-    try:
-        json.loads(line[begin:] if begin > 0 else b"")
-    except (ValueError, RecursionError):
-        return ""
-    return "it has text before its JSON: --allow-prefix reads it"
-
-
-def _hint(text: str) -> str:
-    """Why the first line of a file is often no JSON."""
-    if text.startswith("["):
-        return f"this looks like one JSON array; {ARRAY_HINT}"
-    if text == "{":
-        return "this looks like JSON over several lines: --format json reads it"
-    if "," in text and text[0] not in '{"':
-        return "this looks like CSV: --format csv reads it"
-    return ""
-
-
-def is_array_of_records(value: Any) -> bool:
-    """Whether the only line of a file is probably a whole file of records in one array."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+                self._text = memoryview(self._frame.decompress(self._packed))
+            except self._error as error:
+                raise _Damaged(str(error)) from error
+            self._packed = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        size = min(len(room), len(self._text))
+        room[:size] = self._text[:size]
+        self._text = self._text[size:]
+        return size

@@ -1,4 +1,5 @@
-"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them: by a kernel; what it leaves, by the standard library.
+"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them: by a kernel into a log of the codec json; what that
+leaves, and into other logs, by the standard library.
 
 The first line names the fields. What a column holds is decided by its first rows (SAMPLE of them): numbers, where all
 that is there are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false,
@@ -12,23 +13,24 @@ import csv
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.cli.failures import Failure
-from jitdb.cli.input.batches import Batch, Compiled, EncodedBatch, RowOptions, Tell
-from jitdb.cli.input.delimiters import delimiter_of
-from jitdb.cli.input.lines import LONGEST, BadLine, Lines, Records, Source
+from jitdb.cli.failures import Failure, UsageError
+from jitdb.cli.input.input_batches import BadRow, Batch, RowOptions, Tell
+from jitdb.cli.input.sources import LONGEST, Portion, Source, no_utf8
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
-from jitdb.log.codecs.rows.columns import NUMBER, TEXT, WORD, Column
 
 if TYPE_CHECKING:
-    from jitdb.log.codecs.json.kernels import Transcoded
-    from jitdb.log.codecs.rows.csv_kernels import RowTranscoder
+    from jitdb.cli.input.import_target import Target
+    from jitdb.log.codecs.json.row_kernels import RowFramer
 
 SAMPLE: Final = 10_000  # rows by which columns are decided
 _BATCH: Final = 1_000  # rows
+_DELIMITERS: Final = ",\t;|"
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _PLAIN: Final = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,300})?"  # a number that json reads as what it is
@@ -46,11 +48,11 @@ class _Row(NamedTuple):
 
 
 def csv_batches(
-    source: Source, delimiter: str, options: RowOptions, first_line: int, tell: Tell, compiled: Compiled
-) -> Iterator[Batch | EncodedBatch]:
+    source: Source, delimiter: str, options: RowOptions, first_line: int, tell: Tell, target: Target
+) -> Iterator[Batch]:
     """The rows of a source, from this line on. Raises Failure for a first line that names no fields."""
-    lines = Lines(source)
-    reader = _Reader(lines, delimiter)
+    lines = _Lines(source)
+    reader = _Reader(lines, options.delimiter or delimiter)
     names = list(options.columns)
     if not names:
         head = next(iter(reader.read(1)), None)
@@ -63,29 +65,29 @@ def csv_batches(
     values = [None] * len(names) if options.all_text else _columns(sample, len(names))
     columns = [_Column(name, column) for name, column in zip(names, values, strict=True)]
     del sample, values
-    coder = _Coder(columns, reader.delimiter, compiled)
+    framer: RowFramer | None = None
     most = _BATCH
     while True:
-        if lines.number + 1 >= first_line:
-            while (done := coder.transcode(lines)) is not None:
-                if len(done.lengths):
-                    yield EncodedBatch(
-                        done.data, done.lengths, done.lines + (lines.number + 1), lines.number + done.done
-                    )
-                lines.pass_over(done.position, done.done)
-                if done.is_left:  # where rows are often left, several are read at once
-                    most = min(2 * most, _BATCH) if done.done < most else 1
-                    break
+        portion = lines.portion() if lines.number + 1 >= first_line else None
+        if portion and reader.delimiter.isascii() and target.is_framed(portion.end - portion.begin):
+            framer = framer or _framer(reader.delimiter, columns, target)
+            done = framer.frame(*portion, lines.number + 1)
+            yield Batch.framed(done, lines.number + 1)
+            lines.pass_over(done.position, done.done)
+            if not done.is_left:
+                continue
+            most = min(2 * most, _BATCH) if done.done < most else 1  # where rows are often left, several at once
         some = reader.read(most)
         if not some:
             break
         if wanted := [row for row in some if row.first >= first_line]:
             batch = _batch(wanted, columns, options.stop_at_bad)
             yield batch
-            if batch.found.bad and options.stop_at_bad:
+            if batch.bad and options.stop_at_bad:
                 return
-    coder.count_misfits()
-    for column in columns:
+    for number, column in enumerate(columns):
+        if framer is not None:
+            column.note(int(framer.misfits[number]), int(framer.first_misfits[number]))
         if column.misfits:
             them = counted(column.misfits, "value", "values")
             tell(
@@ -94,10 +96,19 @@ def csv_batches(
             )
 
 
+def _framer(delimiter: str, columns: Sequence[_Column], target: Target) -> RowFramer:
+    with target.undisturbed():
+        from jitdb.log.codecs.json import row_kernels
+
+    kinds: dict[Convert | None, int] = {None: row_kernels.TEXT, _number: row_kernels.NUMBER, _word: row_kernels.WORD}
+    known = [(json.dumps(column.name, ensure_ascii=False), kinds[column.convert]) for column in columns]
+    return row_kernels.RowFramer(delimiter, known, row_kernels.ALL if columns[0].keeps_empty else row_kernels.NONE)
+
+
 class _Reader:
     """The rows of lines, by the standard library. The delimiter is found in the first one where none is given."""
 
-    def __init__(self, lines: Lines, delimiter: str) -> None:
+    def __init__(self, lines: _Lines, delimiter: str) -> None:
         mark = lines.mark()
         self.delimiter = delimiter or delimiter_of(next(lines, ""))
         lines.back_to(mark)
@@ -123,47 +134,6 @@ class _Reader:
         return found
 
 
-class _Coder:
-    """Makes records of rows by the kernel that a build has, where it pays, and knows the log's codec."""
-
-    def __init__(self, columns: Sequence[_Column], delimiter: str, compiled: Compiled) -> None:
-        self._columns = columns
-        self._delimiter = delimiter
-        self._compiled = compiled
-        self._form: tuple[str, int] | None = None  # that the kernel is for
-        self._kernel: RowTranscoder | None = None
-
-    def transcode(self, lines: Lines) -> Transcoded | None:
-        """The records of lines that lie together, up to one that is left to Python; None where it does not pay."""
-        portion = lines.portion()
-        form = self._compiled(portion.end - portion.begin) if portion and self._delimiter.isascii() else None
-        if portion is None or form is None:
-            return None
-        if form != self._form:  # blocks have grown
-            from jitdb.log.codecs import get_codec
-            from jitdb.log.codecs.rows.csv_kernels import RowTranscoder
-
-            self.count_misfits()
-            name, largest = form
-            encode = get_codec(name).encode
-            known = [Column(encode(column.name), column.holds) for column in self._columns]
-            keeps_empty = all(column.keeps_empty for column in self._columns)
-            self._kernel = RowTranscoder(name, largest, self._delimiter, known, keeps_empty=keeps_empty)
-            self._form = form
-        assert self._kernel is not None
-        return self._kernel.transcode(*portion, lines.number + 1)
-
-    def count_misfits(self) -> None:
-        """Tell the columns of those that the kernel found."""
-        if self._kernel is None:
-            return
-        for column, count, first in zip(
-            self._columns, self._kernel.misfits.tolist(), self._kernel.first_misfits.tolist(), strict=True
-        ):
-            if count:
-                column.note(count, first)
-
-
 def _names(source: Source, head: _Row) -> list[str]:
     names = head.fields
     twice = [name for number, name in enumerate(names) if name in names[:number]]
@@ -184,28 +154,29 @@ class _Column:
         self.misfits = 0
         self.first_misfit = 0
         self.keeps_empty = values is None
-        self.holds, self.kind, self._convert = TEXT, "", None
+        self.kind = ""
+        self.convert: Convert | None = None
         there = [value for value in values or () if value]
-        kinds: tuple[tuple[int, str, Convert], ...] = ((NUMBER, "numbers", _number), (WORD, "true or false", _word))
-        for holds, kind, convert in kinds:
+        kinds: tuple[tuple[str, Convert], ...] = (("numbers", _number), ("true or false", _word))
+        for kind, convert in kinds:
             if (convert is _number and _are_plain(there)) or (
                 there and all(convert(value) is not None for value in there)
             ):
-                self.holds, self.kind, self._convert = holds, kind, convert
+                self.kind, self.convert = kind, convert
                 break
 
     def take(self, values: Sequence[str], rows: Sequence[_Row]) -> Sequence[Any]:
         """The values that stand in these rows; None for those that are no fields."""
-        if self._convert is None:
+        if self.convert is None:
             return values if self.keeps_empty else [value or None for value in values]
         there = [value for value in values if value]
-        if self._convert is _number and _are_plain(there):
+        if self.convert is _number and _are_plain(there):
             numbers: list[Any] = json.loads(f"[{','.join(there)}]")  # all at once
             if len(there) == len(values):
                 return numbers
             each = iter(numbers)
             return [next(each) if value else None for value in values]
-        taken = [self._convert(value) if value else None for value in values]
+        taken = [self.convert(value) if value else None for value in values]
         for number, (value, found_value) in enumerate(zip(values, taken, strict=True)):
             if value and found_value is None:
                 taken[number] = value
@@ -214,8 +185,9 @@ class _Column:
 
     def note(self, count: int, first: int) -> None:
         """So many more values did not fit, the first of them in this line."""
-        self.first_misfit = min(first, self.first_misfit or first)
-        self.misfits += count
+        if count:
+            self.first_misfit = min(first, self.first_misfit or first)
+            self.misfits += count
 
 
 def _are_plain(values: Sequence[str]) -> bool:
@@ -246,30 +218,129 @@ def _columns(rows: Sequence[_Row], count: int) -> Sequence[Sequence[str]]:
 def _batch(rows: Sequence[_Row], columns: Sequence[_Column], stop_at_bad: bool) -> Batch:
     """The records of rows; with `stop_at_bad`, of those before the first that is none."""
     names = [column.name for column in columns]
-    found = Records()
+    found = Batch(rows[-1].last)
     good: list[_Row] = []
-    last = rows[-1].last
     for row in rows:
         fault = row.fault
         if not fault and len(row.fields) != len(names):
             them = counted(len(row.fields), "field", "fields")
             fault = f"{them}, where {len(names):,} are named: quotes around a field with the delimiter in it?"
-        if fault:
-            found.bad.append(BadLine(row.first, fault, _HINT if "UTF-8" in fault else ""))
-            if stop_at_bad:
-                last = row.first - 1
-                break
+        if not fault:
+            good.append(row)
             continue
-        good.append(row)
+        found.bad.append(BadRow(row.first, fault, _HINT if "UTF-8" in fault else ""))
+        if stop_at_bad:
+            found.last = row.first - 1
+            break
     taken = [column.take(values, good) for column, values in zip(columns, _columns(good, len(names)), strict=True)]
     found.values = [
-        dict(zip(names, row, strict=True))
-        if None not in row
-        else {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        {name: value for name, value in zip(names, row, strict=True) if value is not None}
         for row in zip(*taken, strict=True)
     ]
     found.numbers = [row.first for row in good]
-    return Batch(found, last)
+    return found
 
 
 _HINT: Final = "of a file in another encoding: iconv -f LATIN1 -t UTF-8 FILE | jitdb import --format csv - LOG"
+
+
+class _Lines:
+    """The lines of a source, one by one as text, or as they lie. An iterator; what is no UTF-8 in them are faults."""
+
+    def __init__(self, source: Source) -> None:
+        self.number = 0  # of lines so far
+        self._portions = source.portions()
+        self._here: deque[Portion] = deque()  # what of the source is read, and not done
+        self._since: list[Portion] | None = None  # all that is read since the mark
+        self._faults: list[str] = []
+
+    def portion(self) -> Portion | None:
+        """The lines from here on that lie together; None at the end."""
+        while not self._here:
+            portion = next(self._portions, None)
+            if portion is None:
+                return None
+            if self._since is not None:  # its bytes are gone when the next but one is read
+                portion = portion.copy()
+                self._since.append(portion)
+            self._here.append(portion)
+        return self._here[0]
+
+    def pass_over(self, position: int, count: int) -> None:
+        """Go on at this place of the portion, so many lines behind."""
+        self.number += count
+        portion = self._here[0]
+        if position < portion.end:
+            self._here[0] = portion._replace(begin=position)
+        else:
+            self._here.popleft()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        portion = self.portion()
+        if portion is None:
+            raise StopIteration
+        stop = portion.data.index(b"\n", portion.begin)
+        line = portion.data[portion.begin : stop + 1]
+        self.pass_over(stop + 1, 1)
+        try:
+            return str(line, "utf-8")
+        except UnicodeDecodeError as error:
+            self._faults.append(no_utf8(line, error))
+            return line.decode("latin-1")
+
+    def take_faults(self) -> str:
+        """What was no UTF-8 since this was asked before."""
+        told = "; ".join(self._faults)
+        self._faults.clear()
+        return told
+
+    def mark(self) -> int:
+        """Note this place, to go back to it."""
+        self._since = [portion.copy() for portion in self._here]
+        self._here = deque(self._since)
+        return self.number
+
+    def back_to(self, number: int) -> None:
+        """Go back to the place of the last mark, which this number is of."""
+        assert self._since is not None
+        self.number = number
+        self._here, self._since = deque(self._since), None
+        self._faults.clear()
+
+
+def delimiter_of(line: str) -> str:
+    """What stands between the fields of a line: of the usual signs the one that it has most of, outside of quotes.
+
+    >>> delimiter_of('"a,b";c;d'), delimiter_of("a")
+    (';', ',')
+    """
+    bare = re.sub(r'"(?:[^"]|"")*"', "", line)
+    return max(_DELIMITERS, key=bare.count)
+
+
+def check_delimiter(text: str) -> str:
+    r"""One character; `\t` is a tab. Raises UsageError."""
+    delimiter = "\t" if text == "\\t" else text
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise UsageError(f"import: --delimiter is one character, not {text!r}")
+    return delimiter
+
+
+def looks_like_csv(head: bytes) -> bool:
+    """Whether the first two lines are no JSON, and have as many fields, which are two or more."""
+    try:
+        text = head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = head[: error.start].decode("utf-8-sig")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or any("{" in line or line.lstrip()[0] == "[" for line in lines[:2]):  # text before JSON is none
+        return False
+    sign = delimiter_of(lines[0])
+    try:
+        counts = {len(row) for row in islice(csv.reader(lines, delimiter=sign, strict=True), 2)}
+    except csv.Error:
+        return False
+    return len(counts) == 1 and min(counts) > 1

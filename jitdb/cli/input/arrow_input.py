@@ -1,5 +1,5 @@
-"""Rows of Parquet and Arrow files, a batch at a time, through pyarrow; log/codecs/rows/table_rows.py makes records of
-them.
+"""Rows of Parquet and Arrow files, a batch at a time, through pyarrow. log/codecs/table_rows.py makes records
+of them.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure
-from jitdb.cli.input.batches import Batch, Compiled, EncodedBatch
-from jitdb.cli.input.lines import Records, Source
+from jitdb.cli.input.input_batches import Batch
+from jitdb.cli.input.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jitdb.log.codecs.rows.table_rows import RowEncoder
+    from jitdb.cli.input.import_target import Target
 
 _BATCH: Final = 8_192  # rows
 
 
-def arrow_batches(source: Source, name: str, compiled: Compiled) -> Iterator[Batch | EncodedBatch]:
+def arrow_batches(source: Source, name: str, target: Target) -> Iterator[Batch]:
     """The rows of a source. Raises Failure where pyarrow is missing, or the file is none."""
     try:
         import pyarrow as pa
@@ -29,34 +29,30 @@ def arrow_batches(source: Source, name: str, compiled: Compiled) -> Iterator[Bat
         raise Failure(
             f"{source.name}: {name} is read by pyarrow, which is not installed", "pip install 'jitdb[arrow]'"
         ) from None
-    from jitdb.log.codecs.rows.table_rows import RowEncoder
-
     last = 0
-    encoder = RowEncoder()
     with _seekable(source) as file:
         try:
             for batch in _read(file, name):
+                if not last and any("binary" in str(kind) for kind in batch.schema.types):
+                    target.holds_bytes()
                 for start in range(0, batch.num_rows, _BATCH):
-                    some = batch.slice(start, _BATCH)
-                    yield _encoded(encoder, some, last, compiled(some.nbytes)) or _rows(some, last)
-                    last += some.num_rows
+                    found = _rows(batch.slice(start, _BATCH), last, target)
+                    yield found
+                    last = found.last
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise Failure(f"{source.name}, behind record {last:,}: this cannot be read as {name}: {reason}") from None
 
 
-def _encoded(
-    encoder: RowEncoder, batch: pa.RecordBatch, last: int, form: tuple[str, int] | None
-) -> EncodedBatch | None:
-    """The records of a batch, behind record `last`; None where they are left to Python."""
-    import numpy as np
+def _rows(batch: pa.RecordBatch, last: int, target: Target) -> Batch:
+    """The records of a batch, behind record `last`."""
+    from jitdb.log.codecs.table_rows import records_of
 
-    from jitdb.log.codecs import get_codec
-
-    found = None if form is None else encoder.encode(batch, get_codec(form[0]), form[1])
-    if found is None:
-        return None
-    return EncodedBatch(*found, np.arange(last + 1, last + 1 + batch.num_rows), last + batch.num_rows)
+    stop = last + batch.num_rows
+    rows = records_of(batch, target.codec)
+    if isinstance(rows, list):
+        return Batch(stop, rows, range(last + 1, stop + 1))
+    return Batch(stop, numbers=range(last + 1, stop + 1), encoded=rows)
 
 
 def _read(file: IO[bytes], name: str) -> Iterator[pa.RecordBatch]:
@@ -88,10 +84,3 @@ def _seekable(source: Source) -> Iterator[IO[bytes]]:
         stored.writelines(source.blocks())
         stored.seek(0)
         yield stored
-
-
-def _rows(batch: pa.RecordBatch, last: int) -> Batch:
-    from jitdb.log.codecs.rows.table_rows import rows_of
-
-    values = rows_of(batch)
-    return Batch(Records(values, list(range(last + 1, last + 1 + len(values)))), last + len(values))

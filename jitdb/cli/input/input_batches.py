@@ -1,0 +1,101 @@
+"""Rows as they come to an import, some at a time, and how they are to be taken.
+
+Each row has its number in the source: the line at which it begins, where the format has lines, else which record it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs.json.row_kernels import Framed
+
+FORMATS: Final = ("auto", "ndjson", "json", "csv", "tsv", "parquet", "arrow")
+Tell = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A line or row that is no record. `number` counts from 1; `mendable` means that another one there would do."""
+
+    number: int
+    reason: str
+    hint: str = ""
+    mendable: bool = True
+
+
+def shortened(text: str) -> str:
+    """A reason that fits a line or two: the path of a deeply nested value may be thousands of characters.
+
+    >>> len(shortened("a." * 1000 + "b: too deep"))
+    201
+    """
+    return text if len(text) <= 201 else f"{text[:60]}…{text[-140:]}"
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some rows, up to the number `last`.
+
+    values:  of each; or what the codec json takes as they are
+    numbers: of each
+    bad:     rows that are none, in the order of their numbers
+    encoded: in place of the values: records of the codec json, one behind the other, and the bytes of each
+    """
+
+    last: int
+    values: list[Any] = field(default_factory=list)
+    numbers: Sequence[int] | NDArray[np.int64] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
+    encoded: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = None
+
+    @classmethod
+    def framed(cls, framed: Framed, first: int) -> Batch:
+        """The records that a kernel made of lines, the first of which has this number."""
+        return cls(
+            first - 1 + framed.done, numbers=framed.lines + first, encoded=(framed.data, framed.lengths)
+        )  # fmt: skip
+
+    def singly(self) -> Iterator[tuple[int, Any]]:
+        """The number and the value of each."""
+        if self.encoded is None:
+            yield from zip(self.numbers, self.values, strict=True)
+            return
+        from jitdb.log.codecs.json.codec import JsonText
+
+        data, lengths = self.encoded
+        start = 0
+        for number, size in zip(self.numbers, lengths.tolist(), strict=True):
+            yield int(number), JsonText(data[start : start + size].tobytes())
+            start += size
+
+    def behind(self, number: int) -> Batch:
+        """Without the rows up to this number."""
+        if not len(self.numbers) or self.numbers[0] > number:
+            return self
+        rest = [(at, value) for at, value in self.singly() if at > number]
+        return Batch(self.last, [value for _, value in rest], [at for at, _ in rest], self.bad)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """How rows are taken.
+
+    delimiter:   between two fields of CSV; empty: found in its first line
+    columns:     of CSV without a first line that names them
+    all_text:    fields of CSV stay text
+    tagged:      what JSON lacks is written as `jitdb export` writes it
+    stop_at_bad: nothing is read behind a row that is none
+    """
+
+    format: str = "auto"
+    delimiter: str = ""
+    columns: tuple[str, ...] = ()
+    all_text: bool = False
+    tagged: bool = False
+    stop_at_bad: bool = True

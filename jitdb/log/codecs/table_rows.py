@@ -1,0 +1,166 @@
+"""Rows of Arrow's tables as records.
+
+What records have no word for is written as jitdb reads it: times and dates as text of RFC 3339, maps with text as keys
+as maps, decimals as numbers. A null is no field. For the codec json pyarrow writes CSV of them, of which a kernel makes
+records (json/row_kernels.py); for other codecs they become values, which the codec encodes one by one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from jitdb.errors import InvalidRecord
+from jitdb.log.codecs.fields.constants import SLACK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs.base import Codec
+
+    Encoded = tuple[NDArray[np.uint8], NDArray[np.int64]]  # records, one behind the other, and the bytes of each
+
+BATCH: Final = 8_192  # rows
+_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_NAMED: Final = (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity"))  # numbers, as Arrow and JSON write them
+
+
+def batches_of(table: Any) -> Iterator[pa.RecordBatch]:
+    """Those of a table, or of whatever gives Arrow's streams. Raises InvalidRecord for what does not."""
+    if not isinstance(table, pa.RecordBatchReader):
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise InvalidRecord(f"rows come from a table that Arrow knows, not from a {type(table).__name__}")
+        table = pa.RecordBatchReader.from_stream(table)
+    for batch in table:
+        for start in range(0, batch.num_rows, BATCH):
+            yield batch.slice(start, BATCH)
+
+
+def records_of(batch: pa.RecordBatch, codec: Codec) -> Encoded | list[dict[str, Any]]:
+    """The rows of some thousand, as records, or as values that the codec is still to encode."""
+    encoded = json_rows(batch) if codec.is_json else None
+    return values_of_rows(batch) if encoded is None else encoded
+
+
+def json_rows(batch: pa.RecordBatch) -> Encoded | None:
+    """The rows as records of the codec json; None where they have something that JSON lacks, or text that is none."""
+    from jitdb.log.codecs.json.row_kernels import QUOTED, RowFramer
+
+    names = batch.schema.names
+    if len(set(names)) < len(names) or not names:
+        return None
+    try:
+        cells = [_cells(column) for column in batch.columns]
+    except (TypeError, ValueError):  # told by the codec, which names the field
+        return None
+    keys = [json.dumps(name, ensure_ascii=False) for name in names]
+    framer = RowFramer(",", [(key, kind) for key, (_, kind) in zip(keys, cells, strict=True)], QUOTED)
+    text = pa.BufferOutputStream()
+    columns = pa.RecordBatch.from_arrays([column for column, _ in cells], names=[*map(str, range(len(names)))])
+    csv.write_csv(columns, text, csv.WriteOptions(include_header=False))
+    size = text.tell()
+    text.write(bytes(SLACK))
+    data = text.getvalue()
+    found, position = [], 0
+    while position < size:
+        framed = framer.frame(data, position, size, 0)
+        if framed.is_left:
+            return None
+        found.append((framed.data.copy(), framed.lengths.copy()))
+        position = framed.position
+    records, lengths = map(np.concatenate, zip(*found, strict=True))
+    return (records, lengths) if len(lengths) == batch.num_rows else None  # a null alone is a blank line
+
+
+def _cells(column: pa.Array) -> tuple[pa.Array, int]:
+    """A column for CSV, and what it holds there. Raises TypeError, ValueError for what JSON lacks."""
+    from jitdb.log.codecs.json.row_kernels import JSON, TEXT
+
+    kind, types = column.type, pa.types
+    if types.is_string(kind) or types.is_large_string(kind):
+        column.validate(full=True)  # that it is UTF-8
+        return column, TEXT
+    if types.is_timestamp(kind):
+        return _instants(column), TEXT
+    if types.is_boolean(kind) or types.is_integer(kind):
+        return column, JSON
+    if types.is_float32(kind) or types.is_float64(kind):
+        column = column.cast(pa.float64())
+        if pc.all(pc.is_finite(column)).as_py() in (True, None):
+            return column, JSON
+        texts = column.cast(pa.string())
+        for theirs, ours in _NAMED:
+            texts = pc.if_else(pc.equal(texts, theirs), ours, texts)
+        return texts, JSON
+    texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in _values(column)]
+    return pa.array(texts, pa.string()), JSON
+
+
+def values_of_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows, as values."""
+    names = batch.schema.names
+    columns = [_values(column) for column in batch.columns]
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _values(column: pa.Array) -> list[Any]:
+    kind, types = column.type, pa.types
+    if types.is_timestamp(kind):  # as text, as Python has no nanoseconds
+        column = _instants(column)
+    found: list[Any] = column.to_pylist()
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
+    if types.is_binary(kind) or types.is_timestamp(kind) or any(test(kind) for test in tests):
+        return found
+    return [plain(value, kind) for value in found]
+
+
+def _instants(column: pa.Array) -> pa.Array:
+    """Timestamps as text of RFC 3339, in UTC where they have a zone, without thousandths of nothing."""
+    zone, per_second = "Z" if column.type.tz else "", _PER_SECOND[column.type.unit]
+    numbers = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    left = np.arange(len(numbers))
+    texts = np.empty(len(numbers), "U32")
+    for unit, per in _PER_SECOND.items():  # the coarsest that tells a time
+        size = per_second // per
+        is_whole = numbers[left] % size == 0
+        whole, left = left[is_whole], left[~is_whole]
+        texts[whole] = np.datetime_as_string((numbers[whole] // size).astype(f"M8[{unit}]"))
+        if not len(left):
+            break
+    return pc.binary_join_element_wise(pa.array(texts, pa.string(), mask=column.is_null().to_numpy(False)), zone, "")
+
+
+def plain(value: Any, kind: pa.DataType | None = None) -> Any:
+    """A value of a table as a record has it.
+
+    >>> plain({"at": datetime.datetime(2026, 11, 1, 12), "n": [Decimal("1.5"), Decimal(7)], "no": None})
+    {'at': '2026-11-01T12:00:00', 'n': [1.5, 7]}
+    """
+    if isinstance(value, datetime.datetime):
+        utc = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+        return utc.isoformat() + ("Z" if value.tzinfo else "")
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        is_whole = value == value.to_integral_value() and abs(value) < 1 << 63
+        return int(value) if is_whole else float(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        if kind is not None and pa.types.is_map(kind):
+            return {key if isinstance(key, str) else str(plain(key)): plain(item) for key, item in value}
+        return [plain(item) for item in value]
+    return value
