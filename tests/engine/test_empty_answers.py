@@ -90,7 +90,7 @@ def test_the_reason_is_told_once(db: JITDB, question: Operation, reasons: list[s
         assert told(lambda: way(fresh)) == reasons  # noqa: B023
         assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
     fresh.warns_of_questions = False
-    assert fresh.hints(question) == [reason for reason in reasons if "above and below" not in reason]
+    assert fresh.hints(question) == [reason for reason in reasons if "leave them out" not in reason]
 
 
 def test_a_field_that_nobody_has_is_told_whatever_the_answer_is(db: JITDB) -> None:

@@ -3,7 +3,7 @@
 A summary is a file: value_counts, histograms, timelines, stats. Its class of `Summary` is what is asked, with checked
 arguments; it says which fields it needs, how the records of one log are counted, how the counts of many logs add up,
 and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how it is drawn.
-asking.py has the methods, operators/parts.py the words of the chain.
+asking.py has the methods, operators/chain.py the words of the chain.
 """
 
 from __future__ import annotations
