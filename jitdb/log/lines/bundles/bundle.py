@@ -19,6 +19,7 @@ Who finds a bundle void removes it under the folder's lock, and puts its other f
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -140,16 +141,20 @@ def unpack(data: bytes, folder: str, place: Path) -> Bundle | None:
     if magic != _MAGIC:
         return None
     files, at = list[BundledFile](), _HEAD.size
-    for _ in range(count):
+    while at + _FILE.size <= len(body):
         *stamp, length = _FILE.unpack_from(body, at)
         at += _FILE.size + length
         files.append(BundledFile(os.fsdecode(body[at - length : at]), Stamp(*stamp)))
+    names = {file.name for file in files}
+    is_whole = at == len(body) and 0 < count == len(names) == len(files)
+    if not is_whole or any(not name or "/" in name or "\0" in name for name in names):
+        return None
     return Bundle(folder, place, identity, tuple(files))
 
 
 def _stamp_at(path: str) -> Stamp | None:
     try:
-        found = osfile.fs.stat(path)
+        found = osfile.fs.lstat(path)  # what a link leads to is in no bundle
     except OSError:
         return None
     return Stamp.of(found) if stat.S_ISREG(found.st_mode) else None
@@ -217,7 +222,37 @@ def _stored(folder: str, store: Path) -> Iterator[tuple[Path, Bundle | None]]:
                 continue
             with suppress(OSError):
                 data = osfile.fs.read_if_there(place / BUNDLED)
-            yield place, None if data is None else unpack(data, folder, place)
+            bundle = None if data is None else unpack(data, folder, place)
+            yield place, None if bundle is None or _shows_more(place / BUNDLED, bundle) else bundle
+
+
+def _shows_more(listed: Path, bundle: Bundle) -> bool:
+    """Whether another user's list lets somebody read who may not read all files: indexes get its permissions."""
+    fs = osfile.fs
+    try:
+        found = fs.lstat(listed)
+        if found.st_uid in (0, os.geteuid()):
+            return False
+        return any(_shows(found, fs.lstat(os.path.join(bundle.folder, file.name))) for file in bundle.files)
+    except OSError:
+        return False  # a file is gone, and the bundle is void
+
+
+def _shows(listed: os.stat_result, file: os.stat_result) -> bool:
+    if file.st_mode & stat.S_IROTH:
+        return False
+    groups_file = file.st_gid if file.st_mode & stat.S_IRGRP else None
+    if listed.st_mode & stat.S_IROTH or (listed.st_mode & stat.S_IRGRP and listed.st_gid != groups_file):
+        return True
+    return listed.st_uid != file.st_uid and groups_file not in _groups(listed.st_uid)
+
+
+def _groups(user: int) -> list[int]:
+    """Those that a user is in; none where nobody knows that."""
+    with suppress(KeyError):
+        known = pwd.getpwuid(user)
+        return os.getgrouplist(known.pw_name, known.pw_gid)
+    return []
 
 
 def _kept(folder: str, store: Path, changed: set[str]) -> Iterator[Bundle]:

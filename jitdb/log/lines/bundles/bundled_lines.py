@@ -113,7 +113,7 @@ class BundledLines(LogSource):
         """Fill the view from a file, and see that this still is what it was."""
         file, fs = self._bundle.files[number], osfile.fs
         try:
-            with osfile.Descriptor(fs, os.path.join(self._bundle.folder, file.name), os.O_RDONLY) as fd:
+            with osfile.Descriptor(fs, os.path.join(self._bundle.folder, file.name), os.O_RDONLY | os.O_NOFOLLOW) as fd:
                 there = fs.read_into(fd, view, offset)
                 is_same = there == len(view) and Stamp.of(fs.fstat(fd)) == file.stamp
         except OSError:
