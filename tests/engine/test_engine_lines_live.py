@@ -16,6 +16,7 @@ from waiting import until
 
 import jitdb
 from jitdb.engine.following import follower
+from jitdb.log.io import osfile
 from jitdb.operators import field
 
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
@@ -233,3 +234,23 @@ def test_a_count_between_is_of_one_state(writer: Writer) -> None:
             assert found == list(range(found[0], found[0] + len(found))) if found else True
             assert len(found) <= 30
     thread.join()
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_it_is_closed_while_it_reads(writer: Writer, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads goes on with files that are open, and then closes them."""
+    writer.write(3)
+    read, calls, opened = osfile.fs.read, 0, set(os.listdir("/proc/self/fd"))
+    with jitdb.open(writer.path, progress=False) as db, iter(db.query(field("n") >= 0).live(old=True)) as live:
+
+        def closing(fd: int, size: int, offset: int) -> bytes:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                live.close()
+            return read(fd, size, offset)
+
+        monkeypatch.setattr(osfile.fs, "read", closing)
+        assert len(list(live)) in (0, 1, 2, 3)
+        assert calls >= at
+    assert len(os.listdir("/proc/self/fd")) == len(opened)

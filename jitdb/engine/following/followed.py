@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.engine.cursor import MANY, Cursor, LogPlace, parse_cursor
-from jitdb.errors import LogError, LogSuperseded, QueryError
+from jitdb.errors import LogError, LogSuperseded, QueryCancelled, QueryError
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp
 from jitdb.operators.nodes.operation import Operation
@@ -127,6 +127,10 @@ class Followed(ABC):
     def is_removed(self) -> bool:
         """Whether its file is open, and has no name any more."""
         return False
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Let another thread that reads it stop soon, with QueryCancelled."""
 
     @abstractmethod
     def close(self) -> None:
@@ -243,6 +247,10 @@ class FollowedText(Followed):
     def rest(self) -> None:
         """Let go of what is in memory."""
         self._end_window()
+
+    def interrupt(self) -> None:
+        if (window := self._window) is not None:
+            window[1].close()
 
     def close(self) -> None:
         self._end_window()
@@ -421,9 +429,14 @@ class FollowedLog(Followed):
         """Where it is, once it is closed."""
         return LogPlace(self.place, parse_cursor(self._cursor))
 
+    def interrupt(self) -> None:
+        if (opened := self._open) is not None:
+            opened[1].close()
+
     def close(self) -> None:
         if self._open is not None:
-            self._cursor = self._open[1].cursor
+            with suppress(QueryCancelled):
+                self._cursor = self._open[1].cursor
             self._live = Live(after=self._cursor)
             self._open[1].close()
         self._open = None

@@ -27,6 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from jitdb.common.forking import fork_safe
 from jitdb.engine.cursor import LogPlace, cursor_of, parse_files_cursor
 from jitdb.engine.following.followed import (
     NOWHERE,
@@ -106,6 +107,7 @@ class Follower:
         self._question, self._files = question, files
         self._live = question.live or Live()
         self._closed = threading.Event()
+        self._reading = fork_safe(threading.Lock())  # its files are not closed while one reads
         self._logs: dict[Key, Followed] = {}  # by their files, in the order in which they were found
         self._lost: list[FollowedText] = []  # the last one is the latest
         self._lost_logs: list[LogPlace] = []
@@ -472,6 +474,14 @@ class Follower:
 
     def read(self) -> FollowedPortion | None:
         """The next records, of one log, without waiting for any; None when there are none now."""
+        try:
+            with self._reading:
+                return self._read()
+        finally:
+            if self._closed.is_set():
+                self._let_go()
+
+    def _read(self) -> FollowedPortion | None:
         if self._failure is not None:
             raise self._failure
         if time.monotonic() - self._looked > LOOK:  # of a name, who looks seldom misses files
@@ -547,12 +557,24 @@ class Follower:
         return [*map(stamp_at, map(Path, self._files.paths())), *(each.look() for each in list(self._logs.values()))]
 
     def close(self) -> None:
-        """Read no more."""
+        """Read no more, from any thread. A read that is under way stops soon, and then lets go of the files."""
         self._closed.set()
-        for followed in list(self._logs.values()):
-            followed.close()
-        for file, _ in self._empty.values():
-            file.close()
+        if not self._let_go():
+            for followed in list(self._logs.values()):
+                followed.interrupt()
+
+    def _let_go(self) -> bool:
+        """Close all files, unless one reads, who will do it."""
+        if not self._reading.acquire(blocking=False):
+            return False
+        try:
+            for followed in list(self._logs.values()):
+                followed.close()
+            for file, _ in self._empty.values():
+                file.close()
+        finally:
+            self._reading.release()
+        return True
 
 
 def _kinship(original: Followed, path: str) -> Kinship:
