@@ -3,8 +3,18 @@
 from typing import Final
 
 from zlib_ng import zlib_ng
-from zlib_ng.zlib_ng import compress, crc32, decompress, decompressobj
+from zlib_ng.zlib_ng import compress, crc32, decompressobj
 
-__all__ = ["compress", "crc32", "decompress", "decompressobj", "error"]
+__all__ = ["compress", "crc32", "decompressed", "decompressobj", "error"]
 
 error: Final[type[Exception]] = zlib_ng.error  # type: ignore[assignment]  # whose types say that it is a value
+
+
+def decompressed(data: bytes, most: int) -> bytes | None:
+    """The content; None where this is not one whole stream, or holds more than so many bytes."""
+    stream = decompressobj()
+    try:
+        content: bytes = stream.decompress(data, most + 1)
+    except error:
+        return None
+    return content if stream.eof and len(content) <= most and not stream.unused_data else None

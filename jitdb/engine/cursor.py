@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _FORM: Final = r"([0-9a-f]{32})\.(\d{1,10})\.(\d{1,20})\.(\d{1,20})"
 UNKNOWN: Final = -1  # the seq of a place before which nobody counted the records yet
+_MOST: Final = 1 << 63  # bytes, or records
 
 
 class Cursor(NamedTuple):
@@ -93,7 +94,7 @@ def parse_cursor(text: str) -> Cursor:
     '000102030405060708090a0b0c0d0e0f.1.5.320'
     """
     found = re.fullmatch(_FORM, text) if isinstance(text, str) else None
-    if found is None:
+    if found is None or max(map(int, found.groups()[1:])) >= _MOST:
         raise QueryError(
             f"this is no cursor: {shown(text)}", remedy="it is what `.cursor` of a live query gives, kept as it is"
         )
@@ -149,7 +150,7 @@ def parse_files_cursor(text: str, head: str) -> list[TextPlace | LogPlace]:
             return [LogPlace(path, parse_cursor(place.partition("/")[0])) for path, place in found.items()]
         if isinstance(found, list):
             return [_parsed(*entry) for entry in found]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         pass
     raise QueryError(
         f"this is no cursor of {'several logs' if head == MANY else 'a file of lines'}: {shown(text)}",
@@ -163,8 +164,9 @@ def _parsed(path: str, place: int | str, *rest: int | str) -> TextPlace | LogPla
     if not rest:
         return LogPlace(path, parse_cursor(place))  # type: ignore[arg-type]
     inode, stop, at, head, tail = rest
-    if not all(isinstance(number, int) and number >= 0 for number in (place, inode, stop, at)):
-        raise TypeError
+    for number, bits in ((place, 64), (inode, 64), (stop, 63), (at, 63)):
+        if not isinstance(number, int) or not 0 <= number < 1 << bits:
+            raise TypeError
     from jitdb.log.lines.files.stamp import SeenText
 
     seen = SeenText(at, bytes.fromhex(head), bytes.fromhex(tail))  # type: ignore[arg-type]

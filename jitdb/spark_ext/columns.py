@@ -100,7 +100,7 @@ def _read(text: str) -> Any:
     if text.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise QueryError(f"the option columns is no JSON: {error}") from error
     return [part for part in split_paths(text) if part]
 

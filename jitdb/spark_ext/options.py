@@ -178,7 +178,7 @@ def _one_path(option: str, text: str) -> tuple[Path, ...]:
 def _json(option: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise QueryError(f"the option {option} is no JSON: {error}") from error
 
 

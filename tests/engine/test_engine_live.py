@@ -159,7 +159,22 @@ def test_a_cursor_may_stand_anywhere(db: JITDB) -> None:
         assert [record["key"] for record in again] == rest[count:]
 
 
-@pytest.mark.parametrize("text", ["", "5", "zz.1.2.3", "00" * 16 + ".1.2", "00" * 16 + ".1.2.3.4", 5, None, b"x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5",
+        "zz.1.2.3",
+        "00" * 16 + ".1.2",
+        "00" * 16 + ".1.2.3.4",
+        "00" * 16 + f".1.2.{1 << 63}",
+        "lines:" + "[" * 100_000,
+        f'lines:[["a",1,2,3,{1 << 63},"",""]]',
+        5,
+        None,
+        b"x",
+    ],
+)
 def test_what_is_no_cursor(db: JITDB, text: Any) -> None:
     if text is not None:
         with pytest.raises(QueryError, match="no cursor"):

@@ -10,7 +10,7 @@ if its values are few by now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from pyroaring import BitMap
@@ -19,7 +19,7 @@ from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
 from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_offsets, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
-from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.blocks.block_format import header_size, largest_record, place_array
@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from jitdb.log.sidecar.removals import Removals
 
 
+_MOST: Final = 1 << 32  # records of a log that has indexes
+
+
 class Renumbering:
     """From the seqs of an earlier generation to those of now, over one compaction or several (the oldest first)."""
 
     def __init__(self, removals: Sequence[Removals]) -> None:
+        self._records = min([_MOST, *(each.records for each in removals[:1])])
         removed = np.empty(0, np.int64)
         for each in removals:
             seqs: NDArray[np.int64] = np.frombuffer(each.removed.to_array(), np.uint64).astype(np.int64)
@@ -50,7 +54,7 @@ class Renumbering:
 
     def of_set(self, members: BitMap) -> BitMap:
         """The seqs now of those among these records that are still there."""
-        seqs = members_of(members).astype(np.int64)
+        seqs = members_of(members & bitmap_of_range(0, self._records)).astype(np.int64)
         before = self._removed.searchsorted(seqs)
         gone = self._removed.searchsorted(seqs, side="right") > before
         return bitmap_of((seqs - before)[~gone].astype(np.uint32))

@@ -176,7 +176,7 @@ def text_match_of(spec: IndexSpec) -> TextMatch:
     try:
         value = bytes.fromhex(written[2:]) if written.startswith("0x") else json.loads(written)
         (path,) = spec.paths
-    except ValueError:
+    except (ValueError, RecursionError):
         value = path = None
     if op not in get_args(TextOperator) or path is None:
         raise QueryError(f"no question about text is written {spec.name!r}")

@@ -260,7 +260,7 @@ def _is_gone(line: str) -> bool:
         return True
     except PermissionError:
         pass  # it is there, or another one with its number
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return False
     return _start(pid) not in (None, said["start"])
 

@@ -47,6 +47,7 @@ _CRC: Final = struct.Struct("<I")
 _EXPORTED: Final = struct.Struct("<5sBBQQI")  # magic, version, flags, bytes of file and text, spacing; by indexed_gzip
 _WINDOW: Final = 1 << 15  # bytes of text that deflate looks back
 _READ: Final = 1 << 16  # bytes of the file that are read at a time
+_LARGEST: Final = 1 << 26  # bytes that such a file may decompress to: several times what is written
 _STEP: Final = 1 << 26  # bytes of text that are looked through at a time: a signal waits as long
 
 
@@ -147,12 +148,13 @@ def _exported(file: Any) -> bytes:
 
 def _load(folder: Path, file: str, form: struct.Struct) -> tuple[list[Any], bytes] | None:
     """The fields of its head behind the magic bytes, and what follows; None where that is not what was written."""
-    with suppress(OSError, zlib.error):
+    with suppress(OSError):
         data, begin = osfile.fs.read_if_there(folder / file) or b"", form.size + _CRC.size
         if len(data) > begin and data[form.size : begin] == _sum_of(data[: form.size], data[begin:]):
             magic, *fields = form.unpack_from(data)
             if magic == _MAGIC[file]:
-                return fields, zlib.decompress(data[begin:])
+                content = zlib.decompressed(data[begin:], _LARGEST)
+                return None if content is None else (fields, content)
     return None
 
 
