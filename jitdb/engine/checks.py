@@ -1,4 +1,4 @@
-"""What a database is asked with, checked: operations, settings, paths, and what names indexes."""
+"""Checks of what a database is asked with: operations, settings, paths, names of indexes."""
 
 from __future__ import annotations
 

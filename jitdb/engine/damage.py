@@ -1,4 +1,4 @@
-"""Damage in the log: whether a block has any, and telling people what it costs them, once."""
+"""Damage in the log: whether a block has any, and warnings of what it costs, each given once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def damage_in(log: ScanSource, block: int) -> LogCorrupt | None:
-    """What is wrong with a block, looked at once more: its checksum, or a length. `offset` is where that begins.
-
-    Raises LogError.
-    """
+    """What a second look finds wrong in a block: its checksum, or a length, at `offset`. Raises LogError."""
     data, fault = log.second_look(block)
     if fault is None:
         begin = block * log.block_size
@@ -28,7 +25,7 @@ def damage_in(log: ScanSource, block: int) -> LogCorrupt | None:
 
 
 def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorrupt:
-    """The error for a length that no record can have."""
+    """The error of a record's length that leads out of its block."""
     return LogCorrupt(
         f"block {block} is damaged: the length at offset {offset:,} leads out of the block, so the records behind it "
         f"cannot be found",
@@ -43,15 +40,15 @@ _NAMED: Final = 5  # lines that a warning names
 
 
 class DamageReport:
-    """What was told of one log."""
+    """Warns of damage in one log."""
 
     def __init__(self, log: ScanSource) -> None:
         self._log = log
         self._reported: set[int] = set()  # offsets
-        self.has_malformed = False  # whether malformed() was told of any, or there are none
+        self.has_malformed = False  # whether malformed() was given any
 
     def broken_at(self, offsets: Sequence[int]) -> None:
-        """From these offsets on to the ends of their blocks nothing can be found."""
+        """From these offsets on, to the ends of their blocks, no record can be found."""
         fresh = sorted(set(offsets) - self._reported)
         self._reported.update(fresh)
         if fresh:
@@ -64,7 +61,7 @@ class DamageReport:
             warnings.warn(DamageWarning(text, faults, path=path), stacklevel=7)
 
     def malformed(self, seqs: Sequence[int], count: int) -> None:
-        """These records, the first of so many, hold nothing that the codec can read, and count as deleted."""
+        """The codec cannot read `count` records, which count as deleted; these are the first of them."""
         if count and self._log.framing.tells_malformed:
             refused = self._log.refuses_malformed()
             if refused is not None:
@@ -83,7 +80,7 @@ class DamageReport:
             )
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
-        """These blocks are not what was written, which costs so many records that were known."""
+        """These blocks are damaged, which costs so many records that were known."""
         broken = [fault.offset for fault in faults if fault.expected is None and fault.offset is not None]
         self.broken_at(broken)
         wrong = [fault for fault in faults if fault.offset not in broken]

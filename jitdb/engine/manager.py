@@ -1,23 +1,23 @@
 """Keeping the indexes of a database up to date and in order, and answering under their lock.
 
-Three things are held, in this order: the build lock (building/build_lock.py) lets one scan run at a time, and whoever
-needs the same indexes waits for it; the locks of index files keep other processes from writing to them; `lock` guards
-the indexes in memory for the microseconds that an evaluation takes, so questions whose indexes are fresh are answered
+Three locks are taken, in this order. The build lock (building/build_lock.py) lets one scan run at a time; questions
+that need the same indexes wait for it. The locks of index files keep other processes from writing to them. `lock`
+guards the indexes in memory for the microseconds of an evaluation, so questions whose indexes are fresh are answered
 while a scan runs. No function of the user is called with `lock` held.
 
 What can be wrong, and what is done about it:
 
-    an index is stale                     one scan for all that are (maintenance/updater.py)
+    an index is stale                     one scan brings all stale ones up to date (maintenance/updater.py)
     an index is damaged                   it is dropped, and so it is stale
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
     a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
     such a block was repaired since       all are dropped: they were made without its records
     records are not where they should be  the indexes are of another copy of the log: all are dropped
     the last record is another one        that index is of another copy: it is dropped when it is read (copies.py)
-    the log is another one                truncated or replaced: its indexes are others too
-    somebody else changed the file        it is read once: are these the bytes that were indexed? (log_content.py)
-    the log was compacted                 its indexes are taken over, without a scan (carry.py)
-    so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
+    the log is another one                it was truncated or replaced, and has other indexes
+    another program changed the file      it is read once: are these the bytes that were indexed? (log_content.py)
+    the log was compacted                 its indexes are renumbered, without a scan (carry.py)
+    it was compacted beneath a reader     the log is refreshed: its new files say what was deleted since
     another process builds the same       wait until it is done, then go on from what it built (indexes/files/folder.py)
 """
 
@@ -65,7 +65,7 @@ class IndexManager(IndexUpdater):
         begins_anew(self)
 
     def for_part(self, log: LogSource) -> IndexManager:
-        """One for a log with a part of these records, whose indexes are kept in memory."""
+        """A manager for a log that has some of these records; its indexes stay in memory."""
         return IndexManager(log, None, self.core, self._threads, False)
 
     def close(self) -> None:
@@ -82,10 +82,12 @@ class IndexManager(IndexUpdater):
         answer: Callable[[int], T],
         also: Needs = (),
     ) -> T:
-        """`answer(end_seq)` under the lock, with all indexes fresh; they know every record below end_seq.
+        """`answer(end_seq)` under the lock, with all indexes fresh: they know every record below end_seq.
 
-        `order`: what it is sorted by is needed too (Question.order); `also`: so are these. Raises QueryCancelled,
-        LogError, and what the user's functions do.
+        order: what the answer is sorted by (Question.order), which may need indexes of its own
+        also:  more indexes that are needed
+
+        Raises QueryCancelled, LogError, and what the user's functions raise.
         """
         while True:
             try:
@@ -115,8 +117,8 @@ class IndexManager(IndexUpdater):
                     if records is not self.records or end > self.log.durable_end:  # it was a guess
                         records, end = self.records, self.log.durable_end
                     plan = Plan((), ()) if is_unknown else self.plan(operation, order, also)
-                    stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
-                    # Not the plan's needs: these are the functions of this very question.
+                    stale = plan.stale(end)  # the end when this was asked: a writer may be faster than scans
+                    # Not the plan's: these needs have the functions of this very question.
                     needs = self.needs_of(operation, order, also) if stale else ()
                     if not stale and not is_unknown:
                         end_seq = self.horizon(plan)
@@ -144,15 +146,14 @@ class IndexManager(IndexUpdater):
                 self.log.refresh()
             except (LogError, QueryError, OSError) as error:
                 if not isinstance(error, LogClosed) and self.changed(records):
-                    continue  # it was read while it changed, or a cursor was held against it then
+                    continue  # the log changed while it was read, or while a cursor was compared with it
                 if not isinstance(error, LogCorrupt):
                     raise
                 self.set_aside(error)
 
     def look(self, work: Callable[[], T]) -> T:
-        """`work()` under the lock, with the indexes of the log as it is, stale or not; it leaves none in memory of
-        which there is nothing yet.
-        """
+        """`work()` under the lock, with indexes that may be stale; drops those that are still empty afterwards."""
+
         while True:
             self.follow(None)
             try:
@@ -164,7 +165,7 @@ class IndexManager(IndexUpdater):
     # --- maintenance -----------------------------------------------------------------------------------------------
 
     def prepare(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        """Bring these indexes, and those that any page may need, up to date."""
+        """Bring these indexes up to date, and those that every page needs."""
         while True:
             records = self.records
             try:
@@ -189,7 +190,7 @@ class IndexManager(IndexUpdater):
                     raise
 
     def _keep(self, specs: Sequence[IndexSpec], cancel: threading.Event | None) -> None:
-        """Let these have files, in whose fields no record has a value."""
+        """Give these indexes files even where no record has a value in their fields."""
 
         def waiting() -> list[Index]:
             return [index for spec in specs if (index := self.catalog.get(spec)).is_waiting]
@@ -201,7 +202,7 @@ class IndexManager(IndexUpdater):
             self.catalog.keep(indexes)
 
     def remap(self) -> None:
-        """Take over all indexes there are, asked for so far or not, from earlier generations of the log."""
+        """Take over all indexes from earlier generations of the log, whether they were asked for or not."""
 
         def work() -> None:
             with self.lock:
@@ -213,7 +214,7 @@ class IndexManager(IndexUpdater):
         self._alone(work)
 
     def reindex(self, offset: int) -> None:
-        """Let all indexes forget the records from this offset on, so that the next question looks at them again."""
+        """Make all indexes forget the records from this offset on: the next question scans them again."""
 
         def work() -> None:
             with self._changing(lambda: self.catalog.everything(), None) as (indexes, _):
@@ -227,7 +228,7 @@ class IndexManager(IndexUpdater):
         self._alone(work)
 
     def _alone(self, work: Callable[[], None]) -> None:
-        """Do it to the indexes of the log as it is; again, where that was compacted meanwhile."""
+        """Do this to the indexes of the log as it is; again if that was compacted meanwhile."""
         while True:
             self.follow(None)
             try:
@@ -237,7 +238,7 @@ class IndexManager(IndexUpdater):
                 self.log.refresh()
 
     def forget_files(self, names: Collection[str]) -> None:
-        """Remove these files from the folder. What needs them builds them anew. Raises LogError where that fails."""
+        """Remove these files from the folder; questions that need them build them again. Raises LogError."""
         with self.build_lock.alone(None):
             try:
                 if self.folder is not None:
@@ -256,6 +257,6 @@ class IndexManager(IndexUpdater):
             return list(self.catalog.opened())
 
     def index_names(self) -> dict[str, IndexSpec | None]:
-        """The indexes that there are, in files or in memory, by the names of their files; None: its head is damaged."""
+        """All indexes, in files or in memory, by the names of their files; None: its head is damaged."""
         held = {index.spec.file_name(): index.spec for index in self.opened() if index.segments}
         return {**known_indexes(osfile.fs, self.folder), **held}

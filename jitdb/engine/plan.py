@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 Needs: TypeAlias = tuple[Requirement, ...]
 
+# Each question looks at all its indexes with these, which is faster than a loop of ours.
+_END: Final = attrgetter("end_offset", "end_seq")
+_REACHED: Final = attrgetter("reached")
+
 
 class Plan(NamedTuple):
     """The indexes that a question needs."""
@@ -32,11 +37,11 @@ class Plan(NamedTuple):
 
     def ends(self) -> set[tuple[int, int]]:
         """Where its indexes end: the byte of the log, and how many records there are up to there."""
-        return {(index.end_offset, index.end_seq) for index in self.indexes}
+        return set(map(_END, self.indexes))
 
     def stale(self, end: int) -> bool:
         """Whether one of them does not reach this byte of the log."""
-        return min([index.reached for index in self.indexes], default=end) < end  # a list: asked with each question
+        return min(map(_REACHED, self.indexes), default=end) < end
 
     def only_stale(self, end: int) -> Plan:
         """Those that do not reach this byte of the log."""

@@ -1,4 +1,4 @@
-"""Telling how far a scan is: a status for programs, a bar for people who wait longer than a second."""
+"""How far a scan is: a status for programs, a bar for people who wait longer than a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLE: Final = (  # the color of the theme, in Jupyter and VS Code
 
 
 class IndexStatus(NamedTuple):
-    """How far one index is. `done`, `total`: bytes of the log that it lacked when the scan began."""
+    """How far one index is. total: bytes of the log that it lacked when the scan began; done: of these, scanned."""
 
     name: str
     done: int = 0
@@ -37,11 +37,11 @@ class IndexStatus(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What the engine does now.
+    """What the engine is doing.
 
     state:   "idle", "scanning", or "waiting" for another process (or database) that builds the same indexes
     done, total: log bytes of the running (or last) scan
-    indexes: those that the scan brings up to date, each with its own part of the log
+    indexes: those that the scan brings up to date
     """
 
     state: str = "idle"
@@ -80,14 +80,14 @@ def percent(done: int, total: int) -> float:
 
 
 def interactive() -> bool:
-    """Whether somebody looks: a terminal on standard error, or a notebook."""
+    """Whether a person is watching: standard error is a terminal, or this is a notebook."""
     return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
 class Bar:
-    """A progress bar that appears when the work takes longer than PATIENCE, and only where somebody looks.
+    """A progress bar that appears when the work takes longer than PATIENCE, if a person is watching.
 
-    Use as a context manager; call with the bytes done so far.
+    A context manager, to be called with the bytes that are done.
     """
 
     def __init__(self, title: str, total: int, shown: bool | None = None) -> None:
@@ -128,7 +128,7 @@ class _Terminal:
         self._task = self._progress.add_task(printable(title), total=total)
         self._progress.start()
         self._before = sys.stderr
-        if console.is_terminal:  # what is said meanwhile stands above the bar
+        if console.is_terminal:  # other output appears above the bar
             sys.stderr = cast(TextIO, Terminal(cast(TextIO, FileProxy(console, console.file))))
 
     def update(self, done: int) -> None:
@@ -140,7 +140,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """The bar below a cell: a line that changes, and is gone at the end. It needs no widgets and no script."""
+    """The bar below a cell: a line that changes and is gone at the end, without widgets or scripts."""
 
     def __init__(self, title: str, total: int) -> None:
         import IPython.display

@@ -40,9 +40,10 @@ class Gone(Exception):
 
 
 class Records:
-    """Guarded by the engine's lock, but for `read`.
+    """Guarded by the engine's lock, except for `read`.
 
-    `deleted` holds the deleted records that are known of, `deletions` counts the times it changed.
+    deleted:   the seqs of the records that are known to be deleted
+    deletions: how often that changed
     """
 
     def __init__(self, log: LogSource, catalog: Catalog) -> None:
@@ -59,7 +60,7 @@ class Records:
         self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
 
     def note_changes(self) -> IndexSpec:
-        """Which index tells of the deleted records: another one after another program changed the file."""
+        """The index of the deleted records: another one after another program changed the file."""
         change = self.log.foreign_change_token()
         if change != self._change:
             self._change = change
@@ -69,20 +70,20 @@ class Records:
 
     def note_deletions(self) -> None:
         """Take in what was deleted since the last call. Raises LogSuperseded: then refresh the log, and ask again."""
-        # Those that are not in the journal yet first: they are there before they leave this list.
+        # First those that are not in the journal yet: they are there before they leave this list.
         hidden = self.log.deleting()
-        found = self.seqs_at(np.array(hidden, np.int64)) if hidden else BitMap()
         index = self._catalog.get(self.deleted_spec)
-        if index.end_seq != self._scanned:
-            found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))
-        position, offsets = self.log.deletions(self._journal)
-        if len(offsets) or len(self._unplaced):
+        scanned, (position, offsets) = index.end_seq, self.log.deletions(self._journal)
+        if hidden or scanned != self._scanned or len(offsets) or len(self._unplaced):
+            found = self.seqs_at(np.array(hidden, np.int64))
+            if scanned != self._scanned:
+                found |= records_in_sets(index.since(min(self._scanned, scanned)))
             self._unplaced = np.concatenate([self._unplaced, offsets])
             covered = self._unplaced < self._catalog.get(OFFSETS).end_offset
             found |= self.seqs_at(self._unplaced[covered])
             self._unplaced = self._unplaced[~covered]
-        self._journal, self._scanned = position, index.end_seq
-        self.add_deleted(found)
+            self.add_deleted(found)
+        self._journal, self._scanned = position, scanned
 
     def add_deleted(self, seqs: BitMap) -> None:
         """Records that turned out to be deleted."""
@@ -91,13 +92,13 @@ class Records:
             self.deletions += 1
 
     def set_aside(self, fault: LogCorrupt) -> int:
-        """Treat the records that a damaged block costs as deleted; how many they are.
+        """Treat the records that a damaged block hides as deleted; returns how many.
 
-        Raises the fault where it costs none that were not set aside before.
+        Raises the fault where all of them were set aside before.
         """
         if fault.block is None or fault.offset is None:
             raise fault
-        lost = self._cost(fault) - self.deleted
+        lost = self._hidden_by(fault) - self.deleted
         if not lost:
             raise fault
         self.add_deleted(lost)
@@ -105,25 +106,25 @@ class Records:
         return len(lost)
 
     def damaged_blocks(self) -> set[int]:
-        """The numbers of the blocks of the log that somebody found damaged."""
+        """The numbers of the blocks of the log that were found damaged, by whatever process."""
         return damaged_blocks(self._catalog.get(OFFSETS).segments)
 
     def unseen_damage(self) -> list[int]:
-        """Those whose records were not left out yet."""
+        """The damaged blocks whose records are not left out yet."""
         damaged = self.damaged_blocks()
         return sorted(damaged - self._looked_at) if damaged else []
 
     def leave_out(self, faults: Iterable[LogCorrupt]) -> int:
-        """Treat the records that these damaged blocks cost as deleted; how many they are."""
+        """Treat the records that these damaged blocks hide as deleted; returns how many."""
         lost = BitMap()
         for fault in faults:
             assert fault.block is not None
-            lost |= self._cost(fault)
+            lost |= self._hidden_by(fault)
             self._looked_at.add(fault.block)
         self.add_deleted(lost)
         return len(lost)
 
-    def _cost(self, fault: LogCorrupt) -> BitMap:
+    def _hidden_by(self, fault: LogCorrupt) -> BitMap:
         """The records from the damage on, to the end of its block."""
         assert fault.block is not None
         assert fault.offset is not None
@@ -136,7 +137,7 @@ class Records:
         return self._live[2]
 
     def seqs_at(self, offsets: NDArray[Any]) -> BitMap:
-        """The records that begin at these offsets; others are passed over."""
+        """The records that begin at these offsets; other offsets are passed over."""
         offsets = np.unique(offsets)
         offsets = offsets[offsets < 1 << 63].astype(np.int64)
         parts = []
@@ -163,8 +164,9 @@ class Records:
         return int(self.offsets_of(np.array([seq], np.uint32))[0]) if seq < index.end_seq else index.end_offset
 
     def horizon(self, as_of: AsOf, end_seq: int) -> int:
-        """How many of the records below `end_seq` there were at that state of the log: all; those before a cursor; or
-        those that begin at this offset or before it, -1: none.
+        """How many of the records below `end_seq` an earlier state of the log had.
+
+        as_of: None: all of them; a cursor: those before it; an offset: those that begin there or before, of -1 none
 
         Raises QueryError, and InvalidOffset for what is no integer, below -1, or past the log's durable end.
         """
@@ -191,12 +193,12 @@ class Records:
         return gather(index.segments, load_offsets, seqs, np.int64)
 
     def block_bytes(self, seqs: BitMap) -> int:
-        """How large the blocks are together in which these records lie."""
+        """The total size of the blocks that hold these records."""
         size = self.log.block_size
         return len(np.unique(self.offsets_of(members_of(seqs)) // size)) * size
 
     def offset_segments(self) -> list[Segment]:
-        """What offsets_of() looks at, to be used without the lock."""
+        """What offsets_of() reads, for use without the lock."""
         return list(self._catalog.get(OFFSETS).segments)
 
     def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
@@ -210,7 +212,7 @@ class Records:
         return IndexForeign(f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name)
 
     def read_batch(self, offsets: NDArray[np.int64], scratch: Scratch) -> RecordBatch:
-        """The same in one buffer, in any order, deleted ones marked so."""
+        """The records at these offsets, in any order, in one buffer; deleted ones are marked. Raises as read() does."""
         order = None
         if len(offsets) > 1 and not bool((offsets[1:] > offsets[:-1]).all()):
             order = np.argsort(offsets)
@@ -232,7 +234,7 @@ class Records:
             return [self.decode(record, offset) for record, offset in zip(raw, offsets.tolist(), strict=True)]
 
     def decode(self, raw: bytes, offset: int) -> Any:
-        """A record's value. Raises DecodeError that names the log and the offset."""
+        """A record's value. Raises a DecodeError that names the log and the offset."""
         try:
             return self.log.codec.decode(raw)
         except DecodeError as error:

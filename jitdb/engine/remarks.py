@@ -1,4 +1,4 @@
-"""What is worth saying of an answer by numbers or times: how the values of a field were taken, and which were none."""
+"""Remarks on an answer by numbers or times: how the values of a field were read, and which are no number or time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _UNITS: Final = {
 def remarks_of(
     catalog: Catalog, core: CoreFields, operation: Operation, ordered: bool, is_full: bool = True
 ) -> list[str]:
-    """A line for each thing to say of the columns that answer the question, as far as they are built.
+    """A line for each remark on the columns that answer the question, as far as they are built.
 
-    is_full: False: only what may make the answer another one than is expected
+    is_full: False: only remarks on what may make the answer unexpected
     """
     found = ((leaf.need(core), leaf.compared) for leaf in operation.leaves())
     ranges = [(need.spec, compared[1]) for need, compared in found if need is not None and compared is not None]
@@ -47,8 +47,8 @@ def _bits(catalog: Catalog, spec: IndexSpec) -> int:
 
 
 def _of_column(spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
-    """`as_time`: it is compared with one. In what unit numbers are, and in what zone text, means nothing to the order
-    of those alone.
+    """`as_time`: the field is compared with a time. The unit of numbers, and the zone of text, does not matter to the
+    order among them.
     """
     name = " or ".join(f"`{format_path(path)}`" for path in spec.paths)
     if spec.form == "column":

@@ -1,9 +1,9 @@
-"""Which values of a field hold a text, are like a pattern, or match a regular expression: all of them tested at once.
+"""Which values of a field contain a text, are like a pattern, or match a regular expression: many tested at once.
 
-Texts lie one behind the other as keys of a dictionary (indexes/kinds/dictionary.py), so kernels, and RE2, go over a
-million of them in one call. `holds_text` (operators/nodes/texts.py) has the rule for one.
+Texts lie one behind the other as keys of a dictionary (indexes/kinds/dictionary.py), so one call of a kernel, or of
+RE2, goes over a million of them. `holds_text` (operators/nodes/text_match.py) has the rule for a single one.
 
-Without regard to case a kernel folds ASCII as it goes; values that hold anything else are folded by Python before.
+If case is ignored, a kernel folds ASCII as it goes; Python folds other values first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from jitdb.operators.nodes.text_match import TextMatch
 
-PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
-_BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside what it looks for
+PART: Final = 1 << 20  # bytes that are tested in one call; between two calls a question can be cancelled
+_BEHIND: Final = 64  # bytes that a kernel may read behind the texts, and as many more as its needle has
 
 
 class Texts(NamedTuple):
-    """The keys of some values: the kind and the payload of each (jitdb.common.values.value_key).
+    """The keys of some values, each its kind and its payload (jitdb.common.values.value_key).
 
-    buffer: uint8, the keys one behind the other; what is behind the last one means nothing
+    buffer: uint8, the keys one behind the other, and any bytes behind the last one
     ends:   uint32, where each ends
     """
 
@@ -44,7 +44,7 @@ class Texts(NamedTuple):
         return cls(np.frombuffer(b"".join(keys), np.uint8), ends.astype(np.uint32))
 
     def parts(self) -> Iterator[Texts]:
-        """The same in pieces of about PART bytes, of whole keys each."""
+        """Pieces of about PART bytes, of whole keys."""
         first, begin = 0, 0
         while first < len(self.ends):
             stop = max(first + 1, int(np.searchsorted(self.ends, begin + PART, side="right")))
@@ -61,7 +61,7 @@ class Texts(NamedTuple):
         return np.concatenate([np.zeros(1, np.uint32), self.ends[:-1]])
 
     def payloads(self, numbers: NDArray[Any]) -> list[bytes]:
-        """Those of the values with these numbers."""
+        """The payloads of the values with these numbers."""
         data, begins = self.buffer[: self.size].tobytes(), self.begins()
         return [
             data[begin + 1 : end]
@@ -73,7 +73,7 @@ Test: TypeAlias = "Callable[[Texts], NDArray[np.bool_]]"
 
 
 def joined(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """What was found in parts, as one."""
+    """The results of several parts as one array."""
     return np.concatenate([np.empty(0, np.bool_), *found])
 
 
@@ -96,7 +96,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _one_by_one(leaf: TextMatch, texts: Texts) -> NDArray[np.bool_]:
-    """By the rule for one text: of a pattern that holds bytes which are no UTF-8."""
+    """Each text tested alone: for patterns with bytes that are no UTF-8."""
     found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
     numbers = np.flatnonzero(found)
     held = (payload.decode("utf-8", "surrogateescape") for payload in texts.payloads(numbers))
@@ -140,11 +140,11 @@ class _Like:
         return found
 
     def _tested(self, texts: Texts, fold: bool) -> NDArray[np.bool_]:
-        """Which are like the pattern; `fold`: those of them that are ASCII alone, once they are folded."""
+        """Which texts are like the pattern; `fold`: ignoring the case of ASCII letters."""
         needle, count = self._needle, len(texts.ends)
         buffer, end = texts.buffer, texts.size
         room = end + _BEHIND + len(needle)
-        if len(buffer) < room or not buffer.flags.writeable:  # kernels are compiled for what could be written
+        if len(buffer) < room or not buffer.flags.writeable:  # kernels take writeable arrays only
             buffer = np.zeros(room, np.uint8)
             buffer[:end] = texts.buffer[:end]
         found = np.full(count, not needle, np.bool_)
@@ -159,12 +159,12 @@ class _Like:
 
 
 def _wanted(byte: int, fold: bool) -> int:
-    """A byte, and above it the bit that capital letters lack of it."""
+    """A byte, and above it the bit that capital letters lack, if it is a letter and case is ignored."""
     return byte | (0x2000 if fold and chr(byte).isascii() and chr(byte).isalpha() else 0)
 
 
 def _joined(steps: Sequence[Step]) -> list[Step]:
-    """Literals that follow each other, as one."""
+    """The steps, with literals that follow each other as one."""
     joined: list[Step] = []
     for step in steps:
         if joined and joined[-1].kind == step.kind == LITERAL:
@@ -175,7 +175,7 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
 
 
 def _folded(texts: Texts, numbers: NDArray[np.bool_]) -> Texts:
-    """Those of the texts that are chosen, case-folded."""
+    """The chosen texts, case-folded."""
     head = bytes([STRING])
     held = (payload.decode("utf-8", "surrogateescape") for payload in texts.payloads(np.flatnonzero(numbers)))
     return Texts.of([head + text.casefold().encode("utf-8", "surrogateescape") for text in held])
@@ -184,11 +184,11 @@ def _folded(texts: Texts, numbers: NDArray[np.bool_]) -> Texts:
 class _Expression:
     """A regular expression.
 
-    RE2 is called for many texts at once, and finds the next that matches. What stands between them is a byte that no
-    expression matches, so no match goes from one into the next, and each call ends with the text that it finds. Without
-    its anchors (`^`, `$`), which mean each text, an expression matches wherever it does with them; there these texts
-    alone are looked at one by one. One that begins with `^` is looked for behind a character that stands before each
-    text and is in none of them. Where many texts match, looking at each takes less time than finding the next.
+    RE2 searches all texts at once for the next match. Between two texts stands a byte that no expression matches, so no
+    match reaches from one into the next. Anchors (`^`, `$`) mean each text: the expression is searched without them,
+    which finds at least the texts that match, and these are then tested one by one. An expression that begins with `^`
+    is searched behind a character that is put before each text and is in none of them. Where many texts match, testing
+    each one alone is faster than searching on.
     """
 
     def __init__(self, pattern: str, ignore_case: bool) -> None:
@@ -204,7 +204,7 @@ class _Expression:
         texts = texts._replace(buffer=texts.buffer[: texts.size])
         found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
         begun = self._begun is not None and not (texts.buffer == ord(_BEFORE)).any()
-        first = 0  # of those that are to be looked at one by one
+        first = 0  # text that is to be tested alone
         if begun or self._loose is not None:
             holding, seen = _holding(_parted(texts, begun), (self._begun if begun else self._loose).search)
             found &= holding
@@ -215,7 +215,7 @@ class _Expression:
 
 
 def _parted(texts: Texts, begun: bool) -> Texts:
-    """The texts with what no expression matches before each, and behind that what `begun` ones are looked for by."""
+    """The texts, each behind a byte that no expression matches, and if `begun` behind the character for `^`."""
     if not begun:
         parted = texts.buffer.copy()
         parted[texts.begins()] = _NO_TEXT[0]
@@ -227,14 +227,15 @@ def _parted(texts: Texts, begun: bool) -> Texts:
 
 
 def _holding(texts: Texts, search: Any) -> tuple[NDArray[np.bool_], int]:
-    """Which texts are found by a search through all of them as far as that is worth it, and those behind; how far.
+    """Which texts a search through all of them finds, and how far it went: once matches turn out to be frequent it
+    ends, and all texts behind count as found.
 
-    A text begins behind the byte that parts it from the one before, and a match of no letter may stand at its very end.
+    A text begins behind the byte between it and the one before. An empty match may stand at its very end.
     """
     found, place, hits = np.zeros(len(texts.ends), np.bool_), 1, 0
     data = texts.buffer.tobytes()
     while place <= len(data) and (match := search(data, place)) is not None:
-        number = int(np.searchsorted(texts.ends, np.uint32(match.start())))  # of their type, or all are converted
+        number = int(np.searchsorted(texts.ends, np.uint32(match.start())))  # another type would convert all of them
         found[number] = True
         place = int(texts.ends[number]) + 1
         hits += 1
@@ -249,8 +250,8 @@ _ANCHORS: Final = frozenset({"^", "$", r"\A", r"\z"})
 _REPEATED: Final = (["*"], ["+"], ["?"], ["{"])
 _NO_TEXT: Final = b"\xff"  # in no UTF-8
 _BEFORE: Final = "\x1e"  # in hardly any text
-_TRIED: Final = 100  # matches, before
-_WORTH_IT: Final = 5  # texts must be passed for each
+_TRIED: Final = 100  # matches before it is decided whether they are frequent
+_WORTH_IT: Final = 5  # texts passed for each match, or they are
 
 
 def _unanchored(token: str) -> str:
@@ -258,8 +259,8 @@ def _unanchored(token: str) -> str:
 
 
 def _compiled_loosely(loose: str, tokens: list[str], ignore_case: bool) -> Any:
-    """What is found wherever an expression of these tokens is; None where none is known, or it is found in any text."""
-    if {r"\Q", r"\C"} & {*tokens}:  # what is quoted is none of these; any byte might be one between two texts
+    """An expression that matches wherever one of these tokens does; None if there is none, or it matches any text."""
+    if {r"\Q", r"\C"} & {*tokens}:  # \Q quotes tokens; \C also matches the byte between two texts
         return None
     try:
         found = expression(loose, ignore_case)

@@ -1,17 +1,17 @@
 """The selected fields of an answer as Arrow's columns, some thousand rows at a time; needs pyarrow.
 
-What type a column has is told by all its values (log/codecs/columns/arrow_types.py), and times are timestamps: so an
-answer is gone through once where its columns can be widened as values of another kind come, and twice where they
-cannot, or where the answer is larger than what is to be in memory. A schema that is given says the types instead.
+The type of a column follows from all its values (log/codecs/columns/arrow_types.py), unless a schema gives it. So an
+answer is read once where its columns can be widened when values of another kind come, and twice where they cannot, or
+where it is too large for memory.
 
-A field is a column of timestamps, in nanoseconds and UTC, where all its values are times between 1678 and 2261: text as
-RFC 3339 has it, timestamps of msgpack, and, in the fields of the declared time, numbers too (jitdb.common.times).
+A field whose values all are times between 1678 and 2261 is a column of timestamps, in nanoseconds and UTC: text in the
+form of RFC 3339, timestamps of msgpack, and in the fields of the declared time numbers too (jitdb.common.times).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.selection import Selection
 
-_HELD: Final = 64 << 20  # bytes of columns that are in memory before an answer is rather gone through twice
+_HELD: Final = 64 << 20  # bytes of columns in memory; a larger answer is read twice
 _PLACES: Final = {"seqs": pa.uint32(), "offsets": pa.int64()}
 _TIME: Final = pa.timestamp("ns", "UTC")
-_FAR: Final = 9.223372036e18  # nanoseconds: times beyond are not of 64 bits, or not exactly
+_FAR: Final = 9.223372036e18  # nanoseconds: times beyond do not fit into 64 bits, or not exactly
 _STEPS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
 
 
 class ArrowAnswer:
-    """An answer as columns. `batches` begins to go through it each time that it is called, with the same records.
+    """An answer as columns. `batches` reads it anew each time that it is called, with the same records.
 
     times:  None: what is text stays text, and numbers numbers
     schema: the types of the columns, in the order of the selection
@@ -71,31 +71,33 @@ class ArrowAnswer:
 
     def table(self) -> pa.Table:
         """All of it. Raises QueryError where a value is not of the type that a schema says, LogError, DecodeError."""
-        while not self._is_given:
-            made = [self._widening(batch) for batch in self._batches()]
-            schema = self._seen()
-            widened = [_widened(batch, schema) for batch in made]
-            if all(batch is not None for batch in widened):
-                return pa.Table.from_batches(widened, schema)
-            # A value of another kind came late: what it makes of the ones before is told by the records alone.
-        return pa.Table.from_batches(map(self._fitting, self._batches()), self._schema)
+        schema, batches = self._made(None)
+        return pa.Table.from_batches(batches, schema)
 
     def reader(self) -> pa.RecordBatchReader:
         """One batch after the other; what is in memory of them is bounded. Raises as table() does."""
-        if self._schema is None:
+        self._schema, batches = self._made(_HELD)
+        return pa.RecordBatchReader.from_batches(self._schema, batches)
+
+    def _made(self, most: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The schema, and all batches of it; those that are made before it is known take at most so many bytes."""
+        schema = self._schema
+        if schema is None:
             made, size, batches = [], 0, self._batches()
             for batch in batches:
                 made.append(self._widening(batch))
                 size += made[-1].nbytes
-                if size > _HELD:
+                if most is not None and size > most:
+                    made.clear()
                     break
             for batch in batches:
                 self._note(batch)
-            self._schema = self._seen()
-            widened = [_widened(batch, self._schema) for batch in made] if size <= _HELD else [None]
-            if all(batch is not None for batch in widened):
-                return pa.RecordBatchReader.from_batches(self._schema, iter(widened))
-        return pa.RecordBatchReader.from_batches(self._schema, map(self._fitting, self._batches()))
+            schema = self._seen()
+            widened = [_widened(batch, schema) for batch in made]
+            if all(batch is not None for batch in widened) and (widened or not size):
+                return schema, iter(widened)
+            # A value of another kind came late: only the records say what it makes of the values before it.
+        return schema, (self._fitting(batch, schema) for batch in self._batches())
 
     def several(self) -> dict[str, tuple[str, ...]]:
         """The columns that are text because their values are of several kinds, and these; once the schema is known."""
@@ -130,15 +132,14 @@ class ArrowAnswer:
     def _placed(self, batch: FieldBatch) -> list[pa.Array]:
         return [pa.array(getattr(batch, name), _PLACES[name]) for name in self._places]
 
-    def _fitting(self, batch: FieldBatch) -> pa.RecordBatch:
+    def _fitting(self, batch: FieldBatch, schema: pa.Schema) -> pa.RecordBatch:
         """Its rows, in columns of the schema's types."""
-        assert self._schema is not None
         arrays = self._placed(batch)
-        fields = list(self._schema)[len(arrays) :]
+        fields = list(schema)[len(arrays) :]
         for number, (each, field) in enumerate(zip(self._columns, fields, strict=True)):
             misfits = _given_misfit(field, batch) if self._is_given else _late_misfit(field)
             arrays.append(each.array(field.type, _found(batch, number), misfits))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class _Found(NamedTuple):
@@ -165,12 +166,12 @@ class _Column:
         self.name = name
         self._kinds = SeenKinds()
         self._is_list = before_any(path) != path
-        self._unit = -1  # how numbers are taken that are times, as kernels have it; none are
+        self._unit = -1  # of numbers that are times, as kernels have it; -1: none are
         if times is not None and path in times.paths and times.unit != NO_UNIT:
             self._unit = UNITS.index(times.unit)
         self._may_be_time = times is not None
         self._has_times = False
-        self._noted: tuple[FieldValues, _Times] | None = None  # the values that were looked at last, as times
+        self._noted: tuple[FieldValues, _Times] | None = None  # the last values, as times
 
     def note(self, found: _Found) -> None:
         """Look at these values, too."""
@@ -210,7 +211,7 @@ class _Column:
 
     def _are_times(self, values: FieldValues, present: NDArray[np.bool_]) -> bool:
         first = int(present.argmax())
-        for some in (_part(values, first, first + 1), values):  # most columns are none by the first value
+        for some in (_part(values, first, first + 1), values):  # in most columns the first value is no time
             times = _times(some, max(self._unit, 0))
             fits = times.fits if self._unit >= 0 else times.fits & (some.kind != NUMBER)
             if not np.array_equal(fits, _present(some)):
@@ -261,7 +262,7 @@ def _timestamps(kind: pa.DataType, values: FieldValues, found: _Times, misfits: 
 
 
 def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch | None:
-    """The batch with the types of the schema; None where what it holds does not tell all that its records do."""
+    """The batch with the types of the schema; None where only the records themselves can be converted."""
     if batch.schema.equals(schema):
         return batch
     arrays = [_wider(array, field.type) for array, field in zip(batch.columns, schema, strict=True)]
@@ -288,7 +289,7 @@ def _no_misfit(wrong: NDArray[np.bool_]) -> None:
 
 
 def _late_misfit(field: pa.Field) -> Misfits:
-    def tell(wrong: Any) -> None:
+    def tell(wrong: NDArray[np.bool_]) -> None:
         raise QueryError(
             f"values of `{field.name}` are of another kind than all of them were just now: the log has grown",
             remedy="ask again",

@@ -1,4 +1,4 @@
-"""The selected fields of an answer as arrays, some thousand records at a time: what tables of any kind are made of."""
+"""The selected fields of an answer as arrays, some thousand records at a time: tables of any kind are made of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Protocol):
-    """What columns are looked for in: a database, or a set of logs."""
+    """A database, or a set of logs."""
 
     def paginate(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any: ...
 
@@ -40,8 +40,8 @@ class Asked(Protocol):
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
-_MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about, before it is made of fewer records
-_FEWEST: Final = 64  # records of a batch, however large
+_MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about: a larger one gets fewer records
+_FEWEST: Final = 64  # records of a batch, however large they are
 MOST_FIELDS: Final = 10_000  # in all records: those with ids for keys have no end of them
 
 
@@ -87,15 +87,15 @@ class FieldBatches(Pages):
 
 
 def _bytes_about(at: Located, block_size: int) -> int:
-    """How large the blocks are together in which these records lie, or less than _MOST_BYTES."""
+    """The total size of the blocks that hold these records; 0 where they lie closer than _MOST_BYTES."""
     if not len(at.offsets) or int(at.offsets.max() - at.offsets.min()) < _MOST_BYTES:
         return 0
     return len(np.unique(at.offsets // block_size)) * block_size
 
 
 class Passes:
-    """An answer that is gone through once or more: each time the records that it had the first time, but for those that
-    were deleted since. At most as many as the question's limit.
+    """An answer that can be read several times: each time the records that it had the first time, without those that
+    were deleted since; at most the question's limit.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Passes:
 
 
 def columns_of(database: Asked, question: Question, cancel: threading.Event | None) -> Selection:
-    """The fields that the question selects; else all that its records have, which are looked at for it.
+    """The fields that the question selects; else all that its records have, which are read to find them.
 
     Raises QueryError where they have none, and where they have too many.
     """
@@ -142,12 +142,12 @@ def columns_of(database: Asked, question: Question, cancel: threading.Event | No
 
 
 def portion_of(question: Question) -> int:
-    """How many records of it are looked at together."""
+    """How many of its records are read together."""
     return ROWS if question.limit is None else min(ROWS, question.limit)
 
 
 def first_of(batches: Iterable[FieldBatch], most: int | None) -> Iterator[FieldBatch]:
-    """The batches, until there are so many records in them."""
+    """The batches, up to so many records."""
     left = most
     for batch in batches:
         if left is not None and len(batch) >= left:
@@ -174,7 +174,7 @@ class LeafPaths(Pages):
         self._trie = build_trie([])
 
     def look(self) -> dict[Keys, None]:
-        """At all of it, or so many records as the question is limited to. Raises QueryError for too many fields."""
+        """Read all of it, or the question's limit. Raises QueryError for too many fields."""
         left = self._question.limit
         while left is None or left > 0:
             self.portion = min(self.portion, ROWS if left is None else left)
@@ -210,13 +210,13 @@ class LeafPaths(Pages):
             if len(self.found) > known:
                 self._trie = build_trie([path for path in self.found if all(map(_is_text, path))])
             first += 1 << min(stops, 13)
-            stops += 1  # records of ever other fields are decoded more at a time
+            stops += 1  # where each record has other fields, more of them are decoded at a time
 
     def _decode(self, records: Records, record: bytes) -> None:
         try:
             value = records.log.codec.decode(record)
         except DecodeError:
-            return  # who reads its fields tells of it
+            return  # raised again to who reads its fields
         self.found.update(dict.fromkeys(leaf_paths(value)))
         if len(self.found) > MOST_FIELDS:
             raise QueryError(
@@ -226,7 +226,7 @@ class LeafPaths(Pages):
 
 
 def _is_text(key: str) -> bool:
-    """Whether it has bytes. Records with other keys are decoded each time."""
+    """Whether it has UTF-8 bytes. Records with other keys are decoded each time."""
     try:
         key.encode()
     except UnicodeEncodeError:  # a lone surrogate

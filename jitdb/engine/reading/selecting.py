@@ -1,6 +1,6 @@
 """The fields of records that a question selects, found where they stand: nothing else of the records is decoded.
 
-What is found are arrays, an entry a record (FieldValues): rows, and columns of any kind, are made of those.
+They are found as arrays with an entry a record (FieldValues), from which rows and columns of any kind are made.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 class FieldBatch(Immutable):
     """Some records of an answer, in its order: for each selected field what they hold in it.
 
-    seqs, offsets: of the records, where they are of one log; -1 where they may be of several
-    fields: those of the selection, in its order; of a path to any element what lies before that; the next batch may
+    seqs, offsets: of the records; -1 where these may be of several logs
+    fields: in the order of the selection; for a path to any element, what lies before that; the next batch may
             overwrite them
-    keys:   float64 [2, n], where it is asked for the two parts of their declared times (jitdb.common.values); NaN: none
+    keys:   float64 [2, n], the two parts of their declared times (jitdb.common.values), if asked for; NaN: none
     """
 
     __slots__ = __match_args__ = ("selection", "seqs", "offsets", "fields", "keys")
@@ -82,7 +82,7 @@ class FieldBatch(Immutable):
 
 
 def batch_of_rows(selection: Selection, rows: Sequence[dict[str, Any]]) -> FieldBatch:
-    """Rows again as arrays, for answers that are put together of those of several logs; where they lie is not known."""
+    """Rows as arrays again, for answers that are merged from several logs; it is not known where they lie."""
     fields = [FieldValues.of_keys([value_key(row.get(name, UNDEFINED)) for row in rows]) for name, _ in selection]
     nowhere = np.full(len(rows), -1)
     return FieldBatch(tuple((name, (name,)) for name, _ in selection), nowhere, nowhere, fields)
