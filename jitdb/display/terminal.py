@@ -66,6 +66,11 @@ def guarded(stream: TextIO) -> TextIO:
     return cast(TextIO, Terminal(stream)) if stream.isatty() else stream
 
 
+def as_lines(lines: list[str]) -> str:
+    """A report, a line for each of these: a newline in one, from a file's name, is shown."""
+    return "\n".join(line.replace("\n", "\\n") for line in lines)
+
+
 def one_line(text: str, stream: TextIO | Terminal) -> str:
     """A line for this stream. On a terminal, newlines in it, which are not ours, are shown."""
     return text.replace("\n", "\\n") if isinstance(stream, Terminal) else text

@@ -272,10 +272,10 @@ class Log(LogReader, MaintainedSource):
     def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
         """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
 
-        A damaged block is kept as it was, in the sidecar, before it is written. What one flipped bit explains is
-        restored. Else what can be read stays at its offset, a deleted record takes the place of what cannot, and the
-        log gets a new identity and generation: its indexes are built anew. Seqs, and which records there are, may be
-        others then; the report says what was kept and what was lost. `progress(done, total)` is called with bytes.
+        A damaged block is kept as it was, in the sidecar. What can be read of it stays at its offset, a deleted record
+        takes the place of what cannot, and the log gets a new identity and generation: its indexes are built anew.
+        Seqs, and which records there are, may differ then; the report says what was kept and what was lost. It takes
+        the room of a second log where a block is damaged. `progress(done, total)` is called with bytes.
 
         Raises LogReadOnly, LogClosed, LogWriteFailed.
         """

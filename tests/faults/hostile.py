@@ -171,7 +171,7 @@ def made_up_checksums(rng: Random, data: bytes) -> bytes:
 
 
 def made_up_nested(head: int, parts: tuple[int, ...]) -> Callable[[Random, bytes], bytes]:
-    """A file with a CRC at its end, in which other entries with theirs stand one after the other: next, mend."""
+    """A file with a CRC at its end, in which other entries with theirs stand one after the other: next."""
 
     def make(rng: Random, data: bytes) -> bytes:
         at = head
@@ -253,7 +253,6 @@ MADE_UP: Final[dict[str, Callable[[Random, bytes], bytes]]] = {
     "deletions": made_up_entries(16, 16),
     "moved": made_up_whole,
     "next": made_up_nested(8, (76, 64)),
-    "mend": made_up_nested(24, (64,)),
 }
 
 

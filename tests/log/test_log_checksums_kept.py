@@ -49,6 +49,10 @@ def test_after_a_crash_blocks_are_still_verified(tmp_path: Path, later: bool) ->
         assert len(offsets) >= 200
     rot(path, 512 + 9)
     with Log(path) as log:
+        if later:  # what that program changed has no proof any more
+            assert log.get_raw(512)
+            assert "(1 were changed)" in str(log.verify())
+            return
         with pytest.raises(LogCorrupt) as caught:
             log.get_raw(512)
         assert caught.value.block == 1

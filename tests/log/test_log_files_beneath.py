@@ -108,7 +108,7 @@ def test_a_reader_sees_deletions_in_a_journal_that_a_repair_replaced(tmp_path: P
         position, found = reader.deletions()
         assert found.tolist() == offsets[:1]
         journal = bytearray((path.parent / "a.log.jitdb/deletions").read_bytes())
-        journal[16] ^= 1
+        journal[0] ^= 1
         with open(path.parent / "a.log.jitdb/deletions", "r+b") as file:
             file.write(journal)
         with Log(path) as log:

@@ -107,9 +107,10 @@ def test_a_group_behind_one_that_nothing_tells_of(tmp_path: Path) -> None:
         path = crashed(tmp_path)
     commit = path.with_name("a.log.jitdb") / "commit"
     entries = bytearray(commit.read_bytes())
-    at = len(entries) - 2 * journal.ENTRY_SIZE
+    at = len(entries) - 4 * journal.ENTRY_SIZE
     assert journal.decode(bytes(entries[at : at + journal.ENTRY_SIZE])).start == end  # type: ignore[union-attr]
-    entries[at : at + 16] = bytes(16)
+    for copy in (at, at + journal.ENTRY_SIZE):
+        entries[copy : copy + 16] = bytes(16)
     commit.write_bytes(entries)
     with pytest.warns(LogWarning):
         again = open_log(path)
@@ -257,7 +258,7 @@ def test_readers_follow_a_writer(tmp_path: Path) -> None:
 def test_a_reader_follows_a_writer_whose_journal_is_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "MAX_ENTRIES", 4)
+    monkeypatch.setattr(journal, "MAX_SIZE", 8 * journal.ENTRY_SIZE)
     with open_log(tmp_path / "a.log") as log, open_log(tmp_path / "a.log", read_only=True) as reader:
         commit = log.sidecar / "commit"
         sizes = []

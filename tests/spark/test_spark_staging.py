@@ -274,10 +274,9 @@ def test_a_damaged_sidecar_is_told(path: Path) -> None:
         prebuilt(Folder(path))
 
 
-@pytest.mark.parametrize("name", [filenames.NEXT, filenames.REDO])
-def test_a_log_that_is_changing_is_waited_for(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_changing_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hadoop, "PAUSE", 0.001)
-    sign = filenames.sidecar_path(path) / name
+    sign = filenames.sidecar_path(path) / filenames.NEXT
     sign.write_bytes(b"")
     with pytest.raises(LogChanged, match="at this very moment, again and again"):
         prebuilt(Folder(path))

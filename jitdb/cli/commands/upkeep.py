@@ -295,9 +295,9 @@ def _verify_all(options: Namespace) -> int:
 
 @command(
     "LOG [options]",
-    "Verify a log and repair what is damaged. A block with one flipped bit is restored exactly. Of other damaged "
-    "blocks, the readable records are kept and the rest becomes deleted records; the damaged block is kept in a file "
-    "beside the log. Unusable indexes are rebuilt. No program may write to the log.",
+    "Verify a log and repair what is damaged. The readable records of damaged blocks are kept and the rest becomes "
+    "deleted records; each damaged block is kept in a file beside the log. Unusable indexes are rebuilt. No program "
+    "may write to the log.",
     [
         ("repair events.log --dry-run", "what is damaged, and what would be done; changes nothing"),
         ("repair events.log", "do it"),

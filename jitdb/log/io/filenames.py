@@ -35,7 +35,6 @@ _STICKY: Final = stat.S_ISVTX | stat.S_IWOTH
 _NO_NAME: Final = ("", os.curdir, os.pardir)
 _DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE
 
-REDO: Final = "mend"  # a block that is being repaired (redo.py)
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 
 # While a compacted log takes the place of the old one (swap.py):

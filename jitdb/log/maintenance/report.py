@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.display.shown import Shown
+from jitdb.display.terminal import as_lines
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
@@ -116,7 +117,7 @@ class LogReport(Shown):
         ]
         if self.unverified:
             lines.append(f"  proven by checksums: {self.proven:,} of {counted(self.blocks, 'block')}")
-        return "\n".join(lines + listed(self.findings) + leftover_lines(self.notes, self.leftovers))
+        return as_lines(lines + listed(self.findings) + leftover_lines(self.notes, self.leftovers))
 
     def _display(self) -> Display:
         from jitdb.display.parts import Display, Facts, Note
@@ -197,12 +198,12 @@ class RepairReport(Shown):
 
     def __str__(self) -> str:
         if not self.actions:
-            return "\n".join([f"{self.path}: nothing to repair", *leftover_lines(self.notes, ())])
+            return as_lines([f"{self.path}: nothing to repair", *leftover_lines(self.notes, ())])
         lines = [f"{self.path}: {len(self.actions)} repaired in {self.seconds:.2f} s"]
         lines += [f"  {each}" for each in self.actions]
         if self.new_identity:
             lines.append("  the log counts as a new one: its indexes are built anew")
-        return "\n".join(lines + leftover_lines(self.notes, ()))
+        return as_lines(lines + leftover_lines(self.notes, ()))
 
     def _display(self) -> Display:
         from jitdb.display.parts import Display, Note

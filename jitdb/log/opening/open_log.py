@@ -13,7 +13,7 @@ from pathlib import Path
 from jitdb.errors import CompactionUnfinished, LogError, LogReadOnly, LogWriteFailed, NotALog, Remedy
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem, Lock
-from jitdb.log.opening import redo, swap
+from jitdb.log.opening import swap
 from jitdb.log.opening.format import OpenOptions, resolve_format
 from jitdb.log.opening.opened import FileReplaced, Opened, bind, make_folder, read_sidecar, record_recovery
 from jitdb.log.sidecar import journal
@@ -169,7 +169,6 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / filenames.LOCK, path)
         try:
             swap.resume(fs, path, sidecar)
-            redo.resume(fs, path, sidecar)
         except BaseException:
             lock.close()
             raise

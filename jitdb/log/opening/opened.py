@@ -16,7 +16,7 @@ from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogWarning,
 from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem, Lock, has_writer
-from jitdb.log.opening import redo, swap
+from jitdb.log.opening import swap
 from jitdb.log.opening.format import LogFormat, OpenOptions, resolve_format
 from jitdb.log.opening.recovery import NO_CHANGE, Look, Recovery, Tail, first_chain
 from jitdb.log.sidecar import deletions, journal, meta
@@ -299,8 +299,7 @@ def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarSt
         return SidecarState(pending.meta, pending.entry)
     sidecar = filenames.sidecar_path(path)
     try:
-        known = meta.read(fs, sidecar / filenames.META)
-        return SidecarState(known if known is None else redo.effective_meta(fs, sidecar, known))
+        return SidecarState(meta.read(fs, sidecar / filenames.META))
     except LogCorrupt as error:
         if warn:
             text = f"{error.reason}; the log gets a new identity, its indexes are built anew"
@@ -337,8 +336,6 @@ def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, se
             other = read_sidecar(fs, path).meta
             if other is not None and other != seen:
                 return other, True  # another reader was sooner
-            if fs.exists(sidecar / filenames.REDO):
-                return for_now(fs, fd, mine), False  # the next writer finishes the repair, and finds out
         journal.append_entry(fs, sidecar / filenames.COMMIT, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
         fs.replace_file(sidecar / filenames.META, meta.encode(mine))
     except LogLocked:

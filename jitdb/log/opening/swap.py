@@ -5,9 +5,9 @@
     next-log          renamed to the log's own name: this is the moment
     then              next-checksums and next-deletions renamed to their names, meta and commit replaced, next removed
 
-While there is a `next`, no `next-log` any more, and the log is the one that it tells of, what it says counts, and not
-meta and commit. A writer finishes the swap, or else takes it back. A compaction and a replacement bring another file:
-prepare(), swap(). A repair that gives the log another identity leaves the file: prepare(), finish().
+While there is a `next`, no `next-log` any more, and the log is the one that it describes, what it says counts, and not
+meta and commit. A writer finishes the swap, or else takes it back. A compaction, a replacement and the repair of a
+block bring another file: prepare(), swap(). A repair of the sidecar alone leaves the file: prepare(), finish().
 """
 
 from __future__ import annotations
@@ -57,14 +57,21 @@ def decode(data: bytes, path: Path) -> PendingSwap | None:
 
 
 def unfinished(fs: FileSystem, path: Path) -> PendingSwap | None:
-    """What counts instead of meta and commit: a swap that was not finished, of this log, not of one put back since."""
+    """What counts instead of meta and commit: a swap that was not finished, of this log, not of one put back since.
+
+    Where another program wrote to the log meanwhile, it was closed, as far as we know: what follows its end counts.
+    """
     sidecar = filenames.sidecar_path(path)
     pending = decode(fs.read_if_there(sidecar / filenames.NEXT) or b"", sidecar / filenames.NEXT)
     if pending is None or fs.exists(sidecar / filenames.NEXT_LOG) or not fs.exists(path):
         return None
     with Descriptor(fs, path, os.O_RDONLY) as fd:
-        tail = measure(fs, fd, pending.entry.end, pending.meta.block_size)
-    return pending if tail is not None and tail.agrees(pending.entry) else None
+        tail, stamp = measure(fs, fd, pending.entry.end, pending.meta.block_size), stamp_of(fs.fstat(fd))
+    if tail is None or not tail.agrees(pending.entry):
+        return None
+    if stamp != pending.entry.stamp:
+        return pending._replace(entry=pending.entry._replace(kind=journal.CLOSED, start=pending.entry.end))
+    return pending
 
 
 def describe(
@@ -110,7 +117,7 @@ def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
         with suppress(FileNotFoundError):  # it was renamed before the crash
             fs.rename(sidecar / name, sidecar / target)
     fs.replace_file(sidecar / filenames.META, meta.encode(pending.meta))
-    fs.replace_file(sidecar / filenames.COMMIT, journal.encode(pending.entry))
+    fs.replace_file(sidecar / filenames.COMMIT, journal.written(pending.entry))
     fs.sync_folder(sidecar)
     fs.unlink(sidecar / filenames.NEXT)
     with suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 """`checksums`: a CRC per sealed block. A block is sealed when a later one has begun: it is never appended to again.
 
 docs/format-log.md has its bytes. A block without an entry was never sealed by us, and is not verified; nor is one whose
-entry is damaged, until repair, or whoever writes the entry anew, puts a flipped bit of it back.
+entry is damaged, until repair, or the next deletion in the block, writes the entry anew.
 
 Another program that deletes records does not keep our checksums: once one was seen to have changed the log, all entries
 are OLD. UNPROVEN are those of blocks whose records had none before: what becomes of them from then on is noticed.
@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
-from jitdb.log.blocks.block_format import header_size, is_zero, walk_block
-from jitdb.log.blocks.checksum import FIELD, SIZE, UNKNOWN, crc32
+from jitdb.log.blocks.checksum import FIELD, UNKNOWN, crc32
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import EntryFile, Frame
-from jitdb.log.sidecar.onebit import differs_by_one_bit, find_flip, restored_with_crc
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,19 +35,17 @@ UNPROVEN: Final = 2  # these are the bytes as they were found
 FLAGS: Final = (0, OLD, UNPROVEN, OLD | UNPROVEN)
 HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
-_NONE: Final = bytes(ENTRY_SIZE)
+NONE: Final = bytes(ENTRY_SIZE)
 
 
 def encode_head(generation: int, change: bytes) -> bytes:
     return _HEAD.pack(change, generation)
 
 
-def is_head(data: bytes) -> bool:
-    return _HEAD.unpack(data) is not None
-
-
-def is_outdated(head: bytes, expected: bytes) -> bool:
-    return is_head(head) and head[:8] + head[16:20] == expected[:8] + expected[16:20] and head != expected
+def generation_in(head: bytes) -> int | None:
+    """The generation of the log in these first bytes; None where they are no such head."""
+    fields = _HEAD.unpack(head)
+    return None if fields is None else int(fields[1])
 
 
 class Entry(NamedTuple):
@@ -82,7 +78,7 @@ def _checked(block: int, crc: int, generation: int, flags: int) -> bytes:
 def encode_entries(first: int, crcs: Iterable[int], generation: int, flags: int = 0) -> bytes:
     """The entries of consecutive blocks; none for a CRC below 0, which is not known."""
     return b"".join(
-        _NONE if crc < 0 else encode_entry(block, crc, generation, flags) for block, crc in enumerate(crcs, first)
+        NONE if crc < 0 else encode_entry(block, crc, generation, flags) for block, crc in enumerate(crcs, first)
     )
 
 
@@ -124,42 +120,18 @@ def decode_entries(data: bytes, first: int, generation: int, count: int) -> npt.
     return sums
 
 
-def restore_entry(data: bytes, block: int, generation: int) -> Entry | None:
-    """As decode_entry, with one flipped bit put back: for repair, and for whoever writes another entry in its place."""
-    entry = decode_entry(data, block, generation)
-    if entry is None and len(data) == ENTRY_SIZE and any(data):
-        crc, _ = _ENTRY.unpack(data)
-        for flags in FLAGS:
-            whole = restored_with_crc(_checked(block, crc, generation, flags) + data[-SIZE:])
-            if whole is not None:
-                found = _CHECKED.unpack_from(whole)[-1]
-                if whole[:-SIZE] == _checked(block, found, generation, flags):  # the bit was none of what is known
-                    return Entry(found, flags)
-    return entry
-
-
-def rewritten(entries: bytes, generation: int, *, to: int | None = None, flags: int = 0) -> bytes:
-    """Entries of all blocks, for a file that is written anew: of the generation `to`, with these flags as well."""
+def outdated(entries: bytes, generation: int) -> bytes:
+    """The entries of all blocks, OLD."""
     found = []
     for block, at in enumerate(range(0, len(entries), ENTRY_SIZE)):
-        entry = restore_entry(entries[at : at + ENTRY_SIZE], block, generation)
-        found.append(_NONE if entry is None else encode_entry(block, entry.crc, to or generation, entry.flags | flags))
+        entry = decode_entry(entries[at : at + ENTRY_SIZE], block, generation)
+        found.append(NONE if entry is None else encode_entry(block, entry.crc, generation, entry.flags | OLD))
     return b"".join(found)
 
 
 def fits(data: bytes, entry: Entry) -> bool | None:
-    """Whether a (sealed) block has its checksum; None where that says nothing, False where the block is damaged.
-
-    It says nothing of a block that another program changed: one without its OLD checksum that no flipped bit explains
-    (it may be another log's), or in which a record was deleted.
-    """
-    difference = entry.crc ^ crc32(data)
-    if difference == 0 or not entry.is_old:
-        return difference == 0
-    if find_flip(len(data), difference) is None:
-        return None
-    records = walk_block(data, len(data), len(data)).records(data, header_size(len(data)))
-    return None if any(map(is_zero, records)) else False
+    """Whether a sealed block has its checksum; None where another program may have changed the block since."""
+    return True if crc32(data) == entry.crc else None if entry.is_old else False
 
 
 class Checksums(EntryFile):
@@ -173,10 +145,9 @@ class Checksums(EntryFile):
         # The file is opened and closed by one thread while no other reads it.
         self._opening = fork_safe(threading.RLock())
 
-    def get(self, block: int, *, restore: bool = False) -> Entry | None:
-        """The block's entry, None if it has none that can be read. `restore`: another one will take its place."""
-        decode = restore_entry if restore else decode_entry
-        entry = decode(self.read(block, 1), block, self.generation)
+    def get(self, block: int) -> Entry | None:
+        """The block's entry, None if it has none that can be read."""
+        entry = decode_entry(self.read(block, 1), block, self.generation)
         if entry is None or entry.is_doubt:  # left in an older copy of the file, when the block was the last one
             return None
         return entry if not self._outdated else Entry(entry.crc, entry.flags | OLD)
@@ -184,7 +155,7 @@ class Checksums(EntryFile):
     def is_damaged(self, block: int) -> bool:
         """Whether the block has an entry that nobody can read any more."""
         data = self.read(block, 1)
-        return len(data) == ENTRY_SIZE and any(data) and restore_entry(data, block, self.generation) is None
+        return len(data) == ENTRY_SIZE and any(data) and decode_entry(data, block, self.generation) is None
 
     def read(self, first: int, count: int) -> bytes:
         """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
@@ -198,18 +169,14 @@ class Checksums(EntryFile):
             file = Descriptor(self._fs, self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        head = self._fs.read(file.number, HEAD_SIZE, 0)
-        self._outdated = is_outdated(head, self.head)
-        # What it should be is known, so one flipped bit hides nothing; the next writer would begin the file anew.
-        if head != self.head and not self._outdated and not differs_by_one_bit(head, self.head):
-            file.close()  # of an earlier generation, or damaged: nothing in it can be used
-            return False
+        # Entries are valid in their generation alone: of a head that is not ours, the worst is another change.
+        self._outdated = self._fs.read(file.number, HEAD_SIZE, 0) != self.head
         self._file = file
         return True
 
     def open_to_write(self) -> bool:
-        """Make the file, or make it anew: empty if it is of an earlier generation, all OLD if of an earlier change;
-        whether neither was needed: then nobody else changed the log since.
+        """Make the file, or make it anew, with all entries OLD, if it is of an earlier change; whether neither was
+        needed: then nobody else changed the log since.
         """
         with self._opening:
             self.close()
@@ -219,7 +186,7 @@ class Checksums(EntryFile):
             elif self._outdated:
                 number = self._file.number
                 entries = self._fs.read(number, self._fs.size(number), HEAD_SIZE)
-                self._fs.replace_file(self._path, self.head + rewritten(entries, self.generation, flags=OLD))
+                self._fs.replace_file(self._path, self.head + outdated(entries, self.generation))
             self._outdated = False
             self.close()
             self._file = Descriptor(self._fs, self._path, os.O_RDWR)
@@ -244,7 +211,7 @@ class Checksums(EntryFile):
 
     def is_doubted(self, block: int) -> bool:
         """Whether a writer left word that nothing proves this block, the log's last one, which has no checksum yet."""
-        entry = restore_entry(self.read(block, 1), block, self.generation)
+        entry = decode_entry(self.read(block, 1), block, self.generation)
         return self.is_damaged(block) if entry is None else entry.is_doubt
 
     def close(self) -> None:

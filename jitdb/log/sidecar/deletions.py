@@ -1,9 +1,8 @@
 """`deletions`: which records were deleted, in order. A redo journal, and the index engine's news of deletions.
 
 docs/format-log.md has its bytes. An entry is durable before its record's bytes are zeroed, a mark when all before it
-are applied: what stands behind the last one is done again. A *position* counts entries, marks and damaged ones too. An
-entry that is lost could bring a deleted record back, so a single flipped bit is put back when it is read. A journal of
-a later generation means to a reader that another file took the log's place since it looked.
+are applied: what stands behind the last one is done again. A *position* counts entries, marks and damaged ones too. A
+journal of a later generation tells a reader that another file took the log's place since it looked.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
 from jitdb.log.blocks.checksum import SIZE, crc32
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import Entries, EntryFile, Frame, read_entries
+from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
 from jitdb.log.sidecar.journal import JournalPrefix
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
-from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +36,6 @@ ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
 
 _TOGETHER: Final = 1 << 14  # entries that are read, or made, at once
-_ZEROS: Final = bytes(_TOGETHER * ENTRY_SIZE)
 
 
 class Agreement(NamedTuple):
@@ -88,8 +85,8 @@ def is_head(data: bytes) -> bool:
 
 
 def generation_in(head: bytes) -> int:
-    """The generation in these first 16 bytes, a single flipped bit put back; 0 where they are no such head."""
-    (generation,) = _HEAD.unpack(head) or _HEAD.unpack(restored_with_crc(head) or b"") or (0,)
+    """The generation in these first 16 bytes; 0 where they are no such head."""
+    (generation,) = _HEAD.unpack(head) or (0,)
     return int(generation) if generation < NO_GENERATION else 0
 
 
@@ -166,22 +163,22 @@ class DeletionReader(EntryFile):
         stop, crc = HEAD_SIZE + position * ENTRY_SIZE, 0
         if self._fs.size(fd) < stop:
             return -1
-        for entries in self._entries(fd, HEAD_SIZE, stop):
-            crc = crc_of(entries.data, crc)
+        for _, data in self._entries(fd, HEAD_SIZE, stop):
+            crc = crc_of(data, crc)
         return crc
 
-    def _entries(self, fd: int, at: int, stop: int) -> Iterator[Entries[Deletion]]:
-        """Those in these bytes of the file, some at a time: what is none at the end of some may be torn, or damaged."""
-        waiting: list[bytes] = []  # which count as damaged if an entry follows
-        while at < stop and (data := self._fs.read(fd, min(len(_ZEROS), stop - at), at)):
+    def _entries(self, fd: int, at: int, stop: int) -> Iterator[tuple[list[Deletion | None], bytes]]:
+        """Those in these bytes of the file, and their bytes, some at a time."""
+        waiting: list[bytes] = []  # what cannot be read: damaged if a good entry follows, torn if none does
+        while at < stop and (data := self._fs.read(fd, min(_TOGETHER * ENTRY_SIZE, stop - at), at)):
             at += len(data)
-            entries = read_entries(data, ENTRY_SIZE, _decode)
-            if entries.all:
+            entries = decode_all(data)
+            read = len(entries) * ENTRY_SIZE
+            if entries:
                 damaged = b"".join(waiting)
-                yield Entries([*[None] * (len(damaged) // ENTRY_SIZE), *entries.all], damaged + entries.data)
+                yield [*[None] * (len(damaged) // ENTRY_SIZE), *entries], damaged + data[:read]
                 waiting = []
-            rest = data[len(entries.data) :]
-            waiting.append(_ZEROS if rest == _ZEROS else rest)
+            waiting.append(data[read:])
 
     def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
         """What `compare` gives, asked for again only where the log is in another state, or the journal."""
@@ -225,15 +222,15 @@ class DeletionReader(EntryFile):
         if size >= at + ENTRY_SIZE:
             position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
             del self._offsets[position:]  # what an interrupt left
-            for entries in self._entries(self._file.number, at, size):
-                for deletion in entries.all:
+            for entries, data in self._entries(self._file.number, at, size):
+                for deletion in entries:
                     position += 1
                     self._offsets.append(APPLIED if deletion is None else deletion.offset)
                     if deletion is not None and deletion.offset == APPLIED:
                         unapplied, marked = Deletions(), position
                     elif deletion is not None:
                         unapplied.add(deletion)
-                crc = crc_of(entries.data, crc)
+                crc = crc_of(data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
         return self.position > before
@@ -246,7 +243,7 @@ class DeletionReader(EntryFile):
             self._later = 0
             return False
         head, expected = self._fs.read(file.number, HEAD_SIZE, 0), encode_head(self.generation)
-        if head != expected and not differs_by_one_bit(head, expected):
+        if head != expected:
             file.close()
             later = generation_in(head)
             self._later = later if later > self.generation else 0
@@ -278,7 +275,7 @@ class DeletionReader(EntryFile):
 
 def decode_all(data: bytes) -> list[Deletion | None]:
     """The entries; None for a damaged one, or one that nobody writes. See framing.read_entries."""
-    return read_entries(data, ENTRY_SIZE, _decode).all
+    return read_entries(data, ENTRY_SIZE, _decode)
 
 
 def _decode(data: bytes) -> Deletion | None:

@@ -1,8 +1,4 @@
-"""Records with a CRC of all bytes before: what the files of the sidecar are made of, heads, entries, whole files.
-
-Where one flipped bit explains why bytes do not fit (onebit.py), it is put back only where nobody could do so later,
-because whoever opens the log writes something else in its place; what can wait is left to repair.
-"""
+"""Records with a CRC of all bytes before: what the files of the sidecar are made of, heads, entries, whole files."""
 
 from __future__ import annotations
 
@@ -10,12 +6,11 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from jitdb.errors import LogCorrupt
-from jitdb.log.blocks.checksum import SIZE, is_sealed, seal
+from jitdb.log.blocks.checksum import SIZE, crc32, is_sealed, seal
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.onebit import restored_with_crc
 
 T = TypeVar("T")
 
@@ -53,23 +48,21 @@ class Frame:
         return fields
 
 
-class Entries(NamedTuple, Generic[T]):
-    all: list[T | None]  # None for one that is damaged, or that nobody writes
-    data: bytes  # of all of them, flipped bits put back
-
-
-def read_entries(data: bytes, size: int, decode: Callable[[bytes], T | None]) -> Entries[T]:
-    """Entries of `size` bytes, one flipped bit of each put back. What is none at the end of `data` is torn."""
+def read_entries(data: bytes, size: int, decode: Callable[[bytes], T | None]) -> list[T | None]:
+    """Entries of `size` bytes; None for a damaged one that a good one follows. What ends the data unread is left out:
+    it may be torn.
+    """
     used = len(data.rstrip(b"\0"))  # a file may end in zeros: of these nothing is looked at one by one
-    parts = [data[at : at + size] for at in range(0, min(used, len(data) - size + 1), size)]
-    found = list(map(decode, parts))
-    for number, entry in enumerate(found):
-        whole = restored_with_crc(parts[number]) if entry is None else None
-        if whole is not None and (entry := decode(whole)) is not None:
-            found[number], parts[number] = entry, whole
+    found = [decode(data[at : at + size]) for at in range(0, min(used, len(data) - size + 1), size)]
     while found and found[-1] is None:
         found.pop()
-    return Entries(found, b"".join(parts[: len(found)]))
+    return found
+
+
+def is_torn(entry: bytes) -> bool:
+    """Whether a write that was cut short left these bytes of an entry: its beginning, then zeros."""
+    crc, stored = crc32(entry[:-SIZE]), int.from_bytes(entry[-SIZE:], "little")
+    return stored in [crc & (1 << 8 * size) - 1 for size in range(SIZE)]
 
 
 class EntryFile:

@@ -4,9 +4,11 @@ A DATA entry says "the bytes from `start` to `end` are about to be written, and 
 matter which of the two reaches the disk first; a transaction that it covers is there whole or not at all. A settled
 entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain.
 
+Each entry is written twice, in one call. An entry that cannot be read is passed over, and at the end of the file taken
+for torn and overwritten: its copy says the same, so damage to one costs nothing.
+
 Entries are synced when the log is, and a DATA entry at once that comes LAG or more after the last one that was: bytes
-that were written much later than the newest entry that is left were not written by us. A damaged last entry is taken
-for one that was being written, and overwritten: so a single flipped bit is put back when it is read.
+that were written much later than the newest entry that is left were not written by us.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ SYNCED: Final = 3  # `end` is durable
 CLOSED: Final = 4  # `end` is durable, the writer left, and the file was as `stamp` says
 _FRAME: Final = Frame(b"", f"QQQ8s{FIELD}I{3 * FIELD}II")
 ENTRY_SIZE: Final = _FRAME.size  # 64: an entry never crosses a sector
+_COPIES: Final = 2  # of each entry; readers need one
 
 LAG: Final = 1_000_000_000  # nanoseconds; a longer one syncs less often where little is written, and tells less
-MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
-
+MAX_SIZE: Final = 1 << 18  # bytes; then the journal is written anew with one entry
 
 _U32: Final = (1 << 32) - 1
 
@@ -83,6 +85,11 @@ def encode(entry: Entry) -> bytes:
     return _FRAME.pack(*entry)
 
 
+def written(entry: Entry) -> bytes:
+    """The entry as it stands in the file."""
+    return encode(entry) * _COPIES
+
+
 def decode(data: bytes) -> Entry | None:
     """None if these 64 bytes are not an entry, or one that nobody writes."""
     fields = _FRAME.unpack(data)
@@ -95,8 +102,8 @@ def decode(data: bytes) -> Entry | None:
 
 
 def decode_all(data: bytes) -> list[Entry | None]:
-    """A journal's entries; None for a damaged one. See framing.read_entries."""
-    return read_entries(data, ENTRY_SIZE, decode).all
+    """A journal's entries, copies too; None for a damaged one. See framing.read_entries."""
+    return read_entries(data, ENTRY_SIZE, decode)
 
 
 def fold(state: State, entries: Iterable[Entry]) -> State:
@@ -104,7 +111,7 @@ def fold(state: State, entries: Iterable[Entry]) -> State:
     base, data = state
     for entry in entries:
         if entry.kind == DATA:
-            data = (*data, entry)
+            data = data if entry in data[-1:] else (*data, entry)
         else:
             base = entry
             data = tuple(waiting for waiting in data if waiting.end > entry.end) if entry.kind == SYNCED else ()
@@ -167,8 +174,9 @@ class JournalWriter(EntryFile):
         self._position = position
 
     def append(self, entry: Entry) -> None:
-        self._fs.write(self._file.number, encode(entry), self._position)
-        self._position += ENTRY_SIZE
+        data = written(entry)
+        self._fs.write(self._file.number, data, self._position)
+        self._position += len(data)
 
     def sync(self) -> None:
         super().sync()
@@ -184,13 +192,14 @@ class JournalWriter(EntryFile):
 
     @property
     def is_long(self) -> bool:
-        return self._position >= MAX_ENTRIES * ENTRY_SIZE
+        return self._position >= MAX_SIZE
 
     def rewrite(self, entry: Entry) -> None:
         """Replace the journal by this one (settled) entry, durably and at once."""
-        self._fs.replace_file(self._path, encode(entry))
+        data = written(entry)
+        self._fs.replace_file(self._path, data)
         self.close()
-        self.start(ENTRY_SIZE)
+        self.start(len(data))
         self._synced = self._time()
 
 

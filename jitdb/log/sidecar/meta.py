@@ -1,8 +1,6 @@
 """`meta`, 76 bytes: what the log is. Written when the sidecar is made, replaced whole when the log is another one.
 
-docs/format-log.md has its bytes. Identity and generation are what the other files of the sidecar and the indexes are
-bound to. Nothing else knows them, nor the codec, and the first open without a `meta` makes another one: so a single
-flipped bit is put back when it is read.
+docs/format-log.md has its bytes. The other files of the sidecar and the indexes are bound to identity and generation.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from jitdb.log.blocks.block_format import check_block_size
 from jitdb.log.blocks.checksum import is_sealed
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.sidecar.framing import Frame
-from jitdb.log.sidecar.onebit import restored_with_crc
 
 # On disk: never change.
 MAGIC: Final = b"JITDBLOG"
@@ -65,8 +62,6 @@ def decode(data: bytes, path: Path) -> Meta:
 
 
 def read(fs: FileSystem, path: Path) -> Meta | None:
-    """None where there is no such file. A single flipped bit is put back. Raises as decode does."""
+    """None where there is no such file. Raises as decode does."""
     data = fs.read_if_there(path)
-    if data is not None and len(data) == SIZE:
-        data = restored_with_crc(data) or data
     return None if data is None else decode(data, path)

@@ -1,6 +1,6 @@
 """`sets/NAME.set`: records of the log that somebody gave a name. docs/sets.md has the bytes.
 
-Nothing else knows them: so a single flipped bit is put back when a file is read, and none is ever removed for damage.
+Nothing else knows them: so none is ever removed for damage.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from pyroaring import BitMap
 
 from jitdb.errors import LogCorrupt
 from jitdb.log.sidecar.framing import Frame
-from jitdb.log.sidecar.onebit import restored_with_crc
 
 # On disk: never change.
 MAGIC: Final = b"JITDBSET"
@@ -33,18 +32,10 @@ def encode(records: NamedRecords) -> bytes:
     return FRAME.pack(VERSION, *records)
 
 
-def restored(data: bytes) -> bytes | None:
-    """The bytes as they were written, one flipped bit put back; None where that is not known."""
-    for found in (data, restored_with_crc(data) or b""):
-        if FRAME.unpack(found) is not None:
-            return found
-    return None
-
-
 def decode(data: bytes, path: Path) -> NamedRecords:
     """Raises LogCorrupt."""
-    whole = restored(data)
-    if whole is None:
+    fields = FRAME.unpack(data)
+    if fields is None:
         raise LogCorrupt(
             "the set is damaged",
             path=path,
@@ -52,7 +43,7 @@ def decode(data: bytes, path: Path) -> NamedRecords:
             got=f"{len(data):,}: {data[:8]!r}…",
             remedy="make it again and keep it under the same name, or delete that",
         )
-    version, *parts = FRAME.unpack(whole) or ()
+    version, *parts = fields
     found = NamedRecords(*parts)
     try:
         if version != VERSION:

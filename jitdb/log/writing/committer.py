@@ -105,7 +105,7 @@ class Committer:
         for block in range(base.end // size, self._tail_block):
             data = self._opened.read(size, block * size)
             before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
-            if not before or sums.get(block, restore=True) is None:
+            if not before or sums.get(block) is None:
                 is_proof = not before or crc32(before) == base.data_crc
                 sums.put(block, [crc32(data)], 0 if is_proof else UNPROVEN)
         sums.sync()

@@ -74,7 +74,7 @@ def _joined(spans: Iterable[tuple[int, int]], begin: int) -> Iterator[tuple[int,
 
 def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) -> int | None:
     """Those of a block's next checksum, if it gets one: it has one, and is what it should be."""
-    entry = checksums.get(block, restore=True)
+    entry = checksums.get(block)
     if entry is None:
         return UNPROVEN if checksums.is_damaged(block) else None
     if entry.crc == crc32(data):
