@@ -148,7 +148,7 @@ class Log(LogReader, MaintainedSource):
     def append_whole(self, batches: Iterable[list[bytes]], scratch: Path) -> None:
         """Append encoded records, any number of them, all or none; they are durable then.
 
-        scratch: a file that is made, and takes as many bytes as the log will; whoever calls removes it
+        scratch: a file that is made, and takes as many bytes as the log will; the caller removes it
 
         Other appends and deletions wait meanwhile. Raises InvalidRecord, RecordTooLarge before anything is written,
         else as append does.
@@ -214,7 +214,7 @@ class Log(LogReader, MaintainedSource):
         self._options = options
 
     def _exchange(self, work: Callable[[Writer], T]) -> T:
-        """Let `work` put other bytes into the log's file; whoever follows the log is told."""
+        """Let `work` put other bytes into the log's file; those that follow the log are notified."""
         writer = self._writing()
         with self._refreshing:  # one at a time
             done = work(writer)

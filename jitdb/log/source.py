@@ -279,7 +279,7 @@ class LogSource(ScanSource):
         """Its bytes were found not to be those that were indexed: let the next question look at all of them."""
 
     def refusal(self, done: str) -> LogError:
-        """The error for who wants it to be `done` something: compacted, repaired."""
+        """The error where it cannot be `done` something: compacted, repaired."""
         return LogError(f"this kind of log cannot be {done}", path=self.path)
 
     # What comes

@@ -1,6 +1,6 @@
 """Reading many blocks, a piece at a time, into one buffer: read, verify each against its checksum, walk the records.
 
-The compiled kernel and plain Python give the same arrays. Whoever iterates tells of progress, and cancels by leaving.
+The compiled kernel and plain Python give the same arrays. The loop over it reports progress, and cancels by leaving.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class FileSystem:
             self.fsync(fd)
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """Put `data` in the place of the file at once: whoever looks sees the old bytes or the new, never a mixture."""
+        """Put `data` in the place of the file at once: readers see the old bytes or the new, never a mixture."""
         temporary = path.with_name(temporary_name(path.name))
         try:
             self.write_file(temporary, data)
@@ -445,7 +445,7 @@ class Lock:
         fs.write(fd, f"{os.getpid()}\n".encode(), 0)
 
     def is_in_place(self) -> bool:
-        """Whether whoever wants to write would meet this lock: not if the file was moved, removed or replaced."""
+        """Whether another writer would meet this lock: not if the file was moved, removed or replaced."""
         return self._fs.is_at(self._path, self._file.number)
 
     def close(self) -> None:

@@ -201,7 +201,7 @@ class BlockCheck:
 def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = False) -> LogReport:
     """Verify the log up to `end`, where its durable records end, and its sidecar. Raises LogClosed, OSError.
 
-    `quiet`: nobody writes to the log meanwhile, not even who holds its lock.
+    `quiet`: nobody writes to the log meanwhile, not even its lock's holder.
     """
     begin = time.perf_counter()
     sidecar = Sidecar(opened, end, quiet=quiet)

@@ -46,7 +46,7 @@ class Sidecar:
         self._log_end = end
         self._last = max(0, end - 1) // opened.meta.block_size
         self._sums = b""  # the entries of the checksums
-        self._outdated = False  # they are of before another program changed the log
+        self._outdated = False  # another program changed the log since
         self.ours = self._last  # the first block that has a checksum, or should have
         self._unapplied: set[int] = set()
         self.is_written_to = not quiet and (
@@ -171,7 +171,7 @@ class Sidecar:
                 missing.append(block)
             elif entry and checksums.decode_entry(entry, block, self._meta.generation) is None:
                 at = checksums.HEAD_SIZE + block * checksums.ENTRY_SIZE
-                message = f"the entry of block {block}: damaged; who reads the block cannot verify it"
+                message = f"the entry of block {block}: damaged; the block cannot be verified"
                 remedy = "gives the block another one, if nothing else is wrong with it"
                 self._find(filenames.CHECKSUMS, at, message, remedy, checksums.ENTRY_SIZE)
         for _, run in groupby(enumerate(missing), lambda pair: pair[1] - pair[0]):

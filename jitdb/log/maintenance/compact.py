@@ -88,7 +88,7 @@ def compact(
         _undisturbed(finish)
     except BaseException as error:
         if copy is not None and not copy.taken:
-            with suppress(OSError):  # whoever opens the log next removes what is left of it
+            with suppress(OSError):  # the next writer removes what is left of it
                 copy.discard()
         if isinstance(error, OSError):
             raise LogWriteFailed(
@@ -128,7 +128,7 @@ def replace(writer: Writer, fresh: Path, codec: str, rebind: Rebind) -> None:
 def _undisturbed(step: Callable[[], None]) -> None:
     """Run the step in a thread, which a Ctrl-C does not reach, to its end; the Ctrl-C comes after it, or before."""
     failure: list[BaseException] = []
-    steps = [step]  # whoever takes it decides whether it is done
+    steps = [step]  # the one that takes it decides whether it is done
 
     def run() -> None:
         try:

@@ -180,7 +180,7 @@ def _block_size(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known
     codec, given = options.codec, options.block_size
     if given is not None:
         sample = _look(fs, fd, given)
-        # Who says both opens a torn log of raw records, for which nothing else can speak.
+        # Given both, a torn log of raw records is opened: nothing else can tell that it is one.
         is_said = codec is not None and codec.name == "raw" and sample.torn and not _is_text(fs.read(fd, 4096, 0))
         if not sample.is_log(codec) and not is_said:
             raise _not_a_log(fs, fd, path, given)

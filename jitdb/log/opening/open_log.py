@@ -18,7 +18,7 @@ from jitdb.log.opening.format import OpenOptions, resolve_format
 from jitdb.log.opening.opened import FileReplaced, Opened, bind, make_folder, read_sidecar, record_recovery
 from jitdb.log.sidecar import journal
 
-_TRIES = 5  # whoever replaces the log's file does so once, but by misfortune
+_TRIES = 5  # the log's file is replaced once at a time, but by misfortune
 
 
 def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> Opened:
@@ -36,7 +36,7 @@ def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: b
 
 
 def open_again(opened: Opened, options: OpenOptions) -> Opened:
-    """As the writer, who keeps the lock: the log as it is in the file now. Raises as open_log does."""
+    """For the writer, which keeps the lock: the log as it is in the file now. Raises as open_log does."""
     fs = opened.fs
     file = _open_file(fs, opened.path, read_only=False)
     try:

@@ -136,7 +136,7 @@ class Opened:
         return LogClosed("the log was closed", path=self.path)
 
     def unreadable(self, error: OSError, offset: int | None = None) -> LogError:
-        """The error for whoever meets a disk that does not give back what is on it, or a log that was closed."""
+        """The error for a disk that cannot be read, or a log that was closed."""
         if self.fd < 0:
             return self.closed()
         return LogError(f"cannot be read: {osfile.reason(error)}", path=self.path, offset=offset)
@@ -166,7 +166,7 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
     state = read_sidecar(fs, path, warn=True)
     known = state.meta
     if state.first is not None and lock is None:
-        _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
+        _sync(path, lambda: fs.sync_folder(path.parent))  # the process that renamed it may have died before it did
     entries = journal.JournalReader(
         fs, sidecar / filenames.COMMIT, 0 if known is None else known.generation, state.first
     )
@@ -225,8 +225,8 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
 
 
 def record_recovery(opened: Opened) -> None:
-    """As a reader: make sure of what was found beyond the journal, and write it there for the next one, who knows by
-    that a log that was changed meanwhile. If the sidecar cannot be written, or a writer is there, nothing is noted.
+    """For a reader: make durable what was found beyond the journal, and note it there, so that the next one recognises
+    the log. If the sidecar cannot be written, or a writer is there, nothing is noted.
     """
     fs, found = opened.fs, opened.recovery
     if found.is_recorded or found.tail.end == 0:

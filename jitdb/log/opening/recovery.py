@@ -1,4 +1,4 @@
-"""Where does a log end? What the journal says is compared with the file, whoever wrote to it last.
+"""Where does a log end? What the journal says is compared with the file.
 
 A log is recognised by a *fingerprint* of its end. Deleting a record changes its bytes, never its length: so the
 fingerprint has the **chains of lengths**, the CRC of all headers in the first block and in the block that holds the
@@ -310,7 +310,7 @@ class Look:
         return OUTCOMES[self.journal][self.file](self)
 
     def surveyed(self) -> Recovery:
-        """With its last whole record, whoever wrote it."""
+        """With its last whole record, of whatever program."""
         end = self._survey(0)
         return Recovery(self._tail_at(end), self._changed if end else NO_CHANGE, False, self._stamp)
 
@@ -361,7 +361,7 @@ class Look:
         return measure(self._fs, self._fd, end, self._block_size) or Tail()
 
 
-# What cannot be is left out: who announces bytes writes to the file, and while a writer is there nothing is compared.
+# Impossible cells are left out: announced bytes touch the file, and beside a writer nothing is compared.
 OUTCOMES: Final[dict[Journal, dict[File, Callable[[Look], Recovery]]]] = {
     Journal.NONE: {
         File.UNKNOWN: Look.surveyed,
@@ -402,7 +402,7 @@ def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
     if known is None or deletions.extends(known):
         return ""
     there = "no such file, or none of this log" if not deletions.exists else f"{deletions.position:,}"
-    same = " others" if deletions.position >= known.position else ""
+    same = " others, or damaged ones:" if deletions.position >= known.position else ""
     return f"expected {known.position:,} entries, got{same} {there}"
 
 

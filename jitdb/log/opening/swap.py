@@ -126,7 +126,7 @@ def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
 
 
 def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """As the writer, who holds the lock: finish the swap that a crash cut short, or take it back; remove leftovers."""
+    """For the writer: finish the swap that a crash cut short, or take it back; remove leftovers."""
     for name in fs.listdir(sidecar):
         if name == filenames.LARGER:
             fs.remove(sidecar / name)

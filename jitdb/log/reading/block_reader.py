@@ -125,7 +125,7 @@ class BlockReader:
         assert fault.offset is not None
         if fault.offset not in self._reported:
             warnings.warn(DamageWarning(text, [fault], path=self.opened.path, remedy=remedy), stacklevel=6)
-            self._reported.add(fault.offset)  # behind the warning: who makes it an error gets it each time
+            self._reported.add(fault.offset)  # behind the warning: where that is an error, each read raises it
 
     # How many records
 

@@ -1,4 +1,4 @@
-"""How far a log reaches, who wants to know when that changes, and how a reader notices what other processes append.
+"""How far a log reaches, who observes that, and how a reader notices what other processes append.
 
 A look costs two calls of stat and little more: looks are frequent just after news, and rarer the longer there is none.
 """
@@ -22,7 +22,7 @@ Observer = Callable[[int], object]
 
 
 class Observers:
-    """Who wants to know that a log's end has moved."""
+    """The observers of a log's end."""
 
     __slots__ = ("_callbacks", "_lock", "_notified")
 
@@ -86,7 +86,7 @@ _GROWTH: Final = 1.3  # from one pause to the next
 
 
 class Watcher:
-    """Those who watch one log. `looks`: it is read-only, and must be refreshed to show what other processes did.
+    """The callbacks that watch one log. `looks`: it is read-only, and must be refreshed to show what others did.
 
     A thread does that as long as there are watchers; a writer's own doings are told of by tell().
     """

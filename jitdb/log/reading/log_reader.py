@@ -353,8 +353,8 @@ class LogReader(LogSource):
         self._extent.move(tail.end, tail.since(opened.meta.block_size))
 
     def _hide(self, *, look: bool = False) -> None:
-        """As a reader: what the journal says is deleted is so, though whoever wrote that may have died before its bytes
-        were made zero. `look` for news of that.
+        """For a reader: hide the records that the journal says are deleted, and whose bytes may not be zero yet.
+        `look` for news of that.
         """
         reader = self._reader
         if self._read_only and self._opened is not None:
@@ -373,8 +373,8 @@ class LogReader(LogSource):
         self._reader.forget()  # it answers LogClosed from now on
         for each in (opened, *self._retired):
             each.close()
-        self._opened = None  # last: who was interrupted before closes again
-        self._watcher.tell()  # whoever waits for news learns that none will come
+        self._opened = None  # last: an interrupted close() is called again
+        self._watcher.tell()  # those that wait for news learn that none will come
 
     def _alive(self) -> Opened:
         if self._opened is None:

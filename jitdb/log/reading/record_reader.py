@@ -71,7 +71,7 @@ class Verifier:
         return entry is not None and entry.is_proof and block not in self.changed
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """As sums, of those only that a block must fit: not those of before another program changed the log."""
+        """As sums, without those that say nothing where a block does not fit: another program changed the log since."""
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
             entry = self._entry(first + number)

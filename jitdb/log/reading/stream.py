@@ -161,7 +161,7 @@ class LiveStream(Iterator[Record]):
         self._news.set()  # nobody looked yet
         self._forked = False
         self._watch = watch
-        self._unwatch = watch(self._news.set)  # not a method of this object, which whoever watches would keep alive
+        self._unwatch = watch(self._news.set)  # not a method of this object: the watcher would keep it alive
         begins_anew(self)
 
     def begin_anew(self) -> None:
@@ -201,7 +201,7 @@ class LiveStream(Iterator[Record]):
         self._unwatch, self._forked = self._watch(self._news.set), False
 
     def close(self) -> None:
-        """End it, from any thread; who waits for a record is released."""
+        """End it, from any thread; a thread that waits for a record is released."""
         self._closed = True
         self._unwatch()
         self._news.set()

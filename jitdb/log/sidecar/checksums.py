@@ -141,7 +141,7 @@ class Checksums(EntryFile):
         super().__init__(fs, path)
         self.generation = generation
         self.head = encode_head(generation, change)  # what the file begins with, if it is of these
-        self._outdated = False  # the file is of before another program changed the log
+        self._outdated = False  # another program changed the log since the file was begun
         # The file is opened and closed by one thread while no other reads it.
         self._opening = fork_safe(threading.RLock())
 

@@ -127,6 +127,7 @@ class DeletionReader(EntryFile):
         self.unapplied = Deletions()  # those behind it
         self.is_lost = False  # another file is in the place of this journal, and does not go on from it
         self._crc = 0  # of the entries read so far
+        self._damaged = 0  # the first of them that cannot be read, counted from 1; 0 if there is none
         self._compared: tuple[object, Agreement] | None = None
         self._offsets = array("Q")  # of the entries read so far; APPLIED for marks and damaged ones
         self._polling = fork_safe(threading.Lock())
@@ -153,10 +154,10 @@ class DeletionReader(EntryFile):
 
     def extends(self, known: JournalPrefix) -> bool:
         """Whether what was read begins with the entries that were known."""
-        if known.position > self.position:
+        if known.position > self.position or 0 < self._damaged <= known.position:
             return False
         crc = self._crc if known.position == self.position else self._crc_of(self._file.number, known.position)
-        # Logs of before have the CRC with those of the entries, which tells how many they are, and no more.
+        # Older logs note a CRC over the entries with their CRCs, which depends on their number alone.
         return known.crc == crc or (crc >= 0 and known.crc == crc32(MARK * known.position))
 
     def _crc_of(self, fd: int, position: int) -> int:
@@ -221,11 +222,13 @@ class DeletionReader(EntryFile):
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
+            damaged = self._damaged
             del self._offsets[position:]  # what an interrupt left
             for entries, data in self._entries(self._file.number, at, size):
                 for deletion in entries:
                     position += 1
                     self._offsets.append(APPLIED if deletion is None else deletion.offset)
+                    damaged = damaged or (position if deletion is None else 0)
                     if deletion is not None and deletion.offset == APPLIED:
                         unapplied, marked = Deletions(), position
                     elif deletion is not None:
@@ -233,6 +236,7 @@ class DeletionReader(EntryFile):
                 crc = crc_of(data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
+            self._damaged = damaged
         return self.position > before
 
     def _open(self) -> bool:
@@ -270,7 +274,7 @@ class DeletionReader(EntryFile):
     def close(self) -> None:
         super().close()
         self.position, self.marked, self.unapplied = 0, 0, Deletions()
-        self._crc, self.is_lost = 0, False
+        self._crc, self._damaged, self.is_lost = 0, 0, False
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:

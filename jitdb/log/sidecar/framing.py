@@ -76,14 +76,14 @@ class EntryFile:
         return self._file.is_open and os.path.samestat(found, self._fs.fstat(self._file.number))
 
     def _open_to_append(self, end: int) -> None:
-        """As who holds the log's lock, which was read up to `end`."""
+        """For the lock's holder, which has read it up to `end`."""
         file = Descriptor(self._fs, self._path, os.O_RDWR)
         if self._fs.size(file.number) > end:
             self._fs.truncate(file.number, end)  # a torn entry, and whatever would follow it
         self._file = file
 
     def sync(self) -> None:
-        """Make durable what stands in it: whoever wrote it may have been killed before it did."""
+        """Make durable what stands in it: its writer may have been killed before it did."""
         if self._file.is_open:
             self._fs.fsync(self._file.number)
 

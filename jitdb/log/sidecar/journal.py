@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     def deletions(self) -> JournalPrefix | None:
         """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it.
 
-        Of an empty log it holds nothing, and whoever says that writes the same as who does not.
+        Of an empty log it holds nothing, noted or not.
         """
         is_noted = self.kind != DATA and (self.start != self.end or self.end == 0)
         return JournalPrefix(self.start & _U32, self.start >> 32) if is_noted else None
@@ -210,7 +210,7 @@ def read_state(fs: FileSystem, path: Path, generation: int, first: Entry | None 
 
 
 def append_entry(fs: FileSystem, path: Path, entry: Entry) -> None:
-    """Append an entry to the journal, durably, as who holds the log's lock."""
+    """Append an entry to the journal, durably, for the holder of the log's lock."""
     with closing(JournalReader(fs, path, entry.generation)) as reader, closing(JournalWriter(fs, path)) as writer:
         reader.poll()
         writer.start(reader.position)

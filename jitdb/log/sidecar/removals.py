@@ -1,4 +1,4 @@
-"""`moved-GENERATION`: which records a compaction removed. Whoever knows a record by its seq finds it again by this.
+"""`moved-GENERATION`: which records a compaction removed. By it a record that is known by its old seq is found.
 
 docs/format-log.md has its bytes. Beside the seqs that are gone stands where the records of each block ended: what a
 list of offsets lacks to tell the length of every record, and so where each lies now. The records that stay are put

@@ -64,7 +64,7 @@ class Committer:
         found, base = opened.recovery, opened.journal.state.base
         if base is None or base.kind != journal.CLOSED or not base.end:
             opened.deletions.sync()
-            # Who made the names in these folders may have died before it synced them.
+            # The process that made the names in these folders may have died before it synced them.
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
         if not found.is_recorded:
@@ -98,7 +98,7 @@ class Committer:
         self._finish_deletions()
 
     def _seal_believed(self, base: journal.Entry | None) -> None:
-        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before."""
+        """Write the checksums of blocks that were sealed after `base`: their writer may have died before it did."""
         size, sums, found = self._block_size, self._opened.checksums, self._opened.recovery
         if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
             return
@@ -134,7 +134,7 @@ class Committer:
         opened.deletions.poll()
         if not opened.deletions.unapplied:
             return
-        self._deletions.known = journal.JournalPrefix(0, 0)  # who wrote them may have died before they were durable
+        self._deletions.known = journal.JournalPrefix(0, 0)  # their writer may have died before they were durable
         self._deletions.start(opened.deletions)
         fs, end, size = self._fs, self.tail.end, self._block_size
         found = Deletions()

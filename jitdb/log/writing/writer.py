@@ -372,7 +372,7 @@ class Writer:
     def reopen(self, work: Callable[[Opened], Opened], rebind: Rebind, cut_short: str) -> None:
         """Within exclusively(): let `work` change the log's files, and go on with the log that it gives.
 
-        Raises LogWriteFailed where that fails, after which nothing is written any more: who tries hears `cut_short`.
+        Raises LogWriteFailed where that fails; from then on each attempt to write raises it with `cut_short`.
         """
         self._on_files(self._committer.close)
         try:
