@@ -222,7 +222,7 @@ def test_names_of_a_database_in_memory(db: JITDB) -> None:
         del other.sets["red"]
 
 
-def test_a_flipped_bit_is_put_back_and_other_damage_is_told(db: JITDB) -> None:
+def test_damage_is_told(db: JITDB) -> None:
     db.sets["red"] = red = db.query(equal("colour", 1)).set()
     path = db.log.sidecar / "sets" / "red.set"
     good = path.read_bytes()
@@ -230,7 +230,8 @@ def test_a_flipped_bit_is_put_back_and_other_damage_is_told(db: JITDB) -> None:
         data = bytearray(good)
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
-        assert db.sets["red"] == red
+        with pytest.raises(LogCorrupt, match="make it again"):
+            db.sets["red"]
     for bad in (b"", good[:30], good[:-5], bytes(len(good)), good + b"x"):
         path.write_bytes(bad)
         with pytest.raises(LogCorrupt, match="make it again"):
@@ -243,15 +244,14 @@ def test_a_flipped_bit_is_put_back_and_other_damage_is_told(db: JITDB) -> None:
     assert db.sets["red"] == red
 
 
-def test_repair_puts_a_bit_right_and_sets_other_damage_aside(db: JITDB) -> None:
+def test_repair_sets_damage_aside(db: JITDB) -> None:
     db.sets["red"] = db.sets["blue"] = red = db.query(equal("colour", 1)).set()
     folder = db.log.sidecar / "sets"
     good = (folder / "red.set").read_bytes()
-    (folder / "red.set").write_bytes(good[:40] + bytes([good[40] ^ 4]) + good[41:])
     (folder / "blue.set").write_bytes(good[:-9])
     told = [(finding.what, Path(finding.file).name) for finding in db.log.verify().findings]
-    assert told == [("set", "blue.set"), ("set", "red.set")]
-    assert [action.restored for action in db.repair().actions] == [False, True]
+    assert told == [("set", "blue.set")]
+    assert [action.restored for action in db.repair().actions] == [False]
     assert db.log.verify().ok
     assert (folder / "red.set").read_bytes() == good
     assert (folder / "blue.set.damaged").read_bytes() == good[:-9]
