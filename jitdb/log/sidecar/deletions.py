@@ -35,6 +35,7 @@ HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
 
+_UNREADABLE: Final = b"\xff" * ENTRY_SIZE
 _TOGETHER: Final = 1 << 14  # entries that are read, or made, at once
 
 
@@ -127,7 +128,6 @@ class DeletionReader(EntryFile):
         self.unapplied = Deletions()  # those behind it
         self.is_lost = False  # another file is in the place of this journal, and does not go on from it
         self._crc = 0  # of the entries read so far
-        self._damaged = 0  # the first of them that cannot be read, counted from 1; 0 if there is none
         self._compared: tuple[object, Agreement] | None = None
         self._offsets = array("Q")  # of the entries read so far; APPLIED for marks and damaged ones
         self._polling = fork_safe(threading.Lock())
@@ -154,7 +154,7 @@ class DeletionReader(EntryFile):
 
     def extends(self, known: JournalPrefix) -> bool:
         """Whether what was read begins with the entries that were known."""
-        if known.position > self.position or 0 < self._damaged <= known.position:
+        if known.position > self.position:
             return False
         crc = self._crc if known.position == self.position else self._crc_of(self._file.number, known.position)
         # Older logs note a CRC over the entries with their CRCs, which depends on their number alone.
@@ -169,15 +169,20 @@ class DeletionReader(EntryFile):
         return crc
 
     def _entries(self, fd: int, at: int, stop: int) -> Iterator[tuple[list[Deletion | None], bytes]]:
-        """Those in these bytes of the file, and their bytes, some at a time."""
+        """Those in these bytes of the file, and their bytes, some at a time; of a damaged one _UNREADABLE: the CRC over
+        all is another one, too, where only the entry's own is damaged.
+        """
         waiting: list[bytes] = []  # what cannot be read: damaged if a good entry follows, torn if none does
         while at < stop and (data := self._fs.read(fd, min(_TOGETHER * ENTRY_SIZE, stop - at), at)):
             at += len(data)
             entries = decode_all(data)
             read = len(entries) * ENTRY_SIZE
             if entries:
-                damaged = b"".join(waiting)
-                yield [*[None] * (len(damaged) // ENTRY_SIZE), *entries], damaged + data[:read]
+                damaged = len(b"".join(waiting)) // ENTRY_SIZE
+                parts = [data[:read]]
+                if None in entries:
+                    parts = [_UNREADABLE if entry is None else encode_entry(entry) for entry in entries]
+                yield [*[None] * damaged, *entries], b"".join([*[_UNREADABLE] * damaged, *parts])
                 waiting = []
             waiting.append(data[read:])
 
@@ -222,13 +227,11 @@ class DeletionReader(EntryFile):
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
-            damaged = self._damaged
             del self._offsets[position:]  # what an interrupt left
             for entries, data in self._entries(self._file.number, at, size):
                 for deletion in entries:
                     position += 1
                     self._offsets.append(APPLIED if deletion is None else deletion.offset)
-                    damaged = damaged or (position if deletion is None else 0)
                     if deletion is not None and deletion.offset == APPLIED:
                         unapplied, marked = Deletions(), position
                     elif deletion is not None:
@@ -236,7 +239,6 @@ class DeletionReader(EntryFile):
                 crc = crc_of(data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
-            self._damaged = damaged
         return self.position > before
 
     def _open(self) -> bool:
@@ -274,7 +276,7 @@ class DeletionReader(EntryFile):
     def close(self) -> None:
         super().close()
         self.position, self.marked, self.unapplied = 0, 0, Deletions()
-        self._crc, self._damaged, self.is_lost = 0, 0, False
+        self._crc, self.is_lost = 0, False
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
