@@ -167,7 +167,7 @@ def test_positions_beyond_what_a_double_counts() -> None:
     import pyarrow as pa
 
     from jitdb.common.values import NUMBER
-    from jitdb.log.codecs.columns.arrow_columns import column
+    from jitdb.log.codecs.arrow_columns import column
     from jitdb.log.codecs.fields.constants import KEYS
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.spark_ext.reading.batches import halves

@@ -22,7 +22,7 @@ from jitdb.indexes.kinds.dictionary import codes_of, keys_of
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, members_of, union_of
 from jitdb.indexes.segment import BITMAPS
-from jitdb.log.codecs.path_locator import locator_of, values_in
+from jitdb.log.codecs.containers import locator_of, values_in
 from jitdb.operators.nodes.literals import seek_name
 
 if TYPE_CHECKING:

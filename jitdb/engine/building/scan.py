@@ -32,9 +32,9 @@ from jitdb.indexes.kinds.builder import LocatedBatch, Piece
 from jitdb.indexes.kinds.set import ROW, unproven_rows
 from jitdb.indexes.segment import Segment
 from jitdb.log.blocks.checksum import UNKNOWN, crcs_of
+from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
-from jitdb.log.codecs.path_locator import locator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

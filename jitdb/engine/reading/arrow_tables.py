@@ -1,6 +1,6 @@
 """The selected fields of an answer as Arrow's columns, some thousand rows at a time; needs pyarrow.
 
-The type of a column follows from all its values (log/codecs/columns/arrow_types.py), unless a schema gives it. So an
+The type of a column follows from all its values (log/codecs/arrow_columns.py), unless a schema gives it. So an
 answer is read once where its columns can be widened when values of another kind come, and twice where they cannot, or
 where it is too large for memory.
 
@@ -23,8 +23,7 @@ from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.number_kernels import earliest_times
-from jitdb.log.codecs.columns.arrow_columns import Misfits, column, is_supported, list_array
-from jitdb.log.codecs.columns.arrow_types import SeenKinds
+from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
 from jitdb.log.codecs.containers import Steps, list_values
 
 if TYPE_CHECKING:

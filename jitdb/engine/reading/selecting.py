@@ -14,10 +14,10 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.records import Gone, Records
-from jitdb.log.codecs.columns.python_values import python_values
+from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import FieldValues, Scratch
-from jitdb.log.codecs.path_locator import locator_of
+from jitdb.log.codecs.python_values import python_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,8 +6,8 @@ record itself. Nodes stand in preorder, so a node's subtree is the run `[node, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows, known_encoding
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
-from jitdb.log.codecs.locate_kernels import locate_fields, values_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+Kernel: TypeAlias = Callable[..., Any]
 
 
 class Trie(NamedTuple):
@@ -80,10 +82,12 @@ def build_trie(paths: Sequence[Keys]) -> Trie:
 
 
 class CompiledLocator(Locator):
-    """Finds the fields of records of this encoding. Raises CodecError where there is none of that number."""
+    """Finds the fields of records of a format, by its kernels: what calls `locate`, and what calls `values`."""
 
-    def __init__(self, encoding: int, paths: Sequence[Keys]) -> None:
+    def __init__(self, encoding: int, kernels: tuple[Kernel, Kernel], paths: Sequence[Keys]) -> None:
+        """encoding: of arrays and maps. Raises CodecError where there is none of that number."""
         self._encoding = known_encoding(encoding)
+        self._locate, self._values_at = kernels
         self._trie = build_trie(paths)
         self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
         self._rows = Rows.empty(len(paths), 0)
@@ -94,8 +98,8 @@ class CompiledLocator(Locator):
         self._rows = self._rows.with_room(len(records))
         rows = self._rows.fitted(len(records))
         buffer = records.buffer
-        malformed = locate_fields(
-            self._encoding, buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch
+        malformed = self._locate(
+            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch
         )
         return [FieldValues(self._encoding, buffer, *row) for row in zip(*rows, strict=True)], malformed
 
@@ -111,5 +115,5 @@ class CompiledLocator(Locator):
         """What lies at a position in each record, and where it ends; -1 where it cannot be decoded."""
         rows, ends = Rows.empty(1, len(records)), np.empty(len(records), np.int64)
         stack = np.empty(MAX_NESTING + 1, np.int64)
-        values_at(self._encoding, records.buffer, records.starts, records.lengths, positions, *rows, ends, stack)
+        self._values_at(records.buffer, records.starts, records.lengths, positions, *rows, ends, stack)
         return rows, ends

@@ -11,15 +11,15 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
-from jitdb.log.codecs.bipf import read as bipf
+from jitdb.log.codecs.bipf import bipf_kernels as bipf
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
 from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.shape_kernels import find_node
 from jitdb.log.codecs.fields.sixteen import word_at
-from jitdb.log.codecs.msgpack import read as msgpack
+from jitdb.log.codecs.msgpack import msgpack_kernels as msgpack
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I32, I64, U8
+    from jitdb.common.kernels import F64, I32, I64, U8, Bools
 
 MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
 
@@ -252,3 +252,25 @@ def first_with_more(
             elif field[node] < 0:
                 return record
     return count
+
+
+@kernel
+def gather(buffer: U8, start: I32, length: I32, wanted: Bools, offsets: I32, out: U8) -> int:
+    """Copy the wanted payloads buffer[start[i] : start[i] + length[i]] into `out`, and note where each ends.
+
+    `offsets` has an entry more than there are payloads; what is not wanted is empty. A payload that does not lie in the
+    buffer, or does not fit, is empty too. Gives the bytes written.
+    """
+    at = np.int64(0)
+    room = np.int64(out.shape[0])
+    offsets[0] = 0
+    for i in range(start.shape[0]):
+        if wanted[i]:
+            begin = np.int64(start[i])
+            size = np.int64(length[i])
+            if begin >= 0 and 0 <= size <= room - at and size <= buffer.shape[0] - begin:
+                for j in range(size):
+                    out[np.uint64(at + j)] = buffer[np.uint64(begin + j)]
+                at += size
+        offsets[i + 1] = at
+    return at

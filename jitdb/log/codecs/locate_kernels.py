@@ -1,7 +1,7 @@
 """The in-place scan of records, compiled by numba: bytes in, positions out, nothing decoded.
 
-One walk serves both formats, which give its steps: whether a map tells where it ends, and open_map, read_key,
-skip_value, read_value and is_whole of their read.py. In bipf a length says where a map ends, and whatever is not wanted
+One walk serves bipf and msgpack, whose kernels give its steps: whether a map tells where it ends, and open_map,
+read_key, skip_value, read_value and is_whole. In bipf a length says where a map ends, and whatever is not wanted
 is stepped over in one addition. In msgpack a count says how many pairs are still to come, and what is not wanted must
 be walked too, which takes about twice as long. `left` is that end, or that count. The compiler makes a walk of its own
 for each format.
@@ -17,19 +17,12 @@ numba the question whether it counts from the end: a third of the time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from jitdb.common.kernels import inlined, kernel, part
+from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER
-from jitdb.log.codecs.bipf import read as bipf
 from jitdb.log.codecs.fields import shape_kernels as shapes
-from jitdb.log.codecs.fields.constants import BIPF, LIVE, MALFORMED
-from jitdb.log.codecs.msgpack import read as msgpack
-
-if TYPE_CHECKING:
-    from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
+from jitdb.log.codecs.fields.constants import LIVE, MALFORMED
 
 # What the walk of a record finds: all its fields; a value that cannot be decoded, or more; nothing that is a record.
 FINE, SPOILED, BROKEN = range(3)
@@ -246,28 +239,12 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
     return malformed
 
 
-@kernel
-def locate_fields(
-    encoding: int, buf: U8, starts: I64, lengths: I64, states: U8,
-    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
-    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
-) -> int:  # fmt: skip
-    """See locate."""
-    trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
-    rows = (kind, start, length, number)
-    malformed: int = 0
-    if encoding == BIPF:
-        steps = (True, bipf.open_map, bipf.read_key, bipf.skip_value, bipf.read_value, bipf.is_whole)
-        malformed = locate(steps, buf, starts, lengths, states, trie, rows, scratch)
-    else:
-        others = (False, msgpack.open_map, msgpack.read_key, msgpack.skip_value, msgpack.read_value, msgpack.is_whole)
-        malformed = locate(others, buf, starts, lengths, states, trie, rows, scratch)
-    return malformed
-
-
 @part
 def values(read_value, is_whole, buf, starts, lengths, positions, rows, ends, stack):
-    """Put what lies at a position in each record into row 0, and where it ends; ABSENT and -1 where it is no value."""
+    """Put what lies at a position in each record into row 0, and where it ends; ABSENT and -1 where it is no value.
+
+    `stack` has room for MAX_NESTING + 1 numbers.
+    """
     for record in range(starts.shape[0]):
         rows[0][0, record] = ABSENT
         ends[record] = -1
@@ -280,16 +257,3 @@ def values(read_value, is_whole, buf, starts, lengths, positions, rows, ends, st
             ends[record] = following
         else:
             rows[0][0, record] = ABSENT
-
-
-@kernel
-def values_at(
-    encoding: int, buf: U8, starts: I64, lengths: I64, positions: I64,
-    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, ends: I64, stack: I64,
-) -> None:  # fmt: skip
-    """See values. `stack` has room for MAX_NESTING + 1 numbers."""
-    rows = (kind, start, length, number)
-    if encoding == BIPF:
-        values(bipf.read_value, bipf.is_whole, buf, starts, lengths, positions, rows, ends, stack)
-    else:
-        values(msgpack.read_value, msgpack.is_whole, buf, starts, lengths, positions, rows, ends, stack)

@@ -14,10 +14,10 @@ from jitdb.common.values import ABSENT, BYTES, MAP, NUMBER
 from jitdb.errors import DecodeError
 from jitdb.indexes.kinds.numbers import smallest_numbers
 from jitdb.indexes.kinds.roaring import members_of
-from jitdb.log.codecs.columns.arrow_columns import array_of_values, column, struct
+from jitdb.log.codecs.arrow_columns import array_of_values, column, struct
+from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
-from jitdb.log.codecs.path_locator import locator_of
 from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.file_range import EndMoved

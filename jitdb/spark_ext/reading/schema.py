@@ -13,8 +13,7 @@ from pyspark.sql import types as spark
 from jitdb.common.paths import Path
 from jitdb.common.times import AUTO
 from jitdb.errors import QueryError
-from jitdb.log.codecs.columns.arrow_columns import is_decoded, is_supported
-from jitdb.log.codecs.columns.fitted import is_variant
+from jitdb.log.codecs.arrow_columns import is_decoded, is_supported, is_variant
 from jitdb.spark_ext.columns import WHOLE, ColumnRequest, ColumnSource, source_of
 
 _NAMES: Final = {

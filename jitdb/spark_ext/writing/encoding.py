@@ -24,7 +24,7 @@ from jitdb.common import zlib
 from jitdb.errors import JitdbError, QueryError
 from jitdb.log.blocks.block_format import largest_record
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.codecs.columns.fitted import is_variant
+from jitdb.log.codecs.arrow_columns import is_variant
 from jitdb.spark_ext.errors import SparkError, finding_codec
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is

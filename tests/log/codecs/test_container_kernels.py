@@ -248,7 +248,7 @@ def test_no_kernel_is_given_an_unknown_encoding(encoding: int) -> None:
     values = scan(MSGPACK, records, [("a",)])[0][0]._replace(encoding=encoding)
     refused = partial(pytest.raises, CodecError, match=f"{encoding} is no encoding")
     with refused():
-        CompiledLocator(encoding, [("a",)])
+        CompiledLocator(encoding, (refused, refused), [("a",)])
     with refused():
         list_values(values, Steps.of((), included=()))
     with refused():

@@ -15,7 +15,7 @@ from hypothesis import given
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.msgpack.walk import check, skip
+from jitdb.log.codecs.msgpack.codec import check, skip
 
 CODEC = get_codec("msgpack")
 

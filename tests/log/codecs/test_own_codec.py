@@ -19,7 +19,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import CodecError, DecodeError, EncodeError, QueryError
 from jitdb.log import codecs
 from jitdb.log.codecs.base import Buffer, Codec
-from jitdb.log.codecs.msgpack.walk import find_span
+from jitdb.log.codecs.msgpack.codec import find_span
 from jitdb.operators import absent, equal, includes, predicate
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.columns import python_values as module
-from jitdb.log.codecs.columns.python_values import python_values
+from jitdb.log.codecs import python_values as module
 from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.python_values import python_values
 
 TEXTS = st.text(max_size=9) | st.sampled_from(["", "é", "a" * 40, "\U0001f600"]) | st.integers(0, 3) | st.none()
 

@@ -114,9 +114,10 @@ class BipfCodec(Codec):
             return UNDEFINED
 
     def locator(self, paths: Sequence[Keys]) -> Locator:
+        from jitdb.log.codecs.bipf.bipf_kernels import bipf_values_at, locate_bipf  # with numpy
         from jitdb.log.codecs.compiled import CompiledLocator
 
-        return CompiledLocator(BIPF, paths)
+        return CompiledLocator(BIPF, (locate_bipf, bipf_values_at), paths)
 
 
 CODEC = BipfCodec()

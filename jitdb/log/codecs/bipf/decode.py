@@ -55,9 +55,9 @@ def decode_span(record: bytes, position: int, levels: int = MAX_NESTING) -> tupl
     return _decode_scalar(record, tag, body, end), end
 
 
-def decode_body(body: bytes, keyed: bool) -> Any:
-    """The object (`keyed`) or array whose body this is. Raises DecodeError."""
-    return _decode_container(body, 0, len(body), keyed, MAX_NESTING)
+def decode_parts(parts: bytes, keyed: bool) -> Any:
+    """The object (`keyed`) or array whose parts these are. Raises DecodeError."""
+    return _decode_container(parts, 0, len(parts), keyed, MAX_NESTING)
 
 
 def _decode_container(record: bytes, p: int, end: int, keyed: bool, levels: int) -> Any:

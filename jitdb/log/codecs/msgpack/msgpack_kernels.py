@@ -7,11 +7,17 @@ against the end that is given, and nothing past it is read.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.common.kernels import part
+from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
+from jitdb.log.codecs.locate_kernels import locate, values
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
 _TOP = np.float64(2.0**63)
 _MASK = np.int64(2**63 - 1)
@@ -248,3 +254,25 @@ def read_key(buf, position, end):
     if found == STRING:
         return at, size, at + size
     return at, np.int64(-1), skip(buf, position, end, np.int64(1))
+
+
+@kernel
+def locate_msgpack(
+    buf: U8, starts: I64, lengths: I64, states: U8,
+    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
+) -> int:  # fmt: skip
+    """See locate."""
+    steps = (False, open_map, read_key, skip_value, read_value, is_whole)
+    trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
+    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
+    return malformed
+
+
+@kernel
+def msgpack_values_at(
+    buf: U8, starts: I64, lengths: I64, positions: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, ends: I64, stack: I64,
+) -> None:  # fmt: skip
+    """See values."""
+    values(read_value, is_whole, buf, starts, lengths, positions, (kind, start, length, number), ends, stack)

@@ -108,7 +108,7 @@ def _texts(values: FieldValues, places: NDArray[np.int64]) -> list[str]:
 
 def _gathered(values: FieldValues, places: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int32]]:
     """The payloads one behind the other, where much lies between them, and where each begins; last, where they end."""
-    from jitdb.log.codecs.columns.arrow_kernels import gather
+    from jitdb.log.codecs.container_kernels import gather
 
     lengths, bounds = values.length[places], np.empty(len(places) + 1, np.int32)
     out = np.empty(int(lengths.sum(dtype=np.int64)), np.uint8)

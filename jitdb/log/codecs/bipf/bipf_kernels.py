@@ -5,12 +5,18 @@ Every position is checked against the end of the value that holds it, and nothin
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.common.kernels import inlined, part
+from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.bipf import format as bipf
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
+from jitdb.log.codecs.locate_kernels import locate, values
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
 # The kind of each type in a tag's low three bits; NULL stands for all of BOOLNULL.
 _KIND_OF_TYPE = np.array([STRING, BYTES, NUMBER, NUMBER, ARRAY, MAP, NULL, MALFORMED], np.uint8)
@@ -150,3 +156,25 @@ def skip_value(buf, position, end):
     """Where the value at `position` ends; -1 where it is not whole."""
     tag, at = read_tag(buf, position, end)
     return at + (tag >> 3) if tag >= 0 and (tag >> 3) <= end - at else np.int64(-1)
+
+
+@kernel
+def locate_bipf(
+    buf: U8, starts: I64, lengths: I64, states: U8,
+    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
+) -> int:  # fmt: skip
+    """See locate."""
+    steps = (True, open_map, read_key, skip_value, read_value, is_whole)
+    trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
+    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
+    return malformed
+
+
+@kernel
+def bipf_values_at(
+    buf: U8, starts: I64, lengths: I64, positions: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, ends: I64, stack: I64,
+) -> None:  # fmt: skip
+    """See values."""
+    values(read_value, is_whole, buf, starts, lengths, positions, (kind, start, length, number), ends, stack)

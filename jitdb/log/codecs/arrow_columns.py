@@ -19,21 +19,34 @@ What it does not take is null, and a misfit, of which `Misfits` hears. Absent fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jitdb.common.json_text import json_of
+from jitdb.common.json_text import json_of, well_formed
 from jitdb.common.paths import ANY
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
-from jitdb.log.codecs.columns.fitted import fitted, is_variant
-from jitdb.log.codecs.columns.python_values import exact_integers, larger_naturals, python_value
+from jitdb.common.values import (
+    ABSENT,
+    ARRAY,
+    BYTES,
+    FALSE,
+    KIND_NAMES,
+    MAP,
+    NULL,
+    NUMBER,
+    STRING,
+    TRUE,
+    UNDEFINED,
+    kind_of,
+)
 from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.located import FieldValues
+from jitdb.log.codecs.python_values import exact_integers, larger_naturals, python_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,7 +187,7 @@ def _family(kind: pa.DataType) -> str:
 
 def _gathered(kind: pa.DataType, values: FieldValues, wanted: NDArray[np.bool_]) -> pa.Array:
     """The wanted payloads as an array; null elsewhere."""
-    from jitdb.log.codecs.columns.arrow_kernels import gather
+    from jitdb.log.codecs.container_kernels import gather
 
     offsets = np.empty(len(wanted) + 1, np.int32)
     data = np.empty(int(values.length[wanted].sum(dtype=np.int64)), np.uint8)
@@ -248,3 +261,146 @@ def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.boo
     if wrong.any():
         misfits(wrong)
     return pa.array(out, kind)
+
+
+Note: TypeAlias = Callable[[], object]  # is called for each part that does not fit
+
+
+def fitted(kind: pa.DataType, value: Any, note: Note) -> Any:
+    """What the column holds for this value; None for null, and, after a `note`, for what it does not take.
+
+    >>> fitted(pa.list_(pa.int32()), [1, 2.0, "x"], lambda: print("misfit"))
+    misfit
+    [1, 2, None]
+    """
+    if value is None or value is UNDEFINED:
+        return None
+    if is_variant(kind):
+        return variant(value)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _text(value)
+    if pa.types.is_boolean(kind) and isinstance(value, bool):
+        return value
+    if pa.types.is_binary(kind) and isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if pa.types.is_list(kind) and kind_of(value) == ARRAY:
+        return [fitted(kind.value_type, item, note) for item in value if item is not UNDEFINED]
+    if isinstance(value, dict):
+        if pa.types.is_map(kind):
+            return [(_text(key), fitted(kind.item_type, item, note)) for key, item in value.items()]
+        if pa.types.is_struct(kind):
+            fields = [kind.field(number) for number in range(kind.num_fields)]
+            return {field.name: fitted(field.type, value.get(field.name), note) for field in fields}
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = _fitted_number(kind, value)
+        if number is not None:
+            return number
+    note()
+    return None
+
+
+def _text(value: Any) -> str:
+    return well_formed(value) if isinstance(value, str) else json_of(value)
+
+
+def _fitted_number(kind: pa.DataType, value: int | float) -> int | float | None:
+    """The number as the type has it, or None."""
+    if pa.types.is_floating(kind):
+        return float(value)
+    if pa.types.is_timestamp(kind):
+        if not abs(value) < 2**63 / 1000 - 1:
+            return None
+        return value * 1000 if isinstance(value, int) else round(value * 1000)
+    if not pa.types.is_integer(kind) or not math.isfinite(value) or value != math.floor(value):
+        return None
+    bound = 1 << (kind.bit_width - 1)
+    return int(value) if -bound <= value < bound else None
+
+
+# --- variants --------------------------------------------------------------------------------------------------------
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether this struct is how Spark writes a VARIANT."""
+    if not pa.types.is_struct(kind) or kind.num_fields != 2:  # the value, and its keys
+        return False
+    return any(b"variant" in (kind.field(number).metadata or {}) for number in range(2))
+
+
+def variant(value: Any) -> dict[str, bytes]:
+    """The variant of a record's value, or of a part of one, by its JSON text."""
+    from pyspark.sql.types import VariantVal
+
+    made = VariantVal.parseJson(json_of(value))
+    return {"value": made.value, "metadata": made.metadata}
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+class SeenKinds:
+    """What kinds the values of a column are of, as far as they were noted, and the type that holds all of them:
+
+
+    whole numbers          int64; uint64 where one needs it and none is negative; else double
+    numbers                double: of integers beyond 2**53 beside fractions the nearest one
+    false and true         bool
+    text, bytes            string, binary
+    arrays                 lists, of the type that all their elements have
+    maps, several kinds    string: text as it is, all else as JSON
+    nothing but null       string
+    """
+
+    def __init__(self) -> None:
+        self._kinds: set[int] = set()
+        self._fractions = self._negative = self._large = False
+        self._elements: SeenKinds | None = None
+
+    def note(self, values: FieldValues) -> None:
+        """Look at these values, too."""
+        here = np.flatnonzero(np.bincount(values.kind)).tolist()
+        self._kinds.update(here)
+        if NUMBER in here:
+            self._note_numbers(values)
+        if ARRAY in here:
+            arrays = values.kind == ARRAY
+            only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
+            self.elements().note(list_values(only, _ELEMENTS)[0])
+
+    def _note_numbers(self, values: FieldValues) -> None:
+        numbers = values.kind == NUMBER
+        found = values.number[numbers]
+        self._negative |= bool((found < 0).any())
+        if (np.abs(found) < _TOP).all():  # the rests of such are 0 where they are fractions
+            self._fractions |= bool((found != np.floor(found)).any())
+            return
+        large = larger_naturals(values)
+        self._large |= bool(large.any())
+        self._fractions |= bool((numbers & ~large & ~exact_integers(values)[1]).any())
+
+    def elements(self) -> SeenKinds:
+        """What kinds the elements of its arrays are of."""
+        if self._elements is None:
+            self._elements = SeenKinds()
+        return self._elements
+
+    def several(self) -> tuple[str, ...]:
+        """Their names, where they are of several kinds that no type but text takes."""
+        kinds = self._kinds - {ABSENT, NULL}
+        names = dict.fromkeys("boolean" if kind in (FALSE, TRUE) else KIND_NAMES[kind] for kind in sorted(kinds))
+        return tuple(names) if len(names) > 1 else ()
+
+    def type(self) -> pa.DataType:
+        """The type that takes all of them."""
+        kinds = self._kinds - {ABSENT, NULL}
+        if kinds and kinds <= {FALSE, TRUE}:
+            return pa.bool_()
+        if kinds == {NUMBER}:
+            if self._fractions or (self._large and self._negative):
+                return pa.float64()
+            return pa.uint64() if self._large else pa.int64()
+        if kinds == {BYTES}:
+            return pa.binary()
+        if kinds == {ARRAY}:
+            return pa.list_(self.elements().type())
+        return pa.string()
