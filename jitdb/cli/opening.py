@@ -201,7 +201,7 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
     if not is_many(options):
         yield options
         return
-    from jitdb.logset.members.finding import find_members
+    from jitdb.logset.member import find_members
     from jitdb.logset.opening import folder_of
 
     members = find_members([options.log, *options.more_logs])
@@ -227,7 +227,7 @@ def each_bundle(options: Namespace) -> Iterator[Namespace]:
     """The options for each bundle of small files of these logs. A bundle that is void, because a file changed, has a
     blank identity.
     """
-    from jitdb.logset.members.finding import find_members
+    from jitdb.logset.member import find_members
     from jitdb.logset.opening import bundles_of
 
     for bundle in bundles_of(find_members([options.log, *options.more_logs]), index_folder(options)):

@@ -10,6 +10,6 @@ logs.query(field("level") == "error").descending().page(10)
 from __future__ import annotations
 
 from jitdb.logset.logset import LogSet
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
 
 __all__ = ["LogSet", "Member"]

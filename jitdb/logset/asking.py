@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.answering.merging import Part
-from jitdb.logset.counting.counted_bundles import Bundles, Together, is_of_each, is_timed
-from jitdb.logset.members.finding import Member, Where, find_members
-from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.counted_bundles import Bundles, Together, is_of_each, is_timed
+from jitdb.logset.member import Member, Where, find_members
+from jitdb.logset.merging import Part
+from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operation import NOTHING
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
+    from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
 
@@ -26,6 +27,7 @@ T = TypeVar("T")
 
 _SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
 _MOST: Final = 1 << 16  # questions to single logs that are remembered, some hundred bytes each; beyond, none is
+_COUNTS: Final = 1 << 16  # counts, some hundred bytes each; beyond, all are forgotten
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
@@ -133,3 +135,37 @@ def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> No
         note(found)
         if number >= _TRIED and time.perf_counter() - begin > 2 * (time.process_time() - worked):
             return
+
+
+class Counts:
+    """How many records of single logs matched, for as long as a `stat` shows that the file is unchanged. Thread-safe.
+
+    A set may have more logs than it keeps open, and opening one takes a hundred times as long as the `stat`. So a count
+    that is asked again opens only changed logs.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[object, int]] = {}
+
+    def of(self, part: Part) -> int | None:
+        """How many records of the log match; None where it must be asked."""
+        known = self._known.get(_key(part))
+        return known[1] if known is not None and part.member.look() == known[0] else None
+
+    def asked(self, part: Part, log: LogSource, count: Callable[[], int]) -> int:
+        """What the open log answers. It is kept where a look at its file would tell that it was changed since."""
+        stamp = log.settled_stamp()
+        found = count()
+        if stamp is not None and stamp == log.settled_stamp():  # else it was refreshed meanwhile
+            if len(self._known) >= _COUNTS:
+                self._known.clear()
+            self._known[_key(part)] = (stamp, found)
+        return found
+
+    def forget(self) -> None:
+        """Ask again: somebody may have let a log forget what functions said of its records."""
+        self._known.clear()
+
+
+def _key(part: Part) -> Hashable:
+    return part.member.key, part.operation.identity

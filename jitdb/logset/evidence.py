@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from jitdb.logset.counting.counted_bundles import Together
+from jitdb.logset.counted_bundles import Together
 from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
     from jitdb.engine.hinting.hints import Lack
-    from jitdb.logset.answering.merging import Part
-    from jitdb.logset.members.finding import Member
+    from jitdb.logset.member import Member
+    from jitdb.logset.merging import Part
     from jitdb.operators.nodes.operation import Operation
 
 

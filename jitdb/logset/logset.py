@@ -20,12 +20,11 @@ from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.answering.merging import MergedPages, Part, Place, Stream
-from jitdb.logset.asking import Asking
-from jitdb.logset.counting.counted_bundles import Bundles, Together
-from jitdb.logset.counting.counts import Counts
-from jitdb.logset.members.finding import Member, Where, fields_of, find_members
-from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.asking import Asking, Counts
+from jitdb.logset.counted_bundles import Bundles, Together
+from jitdb.logset.member import Member, Where, fields_of, find_members
+from jitdb.logset.merging import MergedPages, Part, Place, Stream
+from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
@@ -44,9 +43,9 @@ if TYPE_CHECKING:
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
     from jitdb.log.lines.windows import LineOpener
     from jitdb.log.source import LogSource
-    from jitdb.logset.answering.context import SetPassages
     from jitdb.logset.evidence import SetEvidence
-    from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
+    from jitdb.logset.record_sets import Logs, LogSetRecordSet, SavedLogSets
+    from jitdb.logset.set_passages import SetPassages
     from jitdb.operators.nodes.selection import Selection
 
 T = TypeVar("T")
@@ -194,7 +193,7 @@ class LogSet(Asker):
     ) -> ArrowAnswer:
         from jitdb.engine.reading.arrow_tables import ArrowAnswer
         from jitdb.engine.reading.field_batches import first_of, portion_of
-        from jitdb.logset.answering.columns import SetColumns
+        from jitdb.logset.set_columns import SetColumns
 
         if places:
             raise QueryError("seqs and offsets are of one log, and this asks several", remedy="as_offsets() names both")
@@ -212,7 +211,7 @@ class LogSet(Asker):
 
     def _passages(self, question: Question, cancel: threading.Event) -> SetPassages:
         """Those of all logs in the order of their first answers."""
-        from jitdb.logset.answering.context import SetPassages
+        from jitdb.logset.set_passages import SetPassages
 
         assert question.context is not None
         asked = question.changed(as_offsets=True, context=question.context._replace(among=None))
@@ -235,7 +234,7 @@ class LogSet(Asker):
         return Follower(question, files)
 
     def _record_set(self, question: Question, cancel: Cancel) -> LogSetRecordSet:
-        from jitdb.logset.sets import set_of_logs, set_of_places
+        from jitdb.logset.record_sets import set_of_logs, set_of_places
 
         if question.limit is not None or question.start_from:
             page = self._page(question.changed(as_offsets=True, select=None), cancel)
@@ -249,12 +248,12 @@ class LogSet(Asker):
     @property
     def sets(self) -> SavedLogSets:
         """Sets of records that are kept under names; each log keeps its part."""
-        from jitdb.logset.sets import SavedLogSets
+        from jitdb.logset.record_sets import SavedLogSets
 
         return SavedLogSets(self._each_log())
 
     def _each_log(self) -> Logs:
-        from jitdb.logset.sets import Logs
+        from jitdb.logset.record_sets import Logs
 
         return Logs(lambda: self._asking.members, self._logs.using)
 

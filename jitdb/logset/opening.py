@@ -22,9 +22,9 @@ from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.form import LineForm, parse_each
 from jitdb.log.lines.keeping.keeper import bundles_beside
 from jitdb.log.lines.windows import LineOpener
-from jitdb.logset.counting.counted_bundles import Bundles, Together
+from jitdb.logset.counted_bundles import Bundles, Together
 from jitdb.logset.logset import LogSet
-from jitdb.logset.members.finding import Member, Where
+from jitdb.logset.member import Member, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec

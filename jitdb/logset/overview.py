@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
     from jitdb.engine.showing.overview import Known
-    from jitdb.logset.members.finding import Member, Where
-    from jitdb.logset.members.open_logs import OpenLogs
+    from jitdb.logset.member import Member, Where
+    from jitdb.logset.open_logs import OpenLogs
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records

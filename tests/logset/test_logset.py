@@ -20,8 +20,8 @@ from jitdb import JITDB, Log, LogSet
 from jitdb.engine.reading.page import Page
 from jitdb.engine.reading.paging import Pages
 from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
-from jitdb.logset.answering.merging import Place
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
+from jitdb.logset.merging import Place
 from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import Offsets, Seqs
@@ -214,8 +214,8 @@ def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two logs stay open, and few records of each are read at once."""
-    import jitdb.logset.answering.merging as merging
-    import jitdb.logset.members.open_logs as open_logs
+    import jitdb.logset.merging as merging
+    import jitdb.logset.open_logs as open_logs
 
     monkeypatch.setattr(open_logs, "most_open", lambda: 2)
     monkeypatch.setattr(merging, "_HELD", 1)

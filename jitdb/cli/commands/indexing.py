@@ -162,7 +162,7 @@ def _leftovers(options: Namespace) -> list[Path]:
 
 
 def _has_logs(options: Namespace) -> bool:
-    from jitdb.logset.members.finding import find_members
+    from jitdb.logset.member import find_members
 
     return os.path.isfile(options.log) or (is_many(options) and bool(find_members([options.log, *options.more_logs])))
 

@@ -97,7 +97,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted from each log. Raises LogReadOnly if one cannot be written."""
     from jitdb.cli.output.notes import note_missing, note_times
     from jitdb.engine.hinting.hints import hints_of, missing_fields
-    from jitdb.logset.members import finding
+    from jitdb.logset.member import fields_of
 
     for each in each_log(options):
         if not options.dry_run:
@@ -106,7 +106,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             if not isinstance(log, MaintainedSource):
                 raise _read_only(log.refusal("deleted from"), operation, options)
             with database(each, log) as db:
-                asked = operation.narrowed(finding.fields_of(each.log)) if each is not options else operation
+                asked = operation.narrowed(fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
                 missing: dict[Path | str, str] = dict(missing_fields(db.evidence(), asked.all_paths()).items())
                 missing = missing or {told: told for told in hints_of(db.evidence(), asked)}

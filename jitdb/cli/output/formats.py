@@ -240,7 +240,7 @@ def with_text(db: AnyDatabase, places: Sequence[Any], *, labelled: bool) -> list
     labelled: records of a set of logs get the fields of their paths
     """
     from jitdb.logset import LogSet
-    from jitdb.logset.members.finding import fields_of
+    from jitdb.logset.member import fields_of
 
     if not isinstance(db, LogSet):
         return list(_of_log(db, places, {}))

@@ -165,7 +165,7 @@ class _Rows:
         path = node.source.path
         if not path or path[0] not in self._shared:
             return self._fields[node.rows[0]]
-        from jitdb.logset.answering.columns import constant
+        from jitdb.logset.set_columns import constant
 
         return constant(self._shared, path, len(self._offsets))
 

@@ -13,7 +13,7 @@ from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.reading.sampling import first, sample
-from jitdb.logset.members.finding import Member, find_members
+from jitdb.logset.member import Member, find_members
 from jitdb.logset.opening import folder_of
 from jitdb.operators.nodes.operation import NOTHING
 from jitdb.spark_ext.options import ReadOptions

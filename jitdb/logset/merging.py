@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.common.values import value_at
 from jitdb.engine.reading.page import Page, PagesOf
 from jitdb.errors import LogError, QueryError
-from jitdb.logset.members.finding import Member
-from jitdb.logset.members.open_logs import OpenLogs
+from jitdb.logset.member import Member
+from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Question
 

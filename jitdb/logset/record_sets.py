@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from jitdb.common.words import shown
 from jitdb.engine.sets import LogRecordSet
 from jitdb.errors import QueryError, SetNotFound
-from jitdb.logset.answering.merging import Place
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
+from jitdb.logset.merging import Place
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
 

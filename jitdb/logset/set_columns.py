@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
-    from jitdb.logset.answering.merging import Part
-    from jitdb.logset.members.finding import Member
+    from jitdb.logset.member import Member
+    from jitdb.logset.merging import Part
     from jitdb.operators.question import Question
 
 

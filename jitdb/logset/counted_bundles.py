@@ -21,8 +21,8 @@ from jitdb.common.paths import LOG_PATH
 from jitdb.engine.declared_time import found_time
 from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
-from jitdb.logset.answering.merging import Part
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
+from jitdb.logset.merging import Part
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.summary import DECLARED_TIME
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogClosed
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.engine.reading.paging import changed_meanwhile
-from jitdb.logset.answering.merging import MergedPages, Place
-from jitdb.logset.members.finding import Member
+from jitdb.logset.member import Member
+from jitdb.logset.merging import MergedPages, Place
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.passages import Passages, Seen
