@@ -8,7 +8,9 @@ After a compaction the seq counts, and the log says how many of the records befo
 followed.
 
     [PATH, DEVICE, INODE, STOP, AT, HEAD, TAIL]   a file of lines, read up to the byte STOP. Its text is known by two
-                                                  digests, in hex, of what lies before the byte AT (stamp.py)
+                                                  digests, in hex, of what lies before the byte AT (stamp.py), most
+                                                  often STOP; AT, HEAD and TAIL follow once more where a copy of
+                                                  the file may have less than that
     [PATH, CURSOR]                                a log of jitdb's, and a place in it
 
 An older form, `logs:{PATH: CURSOR}`, is read as well.
@@ -109,12 +111,13 @@ ONE: Final = "lines:"
 
 
 class TextPlace(NamedTuple):
-    """A file of lines, read up to `stop`."""
+    """A file of lines, read up to `stop`. Its text: before that, and what at least a copy of it has."""
 
     path: str
     key: tuple[int, ...]
     stop: int
     seen: SeenText
+    looked: SeenText
 
 
 class LogPlace(NamedTuple):
@@ -163,14 +166,17 @@ def _parsed(path: str, place: int | str, *rest: int | str) -> TextPlace | LogPla
         raise TypeError
     if not rest:
         return LogPlace(path, parse_cursor(place))  # type: ignore[arg-type]
-    inode, stop, at, head, tail = rest
-    for number, bits in ((place, 64), (inode, 64), (stop, 63), (at, 63)):
-        if not isinstance(number, int) or not 0 <= number < 1 << bits:
-            raise TypeError
+    inode, stop, *told = rest
+    bounds = ((place, 64), (inode, 64), (stop, 63), *((at, 63) for at in told[::3]))
+    if len(told) not in (3, 6) or not all(isinstance(each, int) and 0 <= each < 1 << bits for each, bits in bounds):
+        raise TypeError
     from jitdb.log.lines.files.stamp import SeenText
 
-    seen = SeenText(at, bytes.fromhex(head), bytes.fromhex(tail))  # type: ignore[arg-type]
-    return TextPlace(path, (place, inode), stop, seen)  # type: ignore[arg-type]
+    seen, looked = (
+        SeenText(at, bytes.fromhex(head), bytes.fromhex(tail))  # type: ignore[arg-type]
+        for at, head, tail in (told[:3], told[-3:])
+    )
+    return TextPlace(path, (place, inode), stop, seen, looked)  # type: ignore[arg-type]
 
 
 def place_in(text: str, log: LogSource) -> Cursor:

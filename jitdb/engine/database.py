@@ -221,7 +221,7 @@ class JITDB(Lookups, Keeping):
 
     def _feed(self, question: Question, cancel: Cancel) -> FeedOf:
         if self.log.is_rotated:
-            from jitdb.engine.following.one_log import follow_name, is_of_places
+            from jitdb.engine.following.follower import follow_name, is_of_places
 
             if not is_of_places(question):
                 return follow_name(self, question)

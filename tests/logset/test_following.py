@@ -15,7 +15,7 @@ import pytest
 from stepping import Stepping
 
 import jitdb
-from jitdb.engine.following import followed, follower
+from jitdb.engine.following import followed, follower, texts
 from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import LineFile
@@ -95,7 +95,7 @@ def test_equal_files_of_other_names_are_two(tmp_path: Path) -> None:
 
 def test_a_removed_file_is_read_on_and_its_shorter_copy_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its writer, which was not told yet, writes on to a file without a name; compressed was what there was before."""
-    monkeypatch.setattr(follower, "_REMOVED", 0.0)
+    monkeypatch.setattr(texts, "_REMOVED", 0.0)
     path = tmp_path / "app.log"
     write(path, *range(3))
     with following(tmp_path) as feed, path.open("a", buffering=1) as writer:
@@ -425,6 +425,20 @@ def test_files_that_begin_with_the_same_line_are_told_by_their_inodes(tmp_path: 
     write(path, 0, 3, 4)
     with following(tmp_path, cursor) as feed:
         assert sorted(drained(feed)) == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["app.log", "web.log"])
+def test_a_new_log_has_the_inode_and_the_first_line_of_one_that_was_removed(tmp_path: Path, name: str) -> None:
+    """And the place was within what was given before the first look back."""
+    path = tmp_path / "app.log"
+    write(path, 0, 1, 2)
+    with following(tmp_path) as feed:
+        cursor = feed.read().cursor(2)
+    os.truncate(path, 0)
+    write(path, 0, 50, 51, 52)
+    path.rename(tmp_path / name)
+    with following(tmp_path, cursor) as feed:
+        assert drained(feed) == [0, 50, 51, 52]
 
 
 def test_a_new_log_has_the_inode_of_a_copy_that_was_removed(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def _line(found: dict[str, Any]) -> str:
 def _describe_lines(log: LineLog) -> dict[str, Any]:
     from jitdb.common.paths import format_path
 
-    stats, lines = log.stats(), log.counted()
+    lines = log.counted()
+    stats = lines.stats
     wrong = lines.malformed
     return {
         "path": str(log.path),

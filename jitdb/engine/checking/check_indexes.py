@@ -299,7 +299,7 @@ def verify_database(
         if isinstance(log, LineLog) and sample is None:
             lines = log.counted()
             blocks = -(-log.durable_end // log.block_size)
-            found = replace(found, records=lines.records, blocks=blocks, notes=(*found.notes, *_left_out(lines)))
+            found = replace(found, records=lines.stats.records, blocks=blocks, notes=(*found.notes, *_left_out(lines)))
     while True:
         name = LogName(log.identity, log.generation)
         check = IndexVerification(log, folder, given, sample, threads)

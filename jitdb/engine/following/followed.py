@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.engine.cursor import MANY, Cursor, LogPlace, parse_cursor
 from jitdb.errors import LogError, LogSuperseded, QueryCancelled, QueryError
-from jitdb.log.io import osfile
-from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp
+from jitdb.log.lines.files.rotated_names import family, is_packed
+from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp, stamp_at
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Live, Question
 
 if TYPE_CHECKING:
-    from jitdb.engine.reading.feed import Portion
+    from jitdb.engine.reading.feed import Feed, Portion
     from jitdb.log.lines.files.file import LineFile
-    from jitdb.log.lines.windows import LineOpener
+    from jitdb.log.lines.windows import LineOpener, LineWindow
     from jitdb.log.source import LogSource
 
 WINDOW: Final = 1 << 26  # bytes of a file that are indexed at a time, in memory
@@ -40,23 +40,6 @@ class Moved(Lost):
     """It is not where it was: a look at the files tells where it is now, by its inode."""
 
 
-class PlacedFeed(Protocol):
-    """See engine.reading.feed.Feed."""
-
-    @property
-    def identity(self) -> bytes: ...
-
-    @property
-    def place(self) -> Cursor: ...
-
-    @property
-    def cursor(self) -> str: ...
-
-    def read(self) -> Portion | None: ...
-
-    def close(self) -> None: ...
-
-
 class Askable(Protocol):
     """What is needed of a JITDB."""
 
@@ -64,7 +47,7 @@ class Askable(Protocol):
 
     def refresh(self) -> bool: ...
 
-    def feed_here(self, question: Question) -> PlacedFeed: ...
+    def feed_here(self, question: Question) -> Feed: ...
 
     def explained_soon(self, question: Question) -> Any: ...
 
@@ -137,26 +120,6 @@ class Followed(ABC):
         """Close its file; the place is kept."""
 
 
-class Window(Protocol):
-    """Part of a text, from its byte `base` on; see LineWindow."""
-
-    @property
-    def base(self) -> int: ...
-
-    @property
-    def durable_end(self) -> int: ...
-
-    @property
-    def identity(self) -> bytes: ...
-
-    @property
-    def is_full(self) -> bool: ...
-
-    def refresh(self) -> object: ...
-
-    def close(self) -> None: ...
-
-
 class IndexedText:
     """A text up to where its indexes reach, which answer for it."""
 
@@ -192,7 +155,7 @@ class FollowedText(Followed):
         self.seen = self.looked = NOTHING_SEEN
         self._file: LineFile | None = None
         self._stamp: Stamp | None = None  # of the file when all of it was read
-        self._window: tuple[Window, PlacedFeed] | None = None
+        self._window: tuple[LineWindow | IndexedText, Feed] | None = None
         self._is_indexed = not stop  # whether its indexes may answer for what is there at the beginning
         self._entry: tuple[tuple[Any, ...], str] = ((), "")
 
@@ -212,7 +175,7 @@ class FollowedText(Followed):
         """Its file, opened where it is not. Raises Moved, Lost."""
         assert self._files.lines is not None
         if self._file is None:
-            stamp = _stamp_of(self.place)
+            stamp = stamp_at(Path(self.place))
             if stamp is None or stamp[:2] != self.key:
                 raise Moved
             try:
@@ -240,12 +203,12 @@ class FollowedText(Followed):
     def look(self) -> Stamp | None:
         file = self._file
         try:
-            return _stamp_of(self.place) if file is None else file.stamp()
+            return stamp_at(Path(self.place)) if file is None else file.stamp()
         except OSError:  # it was closed just now
             return None
 
     def rest(self) -> None:
-        """Let go of what is in memory."""
+        """Free what is in memory."""
         self._end_window()
 
     def interrupt(self) -> None:
@@ -261,7 +224,7 @@ class FollowedText(Followed):
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def read(self) -> tuple[list[Any], list[int]] | None:
-        if self._file is None and self._stamp is not None and _stamp_of(self.place) == self._stamp:
+        if self._file is None and self._stamp is not None and stamp_at(Path(self.place)) == self._stamp:
             self.is_idle = True
             return None
         file = self.file()
@@ -313,12 +276,12 @@ class FollowedText(Followed):
             most = most if window.durable_end else 2 * most  # else a line is longer
             self._end_window()
 
-    def _placed(self, window: Window, portion: Portion) -> tuple[list[Any], list[int]]:
+    def _placed(self, window: LineWindow | IndexedText, portion: Portion) -> tuple[list[Any], list[int]]:
         base, data = window.base, portion.data
         places = [base + place.offset for place in portion.places]
         return ([base + offset for offset in data] if self._question.as_offsets else data), places
 
-    def _opened(self, file: LineFile, most: int) -> tuple[Window, PlacedFeed]:
+    def _opened(self, file: LineFile, most: int) -> tuple[LineWindow | IndexedText, Feed]:
         """The window behind what was read."""
         assert self._files.lines is not None
         is_indexed, self._is_indexed = self._is_indexed and file.text_size(file.stamp()) > WINDOW, False
@@ -330,8 +293,8 @@ class FollowedText(Followed):
         operation = self._files.operation(self.path)
         return window, db.feed_here(self._question.changed(db=db, operation=operation, live=Live(old=True)))
 
-    def _indexed(self) -> tuple[Window, PlacedFeed] | None:
-        """All that is there, where the file's own indexes answer."""
+    def _indexed(self) -> tuple[LineWindow | IndexedText, Feed] | None:
+        """All that is there already, if the file's own indexes can answer for it."""
         from jitdb.log.lines.line_log import LineLog
 
         with suppress(LogError, OSError), ExitStack() as held:
@@ -360,13 +323,23 @@ class FollowedText(Followed):
             return ""
         known = (stop, self.looked.at, self.place, self.key)
         if self._entry[0] != known:
-            seen = self.looked if self.looked.at else self._seen_at(stop)
-            told = [self.place, *self.key, stop, seen.at, seen.head.hex(), seen.tail.hex()]
-            self._entry = (known, json.dumps(told, separators=(",", ":")) if seen.at else "")
+            seen = self._seen_at(stop)
+            texts = [seen, self.looked] if 0 < self.looked.at < seen.at else [seen]
+            told = [part for each in texts for part in (each.at, each.head.hex(), each.tail.hex())]
+            entry = json.dumps([self.place, *self.key, stop, *told], separators=(",", ":"))
+            self._entry = (known, entry if seen.at else "")
         return self._entry[1]
 
     def _seen_at(self, stop: int) -> SeenText:
-        return (None if self._file is None else SeenText.of(self._file.read, stop)) or self.seen
+        """What tells the text before this byte, which was read; less where the file does not have it any more."""
+        if self.seen.at == stop:
+            return self.seen
+        if self._file is not None:
+            with suppress(LogError, OSError):
+                seen = SeenText.of(self._file.read, stop)
+                if seen is not None and self.seen.fits(self._file.read):
+                    return seen
+        return self.looked if self.looked.at else self.seen
 
 
 class FollowedLog(Followed):
@@ -377,7 +350,7 @@ class FollowedLog(Followed):
         self._files, self._question, self._live = files, question, live
         self.identity = b""
         self._held = ExitStack()
-        self._open: tuple[Askable, PlacedFeed] | None = None
+        self._open: tuple[Askable, Feed] | None = None
         self._look: Stamp | None = None  # at its file when nothing more was in it
         self._cursor = ""
         self._opened()
@@ -386,7 +359,7 @@ class FollowedLog(Followed):
     def is_open(self) -> bool:
         return self._open is not None
 
-    def _opened(self) -> tuple[Askable, PlacedFeed]:
+    def _opened(self) -> tuple[Askable, Feed]:
         if self._open is None:
             with ExitStack() as held:
                 db = held.enter_context(self._files.shared(self.place))
@@ -398,7 +371,7 @@ class FollowedLog(Followed):
         return self._open
 
     def read(self) -> tuple[list[Any], list[Cursor]] | None:
-        now = _stamp_of(self.place)
+        now = stamp_at(Path(self.place))
         if now is None or now[:2] != self.key:
             raise Lost
         if now == self._look and not self.is_open:
@@ -423,7 +396,7 @@ class FollowedLog(Followed):
         return LogPlace(self.place, parse_cursor(self._cursor) if place is None else place).entry()
 
     def look(self) -> Stamp | None:
-        return _stamp_of(self.place)
+        return stamp_at(Path(self.place))
 
     def log_place(self) -> LogPlace:
         """Where it is, once it is closed."""
@@ -443,9 +416,32 @@ class FollowedLog(Followed):
         self._held.close()
 
 
-def _stamp_of(path: str) -> Stamp | None:
-    found = osfile.fs.find(Path(path))
-    return None if found is None else Stamp.of(found)
+class Copy(NamedTuple):
+    """A file that holds the same as another one, or did when that was lost.
+
+    text:  its text, as if it was read to its end
+    stamp: the file, as it was when that was found
+    since: when it was first seen
+    start: where reading begins if it turns out to be a log of its own
+    """
+
+    of: FollowedText
+    text: FollowedText
+    stamp: Stamp
+    since: float
+    start: int
+
+
+def beside(folder: str, texts: list[FollowedText]) -> list[str]:
+    """The files in a folder that may have these texts, by their inodes or names; the likeliest first."""
+    keys, families = {text.key for text in texts}, {family(text.place) for text in texts}
+    found = []
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for entry in entries:
+            stamp = stamp_at(Path(entry.path)) if not entry.name.startswith(".") else None
+            if stamp is not None and stamp.size and (stamp[:2] in keys or family(entry.name) in families):
+                found.append((stamp[:2] not in keys, is_packed(entry.name), -stamp.mtime, entry.name))
+    return [os.path.join(folder, name) for *_, name in sorted(found)]
 
 
 def name_of(folder: str, key: Key) -> str | None:
@@ -453,7 +449,7 @@ def name_of(folder: str, key: Key) -> str | None:
     try:
         with os.scandir(folder or ".") as entries:
             for entry in entries:
-                stamp = _stamp_of(entry.path) if entry.inode() == key[1] else None
+                stamp = stamp_at(Path(entry.path)) if entry.inode() == key[1] else None
                 if stamp is not None and stamp[:2] == key:
                     return os.path.join(folder, entry.name)
     except OSError:

@@ -1,19 +1,7 @@
 """The answer to a live question about files that others write and rotate: each line once, whatever becomes of its file.
 
-A follower knows texts, not files (stamp.py). Where a text lies now is found out at each look at the files, from the
-files alone; what other processes keep about them in folders of indexes plays no part. At a look,
-
-    a file that is followed has grown               its text is read on
-    it is shorter, or its text is another one       the text is lost: it was truncated or replaced; another begins here
-    it is gone, closed, and not in its folder       the text is lost, too; an open file is read on without a name
-    a new file begins like a text that is there,    it is a copy, as rotation and compression make: left alone until
-    and its name is what rotation makes of that     the other is lost, or the copy goes on otherwise
-    a new file has all that was read of a lost text it is the text's place now, which is read on
-    a copy of a lost text has less than was read    it is read, and known by its own text from now on
-    any other new file                              is read from its beginning
-
-A log of jitdb's is known by its identity in the same way. What lies in a file is given in its order; what comes to a
-name after the file that had it before comes after all of that.
+texts.py finds out where each text is now. Here they are read in turn. What lies in a file is given in its order; what
+comes to a name after the file that had it before comes after all of that.
 """
 
 from __future__ import annotations
@@ -21,50 +9,31 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
-from jitdb.engine.cursor import LogPlace, cursor_of, parse_files_cursor
-from jitdb.engine.following.followed import (
-    NOWHERE,
-    Files,
-    Followed,
-    FollowedLog,
-    FollowedText,
-    Key,
-    Lost,
-    Moved,
-    name_of,
-)
-from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, QueryCancelled, Remedy
-from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
-from jitdb.log.lines.files.stamp import ENDS, SeenText, Stamp, begin_alike, stamp_at
-from jitdb.operators.nodes.operation import EVERYTHING, not_
-from jitdb.operators.question import Live, Question
+from jitdb.engine.cursor import ONE, LogPlace, cursor_of, is_cursor_of_files, parse_cursor
+from jitdb.engine.following.followed import Askable, Files, Followed, Lost, Moved
+from jitdb.engine.following.texts import Texts
+from jitdb.errors import LogError, QueryCancelled
+from jitdb.log.lines.files.stamp import stamp_at
+from jitdb.log.lines.windows import LineOpener
+from jitdb.operators.question import Question
+from jitdb.operators.tasks.live_seqs import sources_of
 
 if TYPE_CHECKING:
     from jitdb.engine.cursor import Cursor
-    from jitdb.log.lines.files.file import LineFile
 
 LOOK: Final = 0.25  # seconds between two looks while there is much to read
 _SOONEST: Final = 0.01  # seconds between two looks at the files, after news
 _LATEST: Final = 0.25  # the same after a while without any
 _GROWTH: Final = 1.3  # from one pause to the next
 _LOOKING: Final = 20  # times what a look takes of the processor: the least pause between two
-_PATIENCE: Final = 10.0  # seconds until what may be a copy, by its name and text, counts as a log of its own
-_REMOVED: Final = 60.0  # seconds that a removed file without news stays open: its writer may still have it
 _IN_TURN: Final = 16  # portions of one log, before others are looked at
-_LOST: Final = 256  # texts that are remembered after they were lost
-_LOOKS: Final = 100  # at the files, one after the other, while they change
-_WINDOWS: Final = 64  # logs to which something came last: of these, what is in memory is kept
-_EMPTY: Final = 64  # files without anything in them that are held open
-_NEW: Final = 1.0  # seconds after its last change, in which what a file is may still show
-
-_NOTHING: Final = not_(EVERYTHING)
+_MOST: Final = 64  # files that had one name, and are open
 
 
 class FollowedPortion(NamedTuple):
@@ -80,397 +49,21 @@ class FollowedPortion(NamedTuple):
         return cursor_of(self.head, [*self.entries, self.followed.entry(self.places[count - 1])])
 
 
-class _Copy(NamedTuple):
-    """A file that holds the same as another one, or did when that was lost.
-
-    text:  its text, as if it was read to its end
-    stamp: the file, as it was when that was found
-    since: when it was first seen
-    start: where reading begins if it turns out to be a log of its own
-    """
-
-    of: FollowedText
-    text: FollowedText
-    stamp: Stamp
-    since: float
-    start: int
-
-
-class _Again(Exception):
-    """A file changed while others were compared with it."""
-
-
 class Follower:
     """See operators.question.Feed. Files are open until it is closed, as far as that many can be."""
 
     def __init__(self, question: Question, files: Files) -> None:
-        self._question, self._files = question, files
-        self._live = question.live or Live()
+        self._files, self._texts = files, Texts(question, files)
         self._closed = threading.Event()
         self._reading = fork_safe(threading.Lock())  # its files are not closed while one reads
-        self._logs: dict[Key, Followed] = {}  # by their files, in the order in which they were found
-        self._lost: list[FollowedText] = []  # the last one is the latest
-        self._lost_logs: list[LogPlace] = []
-        self._unsought: list[FollowedText] = []  # lost, and not looked for beside the files that are followed
-        self._copies: dict[Key, _Copy] = {}
-        self._odd: dict[Key, Stamp] = {}  # files that are not to be read, as they were when that was found
-        self._empty: dict[Key, tuple[LineFile, str]] = {}  # files in which nothing is yet
-        self._named: dict[str, Followed] = {}  # the last one that had this name
         self._turn: list[Followed] = []  # whose turn it is to be read; the next one last
         self._in_turn = 0
-        self._looked = 0.0  # when
-        self._waits = False  # for what a look at the files does not show
         self._failure: Exception | None = None  # of the thread that watches the files
-        self._begins = True
-        self._begin()
-        self._begins = False
-
-    def _begin(self) -> None:
-        for place in [] if self._live.after is None else parse_files_cursor(self._live.after, self._files.head):
-            if isinstance(place, LogPlace):
-                self._lost_logs.append(place)
-            else:
-                text = FollowedText(self._files, self._question, place.path, place.key, place.stop)
-                text.seen = text.looked = place.seen
-                self._lost.append(text)
-        self._unsought = list(self._lost)
-        self._look()
-        there = {followed.place for followed in self._logs.values()}
-        unread = [text.path for text in self._lost if text.key != NOWHERE]
-        for path in [*unread, *(log.path for log in self._lost_logs)]:
-            if path in there:
-                _warn_lost(path)
-
-    # --- looking at the files --------------------------------------------------------------------------------------
-
-    def _look(self) -> None:
-        """Find out where the texts are now, and which files are new."""
-        self._looked = time.monotonic()
-        for _ in range(_LOOKS):
-            with suppress(_Again):
-                self._look_once()
-                break
-        self._make_room()
-
-    def _look_once(self) -> None:
-        """Raises _Again where a file changed meanwhile."""
-        self._waits = False
-        there = self._there()
-        for followed in list(self._logs.values()):
-            self._see(followed, there)
-        self._meet_empty(there)
-        known = {text.key for text in self._lost}  # of two files with what is known of a text, its own comes first
-        new = [
-            (key not in known, is_packed(path), path)
-            for key, (path, stamp) in there.items()
-            if stamp.size and self._is_new(key, stamp, path)
-        ]
-        for *_, path in sorted(new):
-            self._meet(path)
-        self._seek()
-        for followed in self._logs.values():
-            if isinstance(followed, FollowedText):
-                followed.looked = followed.seen
-        self._forget(there)
-
-    def _forget(self, there: dict[Key, tuple[str, Stamp]]) -> None:
-        """What is known of files that are gone, where it has become much."""
-        for known in (self._copies, self._odd):
-            gone = [key for key in known if key not in there]
-            for key in gone[:-_LOST]:
-                del known[key]
-        if len(self._named) > 2 * (len(there) + _LOST):
-            latest = {*map(id, self._logs.values()), *map(id, self._lost)}
-            self._named = {path: each for path, each in self._named.items() if id(each) in latest}
-
-    def _there(self) -> dict[Key, tuple[str, Stamp]]:
-        found: dict[Key, tuple[str, Stamp]] = {}
-        for path in self._files.paths():
-            stamp = stamp_at(Path(path))
-            if stamp is not None:
-                known = self._logs.get(stamp[:2])
-                if stamp[:2] not in found or (known is not None and known.place == path):
-                    found[stamp[:2]] = (path, stamp)
-        return found
-
-    def _see(self, followed: Followed, there: dict[Key, tuple[str, Stamp]]) -> None:
-        """Where its file is now."""
-        if followed.key in there:
-            self._place(followed, there[followed.key][0])
-        elif followed.is_removed():
-            self._waits = True
-            followed.removed = followed.removed or time.monotonic()
-            if time.monotonic() - max(followed.removed, followed.used) > _REMOVED:
-                self._lose(followed)
-        elif not followed.is_open or isinstance(followed, FollowedLog):
-            place = name_of(os.path.dirname(followed.place), followed.key)
-            if place is None:
-                self._lose(followed)
-            else:
-                self._place(followed, place)
-
-    def _place(self, followed: Followed, path: str) -> None:
-        followed.place = path
-        self._named[path] = followed
-
-    def _is_new(self, key: Key, stamp: Stamp, path: str) -> bool:
-        """Whether it must be found out what is in the file."""
-        if key in self._logs or self._odd.get(key) == stamp:
-            return False
-        copy = self._copies.get(key)
-        if copy is None or not self._is_there(copy.of) or copy.stamp[:4] != stamp[:4]:
-            return True
-        if _kinship(copy.of, path) is Kinship.CERTAIN:
-            return False
-        self._waits = True
-        return time.monotonic() - copy.since > _PATIENCE
-
-    def _is_there(self, followed: Followed) -> bool:
-        return self._logs.get(followed.key) is followed
-
-    def _lose(self, followed: Followed) -> None:
-        """Follow it no more, until it is found elsewhere."""
-        del self._logs[followed.key]
-        followed.close()
-        followed.key = NOWHERE
-        if isinstance(followed, FollowedLog):
-            self._lost_logs = [*self._lost_logs[1 - _LOST :], followed.log_place()]
-        elif isinstance(followed, FollowedText) and followed.seen.at:
-            self._lost = [*self._lost[1 - _LOST :], followed]
-            self._unsought.append(followed)
-
-    # --- a file that nobody knows ----------------------------------------------------------------------------------
-
-    def _meet(self, path: str) -> None:
-        """Find out what is in a new file, and follow it if it is a log that is not read elsewhere."""
-        if self._files.operation(path) == _NOTHING:
-            return
-        try:
-            file = None if self._files.lines is None else self._files.lines.open(path)
-            if file is not None and self._files.lines is not None and self._files.lines.are_lines(file, path):
-                self._meet_text(file, path)
-                return
-            if file is not None:
-                file.close()
-            self._meet_log(path)
-        except FileNotFoundError:
-            return
-        except (NotALog, OSError) as error:
-            self._pass_over(path, error)
-
-    def _meet_empty(self, there: dict[Key, tuple[str, Stamp]]) -> None:
-        """Hold files open in which nothing is yet: they may be written and renamed before they are seen again."""
-        for key, (file, path) in list(self._empty.items()):
-            size = file.stamp().size
-            if size or file.is_removed():
-                del self._empty[key]
-                if size and self._files.lines is not None and self._files.lines.are_lines(file, path):
-                    self._meet_text(file, path)
-                else:
-                    file.close()
-        empty = [(key, path) for key, (path, stamp) in there.items() if not stamp.size and not is_packed(path)]
-        for key, path in empty if self._files.lines is not None and len(empty) <= _EMPTY else []:
-            if key not in self._empty and key not in self._logs and self._files.lines is not None:
-                with suppress(LogError, OSError):
-                    file = self._files.lines.open(path)
-                    self._empty[file.stamp()[:2]] = (file, path)
-
-    def _pass_over(self, path: str, error: JitdbError | OSError) -> None:
-        """Leave out a file that is no log, or cannot be read; the user named it, or is warned."""
-        stamp = stamp_at(Path(path))
-        if stamp is None:
-            return
-        if self._begins and path in self._files.named:
-            raise error
-        if abs(time.time() - stamp.mtime / 1e9) < _NEW:  # it may be written just now
-            self._waits = True
-            return
-        self._odd[stamp[:2]] = stamp
-        warnings.warn(LogWarning(f"it is passed over: {error}", path=path), stacklevel=4)
-
-    def _meet_text(self, file: LineFile, path: str) -> None:
-        key = file.stamp()[:2]
-        try:
-            text = None if key in self._logs else self._text_of(file, path, key)
-        except BaseException:
-            file.close()
-            raise
-        if text is None:
-            file.close()
-        else:
-            self._follow(text, path, key)
-            text.take(file)
-
-    def _follow(self, followed: Followed, path: str, key: Key) -> None:
-        before = self._named.get(path)
-        if before is not None and before is not followed:
-            before.is_idle = False
-            followed.after = before
-        self._place(followed, path)
-        self._logs[key] = followed
-        self._copies.pop(key, None)
-        followed.key = key
-        self._make_room()
-
-    def _text_of(self, file: LineFile, path: str, key: Key) -> FollowedText | None:
-        """The text in this file; None where it is to be left alone. Raises _Again."""
-        stamp = file.stamp()
-        size = file.text_size(stamp)
-        if not size:
-            return None
-        end = size if file.compression else file.end_of_lines(stamp, 0, 0, b"")
-        copy = self._copies.get(key)
-        if copy is not None and copy.text.seen.at and not copy.text.seen.fits(file.read):
-            del self._copies[key]  # another file has its inode now
-            copy = None
-        original = self._original(file, path, size, copy)
-        start = 0 if not self._begins or self._live.old or self._live.after is not None else end
-        if original is not None:
-            seen = SeenText.of(file.read, end)
-            known = FollowedText(self._files, self._question, path, key, end)
-            known.seen = known.looked = seen or known.seen
-            since, start = (time.monotonic(), start) if copy is None else (copy.since, copy.start)
-            self._copies[key] = _Copy(original, known, stamp, since, start)
-            self._lost = [text for text in self._lost if text.key != key or not text.seen.fits(file.read)]
-            return None
-        begun = [text for text in self._lost if text.stop > size and self._may_have_begun(text, file, path, key)]
-        found = self._found(file, path, key, size)
-        if found is not None and not any(text.looked.is_long or found.key != key for text in begun):
-            self._lost = [text for text in self._lost if text is not found]
-            return found
-        if copy is not None and self._is_there(copy.of):
-            start = copy.start  # it goes on otherwise than what it was like
-        elif begun:
-            start = end  # it has less than was read
-        elif (of := copy.of if copy is not None else self._copied(file, path, key, end)) is not None:
-            start = min(of.stop, end)
-        for text in begun:
-            text.key = NOWHERE
-        return FollowedText(self._files, self._question, path, key, start)
-
-    def _original(self, file: LineFile, path: str, size: int, copy: _Copy | None) -> FollowedText | None:
-        """A text that is there, of which this file holds a part or all. Raises _Again."""
-        is_late = copy is not None and time.monotonic() - copy.since > _PATIENCE
-        for text in list(self._logs.values()):
-            kin = _kinship(text, path)
-            if kin is Kinship.NONE or not isinstance(text, FollowedText):
-                continue
-            try:
-                other = text.file()
-                self._make_room()
-                most = min(size, other.text_size(other.stamp()))
-                is_near = most >= ENDS or os.path.dirname(text.place) == os.path.dirname(path)
-                is_alike = is_near and 0 < most == size and begin_alike(file.read, other.read, size)
-                if is_alike and not (is_late and kin is Kinship.LIKELY):
-                    return text
-                is_whole = text.is_whole()
-            except Lost:
-                is_whole = False
-            if not is_whole:
-                self._lose(text)
-                raise _Again
-        return None
-
-    def _copied(self, file: LineFile, path: str, key: Key, end: int) -> FollowedText | None:
-        """The lost text that it is a copy of, as it has what a copy of that has: it was made of that one."""
-        for copy in self._copies.values():
-            text = copy.text
-            is_lost = text.stop <= end and not self._is_there(copy.of) and path != copy.of.place
-            if is_lost and self._may_be(text, text.seen, file, path, key):
-                return copy.of
-        return None
-
-    def _found(self, file: LineFile, path: str, key: Key, size: int) -> FollowedText | None:
-        """The lost text that is in this file."""
-
-        for place in self._lost_logs:  # of an older cursor
-            if place.path == path and self._is_at(place, path):
-                self._lost_logs.remove(place)
-                return FollowedText(self._files, self._question, path, key, place.cursor.offset)
-        fit = [text for text in self._lost if text.stop <= size and self._may_be(text, text.seen, file, path, key)]
-        return max(fit, key=lambda text: (text.stop, text.key == key), default=None)
-
-    def _may_have_begun(self, text: FollowedText, file: LineFile, path: str, key: Key) -> bool:
-        """Whether the file may be a copy of a lost text that was made before all was read of that."""
-        is_other = text.looked.is_long or kinship(text.place, path) is not Kinship.NONE
-        return is_other and self._may_be(text, text.looked, file, path, key)
-
-    def _may_be(self, text: FollowedText, seen: SeenText, file: LineFile, path: str, key: Key) -> bool:
-        """Whether the file has what was seen of a text; of a short text, names must speak for it, too."""
-        is_alike = os.path.dirname(text.place) == os.path.dirname(path) and family(text.place) == family(path)
-        is_like = text.key == key or seen.is_long or is_alike
-        return seen.at > 0 and is_like and seen.fits(file.read)
-
-    def _is_at(self, place: LogPlace, path: str) -> bool:
-        with self._files.shared(path) as db:
-            return db.log.identity == place.cursor.identity
-
-    def _seek(self) -> None:
-        """Look for lost texts beside where they were: rotation may give names that are not followed."""
-        unsought = [text for text in self._unsought if text in self._lost]
-        self._unsought = []
-        for folder in dict.fromkeys(os.path.dirname(text.place) for text in unsought):
-            for path in _beside(folder, [text for text in unsought if os.path.dirname(text.place) == folder]):
-                self._seek_in(path)
-
-    def _seek_in(self, path: str) -> None:
-        assert self._files.lines is not None
-        try:
-            file = self._files.lines.open(path)
-        except (LogError, OSError):
-            return
-        key, found = file.stamp()[:2], None
-        with suppress(LogError, OSError):
-            size = 0 if key in self._logs or key in self._copies else file.text_size(file.stamp())
-            found = self._found(file, path, key, size) if size else None
-        if found is None:
-            file.close()
-        else:
-            self._lost = [text for text in self._lost if text is not found]
-            self._follow(found, path, key)
-            found.take(file)
-
-    def _meet_log(self, path: str) -> None:
-        """A log of jitdb's."""
-        with self._files.shared(path) as db:
-            db.refresh()
-            identity, stamp = db.log.identity, stamp_at(Path(path))
-            if stamp is None or not db.log.framing.is_blocked:
-                return
-        for other in self._logs.values():
-            if isinstance(other, FollowedLog) and other.identity == identity:
-                self._odd[stamp[:2]] = stamp  # it is a copy
-                return
-        place = next((place for place in self._lost_logs if place.cursor.identity == identity), None)
-        is_new = not self._begins or self._live.old or self._live.after is not None
-        live = Live(is_new) if place is None else Live(after=str(place.cursor))
-        followed = FollowedLog(self._files, self._question, path, stamp[:2], live)
-        if place is not None:
-            self._lost_logs.remove(place)
-        self._follow(followed, path, stamp[:2])
-
-    def _make_room(self) -> None:
-        """Close the logs to which nothing came for longest, where too many are open."""
-        most = max(1, self._files.most // 2)
-        if len(self._logs) > min(most, _WINDOWS):
-            latest = sorted((each for each in self._logs.values() if each.is_open), key=lambda each: -each.used)
-            for followed in latest[_WINDOWS:]:
-                if isinstance(followed, FollowedText):
-                    followed.rest()
-            for followed in latest[most:]:
-                followed.close()
-
-    # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def cursor(self) -> str:
         """The place behind all that was read."""
-        return cursor_of(self._files.head, self._entries(None))
-
-    def _entries(self, without: Followed | None) -> list[str]:
-        copies = [copy.text.entry() for copy in self._copies.values() if copy.text.stop <= copy.of.stop]
-        followed = [each.entry() for each in [*self._lost, *self._logs.values()] if each is not without]
-        return [*map(LogPlace.entry, self._lost_logs), *copies, *followed]
+        return cursor_of(self._files.head, self._texts.entries())
 
     def read(self) -> FollowedPortion | None:
         """The next records, of one log, without waiting for any; None when there are none now."""
@@ -484,11 +77,11 @@ class Follower:
     def _read(self) -> FollowedPortion | None:
         if self._failure is not None:
             raise self._failure
-        if time.monotonic() - self._looked > LOOK:  # of a name, who looks seldom misses files
-            self._look()
+        if time.monotonic() - self._texts.looked > LOOK:  # of a name, who looks seldom misses files
+            self._texts.look()
         for is_again in (False, True):
             if not self._turn or is_again:
-                self._turn = sorted(self._logs.values(), key=self._rank, reverse=True)
+                self._turn = sorted(self._texts.logs.values(), key=self._rank, reverse=True)
             while self._turn:
                 if self._closed.is_set():
                     raise QueryCancelled("the live question was closed")
@@ -498,19 +91,19 @@ class Follower:
                     return portion
                 self._turn.pop()
                 self._in_turn = 0
-            self._look()
+            self._texts.look()
         return None
 
     def _rank(self, followed: Followed) -> int:
         """How many logs are to be read before it."""
         before = followed.after
-        return 0 if before is None or not self._is_there(before) else 1 + self._rank(before)
+        return 0 if before is None or not self._texts.is_there(before) else 1 + self._rank(before)
 
     def _portion(self, followed: Followed) -> FollowedPortion | None:
-        if not self._is_there(followed):
+        if not self._texts.is_there(followed):
             return None
         before = followed.after
-        if before is not None and self._is_there(before) and not before.is_idle:
+        if before is not None and self._texts.is_there(before) and not before.is_idle:
             return None
         followed.after, was_open = None, followed.is_open
         try:
@@ -518,15 +111,15 @@ class Follower:
         except Moved:
             return None  # the next look comes now
         except Lost:
-            self._lose(followed)
+            self._texts.lose(followed)
             return None
         if not was_open:
-            self._make_room()
+            self._texts.make_room()
         if found is None:
             return None
         followed.is_idle, followed.used = False, time.monotonic()
         data = [self._files.finish(record, followed.path) for record in found[0]]
-        return FollowedPortion(data, followed, found[1], self._entries(followed), self._files.head)
+        return FollowedPortion(data, followed, found[1], self._texts.entries(followed), self._files.head)
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from a thread, whenever read() may have something; the function given back ends it."""
@@ -545,7 +138,7 @@ class Follower:
                     callback()
                     return
                 is_news, seen = now != seen, now
-                if is_news or self._waits:
+                if is_news or self._texts.waits:
                     callback()
                 pause = _SOONEST if is_news else min(pause * _GROWTH, _LATEST)
                 pause = max(pause, _LOOKING * (time.thread_time() - begin))
@@ -554,55 +147,50 @@ class Follower:
         return ended.set
 
     def _state(self) -> list[object]:
-        return [*map(stamp_at, map(Path, self._files.paths())), *(each.look() for each in list(self._logs.values()))]
+        files = [stamp_at(Path(path)) for path in self._files.paths()]
+        return [*files, *(followed.look() for followed in list(self._texts.logs.values()))]
 
     def close(self) -> None:
         """Read no more, from any thread. A read that is under way stops soon, and then lets go of the files."""
         self._closed.set()
         if not self._let_go():
-            for followed in list(self._logs.values()):
+            for followed in list(self._texts.logs.values()):
                 followed.interrupt()
 
     def _let_go(self) -> bool:
-        """Close all files, unless one reads, who will do it."""
+        """Close all files, unless a read is under way, which will do it."""
         if not self._reading.acquire(blocking=False):
             return False
         try:
-            for followed in list(self._logs.values()):
-                followed.close()
-            for file, _ in self._empty.values():
-                file.close()
+            self._texts.close()
         finally:
             self._reading.release()
         return True
 
 
-def _kinship(original: Followed, path: str) -> Kinship:
-    """How likely the file at this path is a copy of one that is there, by their names."""
-    if original.is_removed() and family(original.place) == family(path):
-        return Kinship.CERTAIN
-    return kinship(original.place, path)
+def is_of_places(question: Question) -> bool:
+    """Whether it names places in one file, so that it says nothing of the files that have the name later."""
+    leaves = question.operation.leaves()
+    return bool(sources_of(question.operation)) or any(leaf.names_places for leaf in leaves)
 
 
-def _beside(folder: str, texts: list[FollowedText]) -> list[str]:
-    """The files in a folder that may have these texts, by their inodes or names; the likeliest first."""
-    keys, families = {text.key for text in texts}, {family(text.place) for text in texts}
-    found = []
-    with suppress(OSError), os.scandir(folder or ".") as entries:
-        for entry in entries:
-            stamp = stamp_at(Path(entry.path)) if not entry.name.startswith(".") else None
-            if stamp is not None and stamp.size and (stamp[:2] in keys or family(entry.name) in families):
-                found.append((stamp[:2] not in keys, is_packed(entry.name), -stamp.mtime, entry.name))
-    return [os.path.join(folder, name) for *_, name in sorted(found)]
+def follow_name(db: Askable, question: Question) -> Follower:
+    """See JITDB.feed. Raises QueryError for a cursor of another log."""
+    path = str(db.log.path)
+    live = question.live
+    if live is not None and live.after is not None and not is_cursor_of_files(live.after):
+        place = parse_cursor(live.after)
+        place.rank(db.log, int)
+        live = live._replace(after=cursor_of(ONE, [LogPlace(path, place).entry()]))
+    lines = LineOpener(db.log.codec, db.log.framing.form, is_said=True)  # type: ignore[attr-defined]  # of lines
 
+    def paths() -> list[str]:
+        with suppress(LogError, OSError):  # counts beside a live question show what that gave
+            db.refresh()
+        return [path] if os.path.exists(path) else []
 
-def _warn_lost(path: str) -> None:
-    warnings.warn(
-        LogWarning(
-            "another file has its name since it was read last, and the one that had it is not found: what came to "
-            "that one afterwards is left out",
-            path=path,
-            remedy=Remedy("follow the folder of the rotated files, too", "follow the folder of the rotated files, too"),
-        ),
-        stacklevel=4,
-    )
+    files = Files(
+        paths, frozenset([path]), lines, db.over,
+        lambda _: nullcontext(db), lambda _: question.operation, lambda record, _: record, _MOST, ONE,
+    )  # fmt: skip
+    return Follower(question.changed(live=live), files)

@@ -33,7 +33,7 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
     """Whether the file at this path is one of JSON Lines. False for what is no file, or cannot be read.
 
     form: what a line may hold; where text may stand beside JSON, any text will do
-    said: whoever opens it says that it is JSON, so lines that hold other values than objects do, too
+    said: the caller says that it is JSON, so lines may hold other values than objects
     """
     file = log_path(path)
     if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):

@@ -128,7 +128,7 @@ def records_of(
 
 def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:
     there = [number for number, line in enumerate(lines) if line is not None]
-    if len(there) < FEW:
+    if len(there) < FEW and sum(len(lines[number] or b"") for number in there) < _LOOK:
         wrong = [number for number in there if not codec.is_valid(lines[number] or b"")]
     else:
         from jitdb.log.codecs.fields.located import RecordBatch

@@ -1,4 +1,4 @@
-"""What the lines of a file are taken for: which of their bytes are records. Who opens the file chooses it.
+"""What the lines of a file are taken for: which of their bytes are records. The caller who opens the file chooses.
 
 A form has its own name for the file, its own indexes and cursors (`tag`): answers of one are never those of another.
 

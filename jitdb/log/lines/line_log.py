@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from jitdb.common.arguments import function
 from jitdb.common.forking import fork_safe
@@ -54,12 +54,10 @@ if TYPE_CHECKING:
     from jitdb.log.lines.streaming import Counted
     from jitdb.log.source import Record, Stats
 
-T = TypeVar("T")
-
-BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
+BLOCK: Final = 1 << 18  # bytes under one checksum. It is in indexes on disk: another number makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
-_FRESH: Final = 1_000_000_000  # nanoseconds: a file that was changed so short a time ago may be being written
-_PAUSE: Final = 0.1  # seconds, in which whoever writes a line also ends it
+_FRESH: Final = 1_000_000_000  # nanoseconds: a file that was changed so recently may be being written
+_PAUSE: Final = 0.1  # seconds within which a writer that writes a line also ends it
 
 
 class _State(NamedTuple):
@@ -76,29 +74,8 @@ class _State(NamedTuple):
         return cls(file, known, known.stamp, known.stamp.is_settled(), file.is_guessed)
 
     def known_now(self) -> Known:
-        """What is known of it before another look. A guess tells nothing."""
+        """What is known before another look. A guess proves nothing."""
         return self.known._replace(stamp=self.latest, end=0 if self.is_guessed else self.known.end)
-
-
-class _Guessing:
-    """See LogSource.guessing: of a log that has a guess now."""
-
-    def __init__(self, log: LineLog) -> None:
-        self._log = log
-
-    def __enter__(self) -> None:
-        self._guess = self._log.expected_end
-        self._log.guessers.count = self._before + 1
-
-    @property
-    def _before(self) -> int:
-        return int(getattr(self._log.guessers, "count", 0))
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        self._log.guessers.count = self._before - 1
-        is_given_up = isinstance(error, (LogSuperseded, LogClosed, QueryCancelled))
-        if not is_given_up and isinstance(error, Exception | None) and self._log.durable_end != self._guess:
-            raise self._log.superseded() from error
 
 
 class LineLog(LogSource):
@@ -131,14 +108,14 @@ class LineLog(LogSource):
     def _begin(self, file: LineFile) -> None:
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
-        self.guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
+        self._guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
         self._now: _State | None = _State.of(file, self._keeper.settle(file, None, keep=False))
         self._seen = self._state()
         self._is_told = False  # of a last line without a newline
         self._tell_unfinished()
 
     def _tell_unfinished(self) -> None:
-        """Warn of a last line that is whole but for its newline: whoever wrote the file may never have meant one.
+        """Warn of a last line that lacks nothing but its newline: perhaps its writer never ends lines with one.
 
         Of a file that is being written nothing is said: the newline may be on its way.
         """
@@ -193,7 +170,7 @@ class LineLog(LogSource):
 
     @property
     def block_size(self) -> int:
-        """Bytes that have one checksum: 256 KiB. Lines cross blocks."""
+        """Bytes under one checksum: 256 KiB. Lines cross blocks."""
         return BLOCK
 
     @property
@@ -210,7 +187,25 @@ class LineLog(LogSource):
         return self._alive().known.end
 
     def guessing(self) -> AbstractContextManager[object]:
-        return _Guessing(self) if self._alive().is_guessed else super().guessing()
+        return self._guessing() if self._alive().is_guessed else super().guessing()
+
+    @contextmanager
+    def _guessing(self) -> Iterator[None]:
+        guess, before = self.expected_end, int(getattr(self._guessers, "count", 0))
+        self._guessers.count = before + 1
+        error: Exception | None = None
+        try:
+            yield
+        except (LogSuperseded, LogClosed, QueryCancelled):
+            raise
+        except Exception as failed:
+            error = failed
+        finally:
+            self._guessers.count = before
+        if self.durable_end != guess:
+            raise self.superseded() from error
+        if error is not None:
+            raise error
 
     @property
     def since(self) -> int:
@@ -267,9 +262,9 @@ class LineLog(LogSource):
         return self._now
 
     def _settled(self) -> _State:
-        """The same with the end of its lines known for certain, but for who said that a guess will do."""
+        """The same with the end of its lines known for certain, unless this thread is in guessing()."""
         state = self._alive()
-        if not state.is_guessed or getattr(self.guessers, "count", False):
+        if not state.is_guessed or getattr(self._guessers, "count", False):
             return state
         with self._refreshing:
             state = self._alive()
@@ -339,7 +334,7 @@ class LineLog(LogSource):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """What goes wrong, as this log says it."""
+        """Raise what goes wrong as an error of this log."""
         try:
             yield
         except LogCorrupt:
@@ -401,7 +396,7 @@ class LineLog(LogSource):
         return state.latest if is_latest else None
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
-        """None are told of. Raises LogSuperseded."""
+        """No deletions: nobody deletes from such a file. Raises LogSuperseded."""
         self._check()
         return super().deletions(after)
 
@@ -411,7 +406,7 @@ class LineLog(LogSource):
         return 0
 
     def _keep(self) -> None:
-        """Let the next process know the file."""
+        """Write down what is known of the file, for the next process."""
         if not self._keeper.is_kept:
             with self._refreshing:
                 state = self._alive()
@@ -420,7 +415,7 @@ class LineLog(LogSource):
     # What comes
 
     def refresh(self) -> bool:
-        """See what became of the file: whether it has more lines, was changed, or another one has its name."""
+        """Look at the file. True where it has more lines, was changed, or another file has its name."""
         with self._refreshing:
             state = self._alive()
             there, file = self._there(), state.file
@@ -483,21 +478,15 @@ class LineLog(LogSource):
 
     def stats(self) -> Stats:
         """How many lines are records. Reads the whole file."""
-        from jitdb.log.lines.streaming import measure
-
-        return self._read_through(measure)
+        return self.counted().stats
 
     def counted(self) -> Counted:
-        """What the lines are that are no records. Reads the whole file."""
+        """What the lines are. Reads the whole file, from a guess of its end on, and anew where that was wrong."""
         from jitdb.log.lines.streaming import counted
 
-        return self._read_through(counted)
-
-    def _read_through(self, work: Callable[[LineLog], T]) -> T:
-        """What reads the whole file begins with a guess of its end, and anew where that was wrong."""
         with suppress(LogSuperseded), self.guessing():
-            return work(self)
-        return work(self)
+            return counted(self)
+        return counted(self)
 
     def malformed(self) -> Iterator[int]:
         """The numbers, from 1 on, of the lines that the codec cannot read. Reads the whole file."""

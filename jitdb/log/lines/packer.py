@@ -66,7 +66,7 @@ def pack(
 
     replace: put it in the place of a file that is there
     remove:  the source goes when the other one is durable; if both are one, it is replaced
-    told:    is told now and then how many bytes of text are done, and how many there are, about
+    told:    called now and then with the bytes of text done so far, and about how many there are
 
     Raises NotALog, LogCorrupt, LogError, InvalidArgument, OSError. Then nothing was changed.
     """

@@ -67,9 +67,9 @@ class Lines(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What the lines of a file are that are no records.
+    """What the lines of a file are.
 
-    records:     how many lines, or elements of lines, are some
+    stats:       how many are records; the others count as deleted ones
     malformed:   numbers of those that should be some, from 1 on
     text:        how many hold text alone, where that may stand beside JSON
     parts:       how many say that they are parts of longer ones; they are text, or malformed
@@ -77,7 +77,7 @@ class Counted(NamedTuple):
     is_prefixed: some of the first malformed ones would be records if text might stand before JSON
     """
 
-    records: int
+    stats: Stats
     malformed: list[int]
     text: int
     parts: int
@@ -118,22 +118,15 @@ def stream(log: LineSource, stop: int, raw: bool) -> Iterator[Record]:
             yield Record(offset, part.first_seq + number, line if raw else decode(line))
 
 
-def measure(log: LineSource) -> Stats:
-    """See LineLog.stats: lines that are no records count as deleted ones."""
+def counted(log: LineSource) -> Counted:
+    """See LineLog.counted."""
+    numbers, text, parts, reason, is_prefixed, lines = list[int](), 0, 0, "", False, 0
     end, live, gone, gone_bytes = log.durable_end, 0, 0, 0
     for part in lines_of(log, end):
         live += len(part.live)
         gone += len(part.batch) - len(part.live)
         lengths = part.batch.lengths + 1
         gone_bytes += int(lengths.sum() - lengths[part.live].sum())
-    return Stats(end, gone_bytes, live, gone)
-
-
-def counted(log: LineSource) -> Counted:
-    """See LineLog.counted."""
-    numbers, records, text, parts, reason, is_prefixed, lines = list[int](), 0, 0, 0, "", False, 0
-    for part in lines_of(log, log.durable_end):
-        records += len(part.live)
         fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
         if fresh and not numbers:
             reason = _reason(log, part.batch.record(fresh[0]))
@@ -149,7 +142,7 @@ def counted(log: LineSource) -> Counted:
             parts += parts_in(part.data.tobytes())
         else:
             is_prefixed = is_prefixed or any(_is_prefixed(log, part.batch.record(number)) for number in fresh)
-    return Counted(records, numbers, text, parts, reason, is_prefixed)
+    return Counted(Stats(end, gone_bytes, live, gone), numbers, text, parts, reason, is_prefixed)
 
 
 def _reason(log: LineSource, line: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Part of an open file of lines as a log of its own, for who follows files: it knows the file, and not its name."""
+"""Part of an open file of lines as a log of its own, to follow files: it knows the file, and not its name."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class LineWindow(LineLog):
         return False
 
     def _there(self) -> Stamp | None:
-        """Another file that has the name by now is another log."""
+        """None: another file that has the name by now is another log."""
         return None
 
     def _tell_unfinished(self) -> None:
-        """The line may be written just now."""
+        """Say nothing: the line may be written just now."""

@@ -13,7 +13,7 @@ It is good as long as all these files are what they were. They may have other na
 
 A file goes into a bundle if it is small, seems to be JSON Lines to its end, and has no indexes of its own. One that was
 changed since is asked on its own, and so gets some: a file that grows is in a bundle once, for as long as it does not.
-Who finds a bundle void removes it under the folder's lock, and puts its other files into a new one.
+The process that finds a bundle void removes it under the folder's lock, and puts the other files into a new one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Bundle(NamedTuple):
 
     @property
     def path(self) -> str:
-        """What it is called by those who take it for a log."""
+        """The path that stands for it as a log."""
         return os.path.join(self.folder, self.identity.hex())
 
     @property
@@ -118,7 +118,7 @@ class Bundle(NamedTuple):
         return body + _CRC.pack(crc32(body))
 
     def write(self) -> None:
-        """Put it into its folder, which is made. Who may not read the files cannot read it either. Raises OSError."""
+        """Write it into a new folder, with the permissions of the files. Raises OSError."""
         assert self.place is not None
         fs, first = osfile.fs, osfile.fs.stat(Path(self.folder, self.files[0].name))
         with suppress(FileExistsError):
@@ -133,7 +133,7 @@ class Bundle(NamedTuple):
 
 
 def unpack(data: bytes, folder: str, place: Path) -> Bundle | None:
-    """What is told there; None where the bytes are not what was written."""
+    """The bundle in these bytes; None where they are damaged."""
     body = data[: -_CRC.size]
     if len(data) < _HEAD.size + _CRC.size or _CRC.pack(crc32(body)) != data[-_CRC.size :]:
         return None

@@ -1,6 +1,6 @@
 """The lines of a bundle's files, one file after the other, as one log.
 
-It never changes: who finds that a file did hears `Unbundled`, and asks otherwise.
+It never changes: where a file did, reading raises `Unbundled`, and the files are asked otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Unbundled(LogError):
     """The files are to be asked otherwise: one was changed.
 
-    bundle: all of them are to be asked one by one, for one holds lines that are no JSON, of which it is to tell
+    bundle: set where one holds lines that are no JSON: all are to be asked one by one, so that it warns of them
     """
 
     bundle: Bundle | None = None

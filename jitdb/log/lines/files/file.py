@@ -1,4 +1,4 @@
-"""Somebody else's file, open for reading: never mapped, so that one that shrinks gives fewer bytes and no SIGBUS."""
+"""Somebody else's file, open for reading. It is never mapped: one that shrinks gives fewer bytes, and no SIGBUS."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class LineFile:
 
     def __init__(self, file: osfile.Descriptor) -> None:
         self._file = file
-        self._searched = (0, 0)  # behind which byte, and up to which, there is no newline
+        self._searched = (0, 0)  # (begin, end): no newline stands between them
 
     def settle(self) -> object:
-        """Find out whether the guess was right, which agrees() tells then. Raises LogError, OSError."""
+        """Replace a guess by the true end; agrees() then says whether it was right. Raises LogError, OSError."""
 
     def stamp(self) -> Stamp:
         return Stamp.of(osfile.fs.fstat(self._file.number))
@@ -51,7 +51,7 @@ class LineFile:
         return self.read(size, 0)
 
     def read(self, size: int, offset: int) -> bytes:
-        """Fewer bytes only at the end of the file. Raises LogError, OSError, as all that reads does."""
+        """Fewer bytes only at the end of the file. Raises LogError and OSError, as all reading does."""
         return osfile.fs.read(self._file.number, size, offset)
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
@@ -102,8 +102,8 @@ class LineFile:
         return at
 
     def guarded(self, end: int, size: int) -> int:
-        """How many bytes of what is stored remain as they are while the file only grows; its lines end there, and it
-        has this size.
+        """How many stored bytes stay as they are while the file only grows, its lines ending there and its size
+        being this.
         """
         return end
 
@@ -142,4 +142,4 @@ class FileRest(LineFile):
         return self._whole.crcs(stop)
 
     def close(self) -> None:
-        """It is the other's."""
+        """The whole file closes it."""

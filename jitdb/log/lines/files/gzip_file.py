@@ -43,7 +43,7 @@ class GzipRun(Run):
     """
 
     def __init__(self, stored: Stored, text: int, base: Members, began: Callable[[Members], object]) -> None:
-        """It begins behind `base`; `began` is told, at the beginning of each member, of those before."""
+        """It begins behind `base`, and calls `began` at the beginning of each member with those before it."""
         super().__init__(text, base.text, base.lines)
         self._stored, self._began = stored, began
         self._before = base  # the members before the one that it is in

@@ -26,7 +26,7 @@ Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes of a text, from t
 
 
 class Stamp(NamedTuple):
-    """What stat tells of a file."""
+    """What stat says of a file, at some moment."""
 
     device: int
     inode: int

@@ -1,8 +1,8 @@
 """Where what is known of a file of lines is kept, and how processes agree on it.
 
 Beside the file (`events.ndjson.jitdb/`), as of any log; where that cannot be written, in a folder of the user's cache
-that is named after the file; or where the caller says. Who finds that the file became another one says so under a lock,
-so that all processes give it one name.
+that is named after the file; or where the caller says. The process that finds that the file became another one writes
+that down under a lock, so that all processes give it one name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _in_cache(path: Path) -> Path:
 
 
 class Keeper:
-    """Keeps what is known of one file.
+    """What is known of one file, and where it is kept.
 
     folder: None where nothing is kept
     path:   of the file, where the folder is the one that its name gives it (or its part for the form `tag`): then it
@@ -59,13 +59,13 @@ class Keeper:
         self.folder = folder
         self._path = path
         self._places = Places(folder_for, tag)
-        self.is_kept = False  # whether the next process finds it
+        self.is_kept = False  # whether the next process will find it
 
     def settle(self, file: LineFile, known: Known | None, *, keep: bool, doubt: bool = False) -> Known:
         """What is known of the file now, for all processes. Raises OSError where the file cannot be read.
 
-        keep:  write it down if nobody did yet
-        doubt: all its blocks are to be held against their checksums, whatever a look tells
+        keep:  write it down if no process did yet
+        doubt: compare all its blocks with their checksums, whatever a look shows
         """
         if self.folder is None:
             return judged(file, known, None, doubt)
@@ -94,12 +94,12 @@ class Keeper:
             return now
 
     def _went_along(self, file: LineFile) -> bool:
-        """Whether the file has another name, or none: the folder, which is gone, is its own no more."""
+        """Whether the file has another name, or none. Then the folder that is gone went along with it."""
         return self._path is not None and not file.is_at(self._path)
 
     def _tidy(self, *, is_new: bool = False) -> None:
-        """It was rotated: remove what compression has left of its family. A new file that is not compressed tells of
-        no rotation.
+        """It was rotated: remove the folders of files of its family that were compressed. A new file that is not
+        compressed proves no rotation.
         """
         if self._path is not None and not (is_new and not is_packed(self._path.name)):
             with suppress(OSError):
@@ -111,7 +111,7 @@ class Keeper:
 
 
 def judged(file: LineFile, known: Known | None, stored: Known | None = None, doubt: bool = False) -> Known:
-    """What is known of the file as it is now, by what this process and all others knew of it."""
+    """What is known of the file as it is now, from what this process and all others knew."""
     while True:
         stamp = file.stamp()
         now = _judged_at(file, stamp, known, stored, doubt)

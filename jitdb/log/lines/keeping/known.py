@@ -39,16 +39,16 @@ _CRC: Final = struct.Struct("<I")
 _PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
 _PAUSE: Final = 0.002
 
-NO_TOKEN: Final = bytes(8)  # of a file that was not edited since it was first seen
+NO_TOKEN: Final = bytes(8)  # of a file that was never edited since it was first seen
 
 
 class Verdict(IntEnum):
-    """What became of a file, the worst last."""
+    """What became of a file; the worst is last."""
 
     SAME = 0
     GROWN = 1
-    DOUBTFUL = 2  # all its blocks are to be held against their checksums
-    ANOTHER = 3  # what was indexed means nothing
+    DOUBTFUL = 2  # all its blocks must be compared with their checksums
+    ANOTHER = 3  # what was indexed is void
 
 
 class Known(NamedTuple):
@@ -63,7 +63,7 @@ class Known(NamedTuple):
 
     @classmethod
     def fresh(cls, stamp: Stamp) -> Known:
-        """Of a file that nobody knows: a name of its own, and no lines yet."""
+        """Of a file that is seen for the first time: a new name, and no lines yet."""
         return cls(os.urandom(16), NO_TOKEN, stamp, 0, 0, 0)
 
     def pack(self) -> bytes:
@@ -88,7 +88,7 @@ class Known(NamedTuple):
         if stamp == self.stamp and is_settled:
             return Verdict.SAME
         if not self.end and not stamp.is_of(self.stamp):
-            return Verdict.ANOTHER  # nothing tells that it is a copy
+            return Verdict.ANOTHER  # nothing proves that it is a copy
         guarded = file.guarded(self.end, self.stamp.size)
         if stamp.size < guarded or file.crcs(guarded) != (self.head, self.tail):
             return Verdict.ANOTHER
@@ -106,7 +106,7 @@ class Known(NamedTuple):
 
 
 def stored_in(folder: Path) -> Known | None:
-    """What is told there; None where that is nothing, or was damaged."""
+    """What `lines` in this folder says; None where it is missing or damaged."""
     with suppress(OSError):
         data = osfile.fs.read_if_there(folder / LINES)
         return None if data is None else Known.unpack(data)

@@ -1,6 +1,6 @@
 """The folder beside a file when the file is renamed, compressed or gone.
 
-It goes along when the file is renamed: so rotation costs nothing. It is found by what it tells of its file (device,
+It goes along when the file is renamed: so rotation costs nothing. It is found by what it says of its file (device,
 inode, and the CRCs of both ends, see known.py):
 
     app.log → app.log.1                   who opens either finds that the folder of `app.log` is that of another file,
