@@ -8,9 +8,9 @@ After a compaction the seq counts, and the log says how many of the records befo
 followed.
 
     [PATH, DEVICE, INODE, STOP, AT, HEAD, TAIL]   a file of lines, read up to the byte STOP. Its text is known by two
-                                                  digests, in hex, of what lies before the byte AT (stamp.py), most
-                                                  often STOP; AT, HEAD and TAIL follow once more where a copy of
-                                                  the file may have less than that
+                                                  digests, in hex, of what lies before the byte AT (stamp.py), the end
+                                                  of the line that was read last; AT, HEAD and TAIL follow once
+                                                  more where a copy of the file may have less than that
     [PATH, CURSOR]                                a log of jitdb's, and a place in it
 
 An older form, `logs:{PATH: CURSOR}`, is read as well.

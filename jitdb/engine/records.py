@@ -192,6 +192,14 @@ class Records:
         require(index, seqs)
         return gather(index.segments, load_offsets, seqs, np.int64)
 
+    def sizes_of(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bytes from each of these records, which begin there, to the next record. Raises IndexBehind."""
+        index, following = self._catalog.get(OFFSETS), seqs.astype(np.int64) + 1
+        ends = np.full(len(seqs), index.end_offset, np.int64)
+        is_there = following < index.end_seq
+        ends[is_there] = self.offsets_of(following[is_there].astype(np.uint32))
+        return ends - offsets
+
     def block_bytes(self, seqs: BitMap) -> int:
         """The total size of the blocks that hold these records."""
         size = self.log.block_size

@@ -331,12 +331,14 @@ class FollowedText(Followed):
         return self._entry[1]
 
     def _seen_at(self, stop: int) -> SeenText:
-        """What tells the text before this byte, which was read; less where the file does not have it any more."""
+        """What tells the text up to the end of the line that was read last, which began before this byte; less where
+        the file does not have that any more.
+        """
         if self.seen.at == stop:
             return self.seen
         if self._file is not None:
             with suppress(LogError, OSError):
-                seen = SeenText.of(self._file.read, stop)
+                seen = SeenText.of(self._file.read, self._file.next_line(stop))
                 if seen is not None and self.seen.fits(self._file.read):
                     return seen
         return self.looked if self.looked.at else self.seen

@@ -298,7 +298,8 @@ class Texts:
             self._copies[key] = Copy(original, known, stamp, since, start)
             self._lost = [text for text in self._lost if text.key != key or not text.seen.fits(file.read)]
             return None
-        begun = [text for text in self._lost if text.stop > size and self._may_have_begun(text, file, path, key)]
+        shorter = [text for text in self._lost if max(text.stop, text.seen.at) > size]
+        begun = [text for text in shorter if self._may_have_begun(text, file, path, key)]
         found = self._found(file, path, key, size)
         if found is not None and not any(text.looked.is_long or found.key != key for text in begun):
             self._lost = [text for text in self._lost if text is not found]
@@ -306,7 +307,7 @@ class Texts:
         if copy is not None and self.is_there(copy.of):
             start = copy.start  # it goes on otherwise than what it was like
         elif begun:
-            start = end  # it has less than was read
+            start = max(end, *(text.stop for text in begun if text.stop <= size), 0)  # it has less than was read
         elif (of := copy.of if copy is not None else self._copied(file, path, key, end)) is not None:
             start = min(of.stop, end)
         for text in begun:
@@ -453,5 +454,5 @@ def _warn_lost(path: str) -> None:
             path=path,
             remedy=Remedy("follow the folder of the rotated files, too", "follow the folder of the rotated files, too"),
         ),
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -230,7 +230,8 @@ class Feed:
 
     def _rows(self, found: Look) -> tuple[Located, list[Any], DecodeError | None]:
         """Some of the matches, decoded up to the first that cannot be, and why that is so."""
-        at = located(self._manager, found.records, lambda: found.seqs[: self._limit])
+        are_read = not self._as_offsets
+        at = located(self._manager, found.records, lambda: found.seqs[: self._limit], are_read=are_read)
         if self._as_offsets:
             return at, at.offsets.tolist(), None
         try:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NONE: Final = np.empty(0, np.uint32)
+_MOST_BYTES: Final = 64 << 20  # of the lines that a page or a portion has, if it has several
 
 
 def reading(
@@ -80,8 +81,13 @@ class Located(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def located(manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]]) -> Located:
-    """The records that `choose()` names, with the lock held. To be called in reading()."""
+def located(
+    manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], *, are_read: bool = False
+) -> Located:
+    """The records that `choose()` names, with the lock held. To be called in reading().
+
+    are_read: fewer of them where they are long, so that what is held of them at once is not
+    """
     with manager.lock:
         if manager.changed(records):
             raise Gone(_NONE)
@@ -90,7 +96,12 @@ def located(manager: IndexManager, records: Records, choose: Callable[[], NDArra
         deleted = records.deleted
         if deleted and deleted.intersect(bitmap_of(np.sort(seqs))):
             live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
-        return Located(seqs, live, records.offsets_of(live))
+        at = Located(seqs, live, records.offsets_of(live))
+        if are_read and len(live) > 1 and not records.log.framing.is_blocked:
+            fit = int(records.sizes_of(live, at.offsets).cumsum().searchsorted(_MOST_BYTES, "right")) or 1
+            if fit < len(live):
+                return Located(seqs[: int(np.flatnonzero(seqs == live[fit])[0])], live[:fit], at.offsets[:fit])
+        return at
 
 
 def decoded(
@@ -235,7 +246,8 @@ class Pages(PagesOf):
 
     def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:
         """The next records of the answer, and what the page has of them."""
-        at = located(self._manager, held.records, lambda: self._choose(held.answer))
+        are_read = not self._question.as_offsets
+        at = located(self._manager, held.records, lambda: self._choose(held.answer), are_read=are_read)
         return at, self._data(held.records, at)
 
     def _choose(self, answer: Answer) -> NDArray[np.uint32]:

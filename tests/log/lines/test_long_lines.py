@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import jitdb
+from jitdb.engine.reading import paging
 from jitdb.errors import MalformedWarning
 from jitdb.log.lines import fetching, form, framing, line_walkers, streaming
 from jitdb.operators import field
@@ -102,6 +104,23 @@ def test_wherever_it_is(tmp_path: Path, where: str) -> None:
     with jitdb.open(path) as db:
         assert db.count(field("n") == 99) == 1
         assert db.count() == expected + 1
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_few_long_records_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, descending: bool) -> None:
+    """Whatever a page may have; each record comes once, in order."""
+    monkeypatch.setattr(paging, "_MOST_BYTES", 10_000)
+    records = [{"n": n, "text": "x" * (4000 if n % 4 else 25_000 if n % 8 else 10)} for n in range(40)]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(records))
+    with jitdb.open(path) as db:
+        asked = db.query().sort_by_arrival()
+        pages = [page.data for page in (asked.descending() if descending else asked).pages(1000)]
+        assert [record for page in pages for record in page] == records[:: -1 if descending else 1]
+        assert max(map(len, pages)) == 3
+        assert [record["n"] for record in islice(db.query().live(old=True), 40)] == list(range(40))
+        assert len(db.query().page(40).data) == 40
+        assert len(next(iter(db.query().as_offsets().pages(1000))).data) == 40
 
 
 MEMORY = """
