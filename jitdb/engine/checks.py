@@ -18,8 +18,7 @@ from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selection
 from jitdb.operators.nodes.sorting import SortKeys, sort_keys
-from jitdb.operators.question import Context, Database, Question
-from jitdb.operators.tasks.deferred import resolved
+from jitdb.operators.question import Database, Question
 
 
 def operation_of(question: Operation) -> Operation:
@@ -39,14 +38,6 @@ def question_of(
         return Question(db=db, operation=operation)
     said = checked({**settings, "limit": limit} if limit is not None else {**settings})
     return Question(db=db, operation=operation, **said)
-
-
-def with_context(
-    question: Question, before: int, after: int, same: PathLike | None, among: Operation | None
-) -> Question:
-    """The question whose answers come with the records around them."""
-    among = None if among is None else resolved(Question(operation=operation_of(among))).operation
-    return question.changed(context=Context.around(before, after, same, among))
 
 
 def listed(name: str, fields: Any) -> list[Any]:

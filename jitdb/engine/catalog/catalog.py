@@ -359,8 +359,10 @@ class Catalog:
 
     def _is_gone(self) -> bool:
         """Whether the sidecar of a log that others rotate is not at its place any more."""
-        sidecar = self._last.log.sidecar if self._last is not None and self._is_rotated else None
-        return self.folder is not None and self.folder.parent == sidecar and not self._fs.exists(sidecar)
+        if self.folder is None or self._last is None or not self._is_rotated:
+            return False
+        sidecar = self._last.log.sidecar
+        return self.folder.parent == sidecar and not self._fs.exists(sidecar)
 
     def _is_moved(self, index: Index) -> bool:
         """Whether the folder of a log that others rotate was renamed: the file is gone, or another log's."""
