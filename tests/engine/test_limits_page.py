@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from doc_blocks import ROOT
-from jitdb.logset.members import open_logs
 
 from jitdb import errors
 from jitdb.engine.records import MAX_RECORDS
@@ -12,6 +11,7 @@ from jitdb.indexes.segment import KEPT_BYTES
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walkers import LONGEST
+from jitdb.logset import open_logs
 from jitdb.operators.nodes.operation import MAX_NESTING
 from jitdb.operators.summaries import bins
 from jitdb.operators.text.expression import MAX_LENGTH
