@@ -18,8 +18,7 @@ import jitdb
 from jitdb import JITDB, LogSet
 from jitdb.engine.answering.field_order import Column
 from jitdb.indexes.files.index import Index
-from jitdb.logset import asking
-from jitdb.logset.counting import counted_bundles
+from jitdb.logset import asking, counted_bundles
 from jitdb.operators import field
 
 CODE = str(Path(jitdb.__file__).parent)
