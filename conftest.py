@@ -52,7 +52,7 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
 if find_spec("pyarrow") is None:
     collect_ignore += ["jitdb/log/codecs/arrow_columns.py"]
-    collect_ignore.append("jitdb/log/codecs/rows/table_rows.py")
+    collect_ignore.append("jitdb/log/codecs/table_rows.py")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,6 @@
 """Places in a log: as they are typed, and as `jitdb tail --cursor` keeps them in a file.
 
-A place is a cursor: of one log (engine/cursor.py), or of files that are followed (engine/files_cursor.py). A file holds
+A place is a cursor: of one log, or of files that are followed (engine/cursor.py). A file holds
 it with a checksum: `CURSOR crc32:XXXXXXXX` and a newline.
 """
 

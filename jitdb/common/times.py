@@ -9,7 +9,7 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
 
-`building/time_kernels.py` in indexes does the same of whole columns.
+`indexes/kinds/number_kernels.py` does the same of whole columns.
 """
 
 from __future__ import annotations

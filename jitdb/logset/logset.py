@@ -60,7 +60,7 @@ AnyDatabase: TypeAlias = "JITDB | LogSet"
 class LogSet(Asker):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
-    where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
+    where:    files, patterns and folders (member.py); which files these are is looked up when the set is made, by
               refresh(), and by live questions
     open_log: opens one of them; by default as jitdb.open does, read-only
     lines, over: how files of lines are opened, and parts of them asked, while they are followed

@@ -14,6 +14,7 @@ from jitdb.cli.commands import find_command
 from jitdb.cli.opening import asked
 from jitdb.notebook.magic import ASKING, NO_LOG, Magic, kept
 from jitdb.notebook.variables import Names, database_named, databases
+from jitdb.operators.nodes.table import OPERATORS
 from jitdb.operators.text.expression import format_value
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ _VARIABLE: Final = re.compile(r"[{$](\w*)$")
 _VALUE: Final = re.compile(  # a value that is begun, and the field that it is compared with
     r"""((?:[\w.@]|\[[^\]]*\])+)\s*(?:==|!=|in\s*\[(?:[^\]]*,)?)\s*("[^"]*|'[^']*|\w*)$"""
 )
+_OPERATORS: Final = "|".join(name for name, row in OPERATORS.items() if "path" in row.kind.arguments)
 _TAKE_A_PATH: Final = (
-    "field|equal|includes|absent|predicate|contains|starts_with|ends_with|like|matches|value_counts|group_count|"
-    "histogram|stats|stats_by|select|sort_by|values|distinct"
+    f"field|predicate|value_counts|group_count|histogram|stats|stats_by|select|sort_by|values|distinct|{_OPERATORS}"
 )
 _PATH: Final = re.compile(  # a path that is begun: the first argument, a later one, or an element of a list
     rf"""\b(?:{_TAKE_A_PATH})\(\s*\[?(?:"[^"]*",\s*|'[^']*',\s*)*(["'])(-?)([^"']*)$|\b(?:by|same|select)=(["'])([^"']*)$"""

@@ -206,7 +206,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
         times:   whether fields whose values all are times become timestamps (ns, UTC)
 
         Without a schema the values tell the types: whole numbers int64, else double, text string; of several kinds, or
-        maps, all of them become JSON text (arrow_types.py). Raises QueryError where a value is none of its schema's.
+        maps, all of them become JSON text. Raises QueryError where a value is none of its schema's.
         """
         return self._arrow(columns, limit, times).table()
 

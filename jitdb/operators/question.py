@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jitdb.operators.tabular import Arrow
 
 #: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
-#: (nodes/sort_key.py), which one of those two names is in a list: ["arrival"].
+#: (nodes/sorting.py), which one of those two names is in a list: ["arrival"].
 SortBy: TypeAlias = "Literal['declared', 'arrival'] | SortField | list[SortField] | tuple[SortField, ...]"
 
 #: An earlier state of the log: an offset, for the records up to the one there; or a cursor; None is now.
@@ -338,7 +338,7 @@ class Database(Protocol):
         """The answer in passages, as `around` says."""
 
     def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
-        """What the question's `summary` asks of its records: a Result (summaries/result.py)."""
+        """What the question's `summary` asks of its records: a Result (summaries/summary.py)."""
 
     def arrow(
         self,

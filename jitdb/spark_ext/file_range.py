@@ -49,7 +49,7 @@ class Snapshot:
     digest: of its first and last block, see digest_of
     form:   of JSON Lines that somebody else writes; None of a log of jitdb's
     stamp:  their file's
-    compression: "gzip" or "zstd": `end` counts text then, and may be what the file claims (compressed/text.py)
+    compression: "gzip" or "zstd": `end` counts text then, and may be what the file claims (compressed_file.py)
     folder, name: where checkpoints of a compressed file are kept (empty: nowhere), and what they are known by
     """
 

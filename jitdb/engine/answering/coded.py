@@ -1,7 +1,7 @@
 """The values of a field as numbers, a code a record, whichever index has them; how many records have each; which are
 first.
 
-Code 0 is that of records without the field. What there is decides which index serves (engine/serving.py). A column that
+Code 0 is that of records without the field. What there is decides which index serves (engine/plan.py). A column that
 is asked again after the log has grown numbers the values of its new segments alone.
 """
 

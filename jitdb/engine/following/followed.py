@@ -65,7 +65,7 @@ class Files(NamedTuple):
     operation: what is left of the question for the log at a path
     finish:    what is made of a record, or offset, of the log at a path
     most:      how many files may be open
-    head:      of cursors (engine/files_cursor.py)
+    head:      of cursors (engine/cursor.py)
     """
 
     paths: Callable[[], list[str]]

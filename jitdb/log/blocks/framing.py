@@ -66,7 +66,7 @@ class ChunkWalker(ABC):
 
     @abstractmethod
     def walk(self, size: int, sums: Ints) -> Counts:
-        """The records of the chunk that was read, and which blocks do not have their checksums: crc.walk_verified.
+        """The records of the chunk that was read, and which blocks do not have their checksums: checksum.walk_verified.
 
         Not all of them where `is_cut` is true then, which it never is of blocks.
         """

@@ -50,7 +50,7 @@ class Walker:
             self._room = Room.of(largest, block_size, self._header)
 
     def walk(self, data: Bytes, size: int, sums: Ints = NO_SUMS) -> Walked:
-        """The records in `data[:size]`, which begins on a block boundary; `sums` as crc.walk_verified takes them."""
+        """The records in `data[:size]`, which begins on a block boundary; `sums`: see checksum.walk_verified."""
         if not self.compiled:
             return walk_python(data, size, self._block_size, sums)
         count, faults, wrong = walk_verified(data, size, self._block_size, self._header, sums, self._room)
@@ -96,7 +96,7 @@ def walk_python(data: Bytes, size: int, block_size: int, sums: Ints = NO_SUMS) -
 
 
 Read = Callable[[memoryview, int], int]  # fills a buffer from an offset on; gives how many bytes there were
-Sums = Callable[[int, int], Ints]  # the CRCs of so many blocks from one on, or what crc.py has in their place
+Sums = Callable[[int, int], Ints]  # the CRCs of so many blocks from one on, or what checksum.py has in their place
 Walk = Callable[[Walker, int, Bytes, int], tuple[Walked, list[int]]]  # as BlockReader.walk
 
 

@@ -222,7 +222,7 @@ class Operation(Immutable):
     # --- how it is answered -----------------------------------------------------------------------------------------
 
     def need(self, core: Core) -> Requirement | None:
-        """The index that is built to answer it, if none serves that is there (engine/serving.py); None: it needs none.
+        """The index that is built to answer it, if none serves that is there (engine/plan.py); None: it needs none.
 
         Raises QueryError.
         """

@@ -10,7 +10,7 @@ letters.
 
 An index of all values of the field answers any of them. Where there is none, a `starts_with` that looks at case is
 answered by an index of what values begin with; any other one by that index of values, or by one of the records that it
-is true of, alone (engine/serving.py chooses).
+is true of, alone (engine/plan.py chooses).
 """
 
 from __future__ import annotations
