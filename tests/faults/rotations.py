@@ -195,7 +195,8 @@ class Tail:
     def __init__(self, folder: Path, number: int, where: str, indexes: list[str]) -> None:
         self._out, place = folder / f"out{number}", folder / f"place{number}"
         self._said = folder / f"said{number}"
-        self._command = [sys.executable, "-m", "jitdb", "tail", where, "--old", "--cursor", str(place), *indexes]
+        python = [sys.executable, "-X", "faulthandler"]
+        self._command = [*python, "-m", "jitdb", "tail", where, "--old", "--cursor", str(place), *indexes]
         self._process: subprocess.Popen[bytes] | None = None
         self.runs = 0
 
@@ -218,6 +219,13 @@ class Tail:
 
     def found(self) -> list[int]:
         return numbers_in(self._out.read_bytes())
+
+    def stacks(self) -> str:
+        """End it, and give what each of its threads was doing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGABRT)
+        self._process.wait(30)
+        return self._said.read_text()
 
 
 @contextmanager
@@ -255,12 +263,13 @@ def run(seed: int) -> int:
         assert not awaited(tails, {0}), "a tail did not begin"
         rotate(writer, way, tails, one)
         missing = awaited(tails, set(range(writer.count)) - writer.gap)
-        for tail in tails:
+        stacks = "\n".join(tail.stacks() for tail in tails if missing - set(tail.found()))
+        for tail in [] if missing else tails:
             tail.end()
         for tail in tails:
             twice = [number for number, count in Counter(tail.found()).items() if count > 1]
             assert not twice, f"{way}, {where}: twice {twice[:20]} of {writer.count:,} in {tail.runs} runs"
-        assert not missing, f"{way}, {where}: missing {ranges(missing)} of {writer.count:,}; {held_by(logs)}"
+        assert not missing, f"{way}, {where}: missing {ranges(missing)} of {writer.count:,}; {held_by(logs)}\n{stacks}"
         return sum(tail.runs for tail in tails)
 
 
