@@ -138,6 +138,8 @@ class Records:
 
     def seqs_at(self, offsets: NDArray[Any]) -> BitMap:
         """The records that begin at these offsets; other offsets are passed over."""
+        if not len(offsets):
+            return BitMap()
         offsets = np.unique(offsets)
         offsets = offsets[offsets < 1 << 63].astype(np.int64)
         parts = []
