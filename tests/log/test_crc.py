@@ -92,7 +92,7 @@ def test_a_copy_of_a_stream_goes_on_by_itself() -> None:
     other = stream.copy()
     for each in (stream, other):
         assert begun + each.decompress(each.unconsumed_tail) == b"abc" * 1000
-    assert zlib.decompress(ours.compress(b"abc" * 1000, 1)) == ours.decompress(data)
+    assert zlib.decompress(ours.compress(b"abc" * 1000, 1)) == b"abc" * 1000
 
 
 @pytest.mark.parametrize("block_size", SIZES)

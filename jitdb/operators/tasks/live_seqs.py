@@ -126,8 +126,9 @@ class SeqSource:
         except BaseException as error:
             if self._closed:
                 raise  # nobody is left to take it: it goes where errors of threads go
+            raised = error.__cause__ if isinstance(error.__cause__, StopIteration) else error  # a generator wraps it
             with self._lock:
-                self.error, wake = failure(f"the source of live_seqs({self.name})", error), self._wake
+                self.error, wake = failure(f"the source of live_seqs({self.name})", raised), self._wake
             wake()
 
     async def _read(self) -> None:
