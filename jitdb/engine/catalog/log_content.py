@@ -227,7 +227,7 @@ class _Check:
         return all(number not in listed and self._holds(first + number) for number in np.flatnonzero(~good).tolist())
 
     def _holds(self, block: int) -> bool:
-        """Whether a block that was proven still is, or is damaged: whoever reads it finds that."""
+        """Whether a proven block is still proven, or damaged; the next read of a damaged one reports it."""
         data, fault = self._log.second_look(block)
         if fault is not None:
             self.damaged = True

@@ -221,7 +221,7 @@ class Feed:
             return None
         at, data, error = read
         if error is not None:
-            if not data:  # it is told of once, and passed over
+            if not data:  # skipped, and reported once
                 self._pass(found, at.seqs[: int(at.seqs.searchsorted(at.live[0])) + 1], at.live[:1], at.offsets[:1])
                 raise error
             at = Located(at.seqs[: int(at.seqs.searchsorted(at.live[len(data)]))], at.live, at.offsets)

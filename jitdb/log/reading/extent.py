@@ -88,7 +88,7 @@ _GROWTH: Final = 1.3  # from one pause to the next
 class Watcher:
     """The callbacks that watch one log. `looks`: it is read-only, and must be refreshed to show what others did.
 
-    A thread does that as long as there are watchers; a writer's own doings are told of by tell().
+    A thread does that while there are watchers; the writer in this process calls tell() for its own changes.
     """
 
     def __init__(self, log: LogSource, *, looks: bool) -> None:
