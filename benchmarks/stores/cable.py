@@ -22,7 +22,7 @@ from jitdb import Log
 from jitdb.stores.cable import Cable, Peer, Post
 from jitdb.stores.cable.message import ChannelListRequest, Message, PostRequest, StateRequest, TimeRangeRequest
 from jitdb.stores.cable.post import DELETE, JOIN, TEXT, TOPIC, encode_post, encode_signed, hash_of, verify_post
-from jitdb.stores.cable.verifying import Verifier
+from jitdb.stores.cable.verifying import THREADS, verdicts
 
 from ..data import FOLDER
 from ..measure import Figure, median_ms, seconds
@@ -89,10 +89,9 @@ def figures(log: Log, size: int) -> Iterator[Figure]:
     folder, where = FOLDER / f"cable-{size}", f"{size:,} posts"
     shutil.rmtree(folder, ignore_errors=True)
     sample = [found.value for found in islice(log.stream(), min(SAMPLE, size))]
-    verifier = Verifier()
-    alone = 1e6 * seconds(verifier.verdicts, sample) / len(sample)
+    with ThreadPoolExecutor(THREADS) as threads:
+        alone = 1e6 * seconds(verdicts, sample, threads) / len(sample)
     one = 1e6 * seconds(lambda: [verify_post(each) for each in sample]) / len(sample)
-    verifier.close()
     yield Figure("cable signatures alone, a post, on all processors", alone, "µs", "on one", one)
     with Cable(folder, create=True) as cable:
         taken = 1e6 * seconds(cable.ingest_many, (found.value for found in log.stream())) / size

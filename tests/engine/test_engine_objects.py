@@ -16,10 +16,9 @@ from jitdb.engine.declared_time import CoreFields
 from jitdb.indexes import numbering
 from jitdb.indexes.kinds import value_builder
 from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES
-from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.operators.nodes import field_operation
+from jitdb.operators.nodes import equal as equal_file
 from jitdb.operators.nodes.operation import Operation
 
 pytestmark = pytest.mark.slow
@@ -36,8 +35,8 @@ def kind_of(db: JITDB) -> int:
 @pytest.mark.parametrize("codec", ["bipf", "msgpack"])
 def test_objects_are_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, users: int, kind: int) -> None:
     made = []
-    key = NumberingTable._key
-    monkeypatch.setattr(NumberingTable, "_key", lambda table, entry: made.append(entry) or key(table, entry))
+    key = numbering.key_at
+    monkeypatch.setattr(numbering, "key_at", lambda values, entry: made.append(entry) or key(values, entry))
     with Log(tmp_path / "log", codec=codec) as log:
         log.append_many([{"user": {"id": number % users, "tags": ["a", number % users]}} for number in range(20_000)])
         log.append({"note": "no user"})
@@ -139,7 +138,7 @@ def test_no_key_is_made_of_a_container_of_another_size(tmp_path: Path, monkeypat
         log.append_many([{"field": LARGE["array"]}, {"field": ["a"]}, {"field": [1]}])
         log.flush()
         db, question = JITDB(log), equal("field", ["a"])
-        keys = counted(monkeypatch, field_operation, "value_key")
+        keys = counted(monkeypatch, equal_file, "value_key")
         assert db.count(question) == 1
         assert set(keys) == {1}, "a key was made of the large one"
 
