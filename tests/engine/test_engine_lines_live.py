@@ -238,7 +238,7 @@ def test_a_count_between_is_of_one_state(writer: Writer) -> None:
 
 @pytest.mark.parametrize("at", range(1, 8))
 def test_it_is_closed_while_it_reads(writer: Writer, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads goes on with files that are open, and then closes them."""
+    """A read that is under way goes on with its open files, and then closes them."""
     writer.write(3)
     read, calls, opened = osfile.fs.read, 0, set(os.listdir("/proc/self/fd"))
     with jitdb.open(writer.path, progress=False) as db, iter(db.query(field("n") >= 0).live(old=True)) as live:
