@@ -59,9 +59,11 @@ class Records:
         self._looked_at: set[int] = set()  # damaged blocks whose records are in `deleted`
         self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
 
-    def note_changes(self) -> IndexSpec:
-        """The index of the deleted records: another one after another program changed the file."""
-        change = self.log.foreign_change_token()
+    def note_changes(self, change: bytes) -> IndexSpec:
+        """The index of the deleted records: another one after another program changed the file.
+
+        change: the log's token (foreign_change_token) when its content was looked at
+        """
         if change != self._change:
             self._change = change
             self.deleted_spec = deleted_spec(change)

@@ -143,9 +143,18 @@ class IndexState:
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
+    @property
+    def deleted_spec(self) -> IndexSpec:
+        """The index of the deleted records, of the log as it was last looked at.
+
+        Not as the log is now: a change between two steps of a question would give each step another index.
+        """
+        assert self.token is not None
+        return self.records.note_changes(self.token)
+
     def core_needs(self, ordered: bool) -> Needs:
         """What every answer needs (where records lie, which are deleted); `ordered`: one in the declared order."""
-        every = (Requirement(OFFSETS), Requirement(self.records.note_changes()))
+        every = (Requirement(OFFSETS), Requirement(self.deleted_spec))
         return (*every, Requirement(self.core.column("timestamp"))) if ordered else every
 
     def needs_of(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Needs:
@@ -169,7 +178,7 @@ class IndexState:
         if not isinstance(order, bool):  # their indexes may change until they are built, so they are part of the key
             order, also = False, also + self.order_needs(order)
         specs = tuple(need.spec for need in also) if also else ()
-        key = (operation.identity, order, specs, self.records.note_changes())
+        key = (operation.identity, order, specs, self.deleted_spec)
         known = self._plans.get(key)
         if known is None or (known.chosen and self._chosen(operation) != known.chosen):
             if len(self._plans) > _PLANS:

@@ -182,7 +182,7 @@ class IndexUpdater(IndexState):
         from jitdb.engine.building.targets import IndexBuilderFactory
 
         factory = IndexBuilderFactory()
-        targets = factory.targets(needs, self.catalog, partial(self._append, self.log.foreign_change_token()))
+        targets = factory.targets(needs, self.catalog, self._append)
         holds_offsets = any(need.spec == OFFSETS for need in needs)
         scan = Scan(
             self.log, targets, factory.paths, threads=self._threads, cancel=cancel, calls=factory.calls, saves=True,
@@ -205,15 +205,14 @@ class IndexUpdater(IndexState):
             if not self.is_another():
                 self.catalog.note(end, crc)
 
-    def _append(self, token: bytes, index: Index, segment: Segment, early: bool = False) -> None:
-        """`token`: the log's when the scan began."""
+    def _append(self, index: Index, segment: Segment, early: bool = False) -> None:
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(
                 f"more than {MAX_RECORDS:,} records cannot be indexed", path=self.log.path, remedy="split the log"
             )
         with self.lock:
             self.catalog.check_same()
-            if not self.log.framing.is_blocked and self.log.foreign_change_token() != token:
+            if not self.log.framing.is_blocked and self.is_unknown():
                 # Each block may be whole, read before the change or after it; a record that crosses blocks may not.
                 raise LogSuperseded("it was changed while it was scanned", path=self.log.path)
             self.catalog.append(index, segment, early)

@@ -212,7 +212,7 @@ def is_soon_known(manager: IndexManager) -> bool:
 
 def _known(manager: IndexManager) -> Known:
     catalog, records = manager.catalog, manager.records
-    places, deleted = catalog.get(OFFSETS), catalog.get(records.note_changes())
+    places, deleted = catalog.get(OFFSETS), catalog.get(manager.deleted_spec)
     records.note_deletions()
     seqs = min(places.end_seq, deleted.end_seq)
     gone = int(records.deleted.range_cardinality(0, seqs))

@@ -86,10 +86,11 @@ class Driver:
         self.log = log
         self.folder = folder
         self.end = log.durable_end
-        content = content_of(log, folder, log.foreign_change_token())
+        token = log.foreign_change_token()
+        content = content_of(log, folder, token)
         self.name = LogName(log.identity, log.generation, content.name)
         self.catalog = Catalog(folder, self.name, source=log, quiet=content.by_deletion)
-        deleted = Records(log, self.catalog).note_changes()
+        deleted = Records(log, self.catalog).note_changes(token)
         offsets, times = _always(core)
         every = (offsets, Requirement(deleted), times, *needs)
         self._wanted = list({need.spec: need for need in every}.values())

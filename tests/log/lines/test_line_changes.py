@@ -15,6 +15,7 @@ from jitdb.engine.building import scan
 from jitdb.engine.database import JITDB
 from jitdb.log.lines import line_log
 from jitdb.log.lines.files import file
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import field
 
@@ -223,6 +224,29 @@ def test_only_what_must_be_is_scanned_again(path: Path, change: Callable[[Path],
         there = path.read_bytes().rindex(b"\n") + 1
         kept = change in (grow, touch, replace_with_a_grown_copy)
         assert db.status.total == (end if change is touch else there - end if kept else there)
+
+
+@pytest.mark.parametrize("when", range(1, 40))
+def test_a_look_in_the_middle_of_a_write(path: Path, when: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system notes the time of a write, and then the new size: a look may see one without the other."""
+    looks = 0
+    stamp = file.LineFile.stamp
+
+    def look(self: file.LineFile) -> Stamp:
+        nonlocal looks
+        before, looks = stamp(self), looks + 1
+        if looks != when:
+            return before
+        grow(path)
+        return stamp(self)._replace(size=before.size)
+
+    with jitdb.open(path, progress=False) as db:
+        token = db.log.foreign_change_token()
+        monkeypatch.setattr(file.LineFile, "stamp", look)
+        answers(db)
+        db.log.refresh()
+        assert answers(db) == wanted(path)
+        assert db.log.foreign_change_token() == token, "it was taken for edited"
 
 
 def test_a_file_that_is_gone_is_answered_from(path: Path) -> None:

@@ -38,6 +38,7 @@ _FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
 _CRC: Final = struct.Struct("<I")
 _PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
 _PAUSE: Final = 0.002
+_WRITE: Final = 0.005  # seconds that a write may take; mostly a microsecond
 
 NO_TOKEN: Final = bytes(8)  # of a file that was never edited since it was first seen
 
@@ -94,7 +95,7 @@ class Known(NamedTuple):
             return Verdict.ANOTHER
         if stamp == self.stamp:
             return Verdict.SAME
-        if stamp.is_of(self.stamp) and stamp.size > self.stamp.size:
+        if stamp.is_of(self.stamp) and (stamp.size > self.stamp.size or _is_growing(file, stamp, self.stamp)):
             return Verdict.GROWN
         return Verdict.DOUBTFUL
 
@@ -103,6 +104,16 @@ class Known(NamedTuple):
         before, guarded = file.guarded(self.end, self.stamp.size), file.guarded(end, stamp.size)
         head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded)
         return self._replace(stamp=stamp, end=end, head=head, tail=tail)
+
+
+def _is_growing(file: LineFile, stamp: Stamp, before: Stamp) -> bool:
+    """Whether the stamp is of the middle of a write: the system notes its time first, and then the new size."""
+    if stamp.size != before.size or stamp.mtime == before.mtime or stamp.is_settled():
+        return False
+    late = time.monotonic() + _WRITE
+    while (now := file.stamp()) == stamp and time.monotonic() < late:
+        time.sleep(_WRITE / 10)
+    return now.is_of(stamp) and now.size > stamp.size
 
 
 def stored_in(folder: Path) -> Known | None:
