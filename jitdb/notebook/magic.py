@@ -201,16 +201,10 @@ def read(line: str, cell: str | None, names: Names, current: str) -> Asked:
     if words and words[0] in COMMANDS and command == "query" and not _is_place(words[0], names):
         raise UsageError(f"`jitdb {words[0]}` is for a shell", f"!jitdb {line.strip()}")
     if cell is not None and cell.strip():
-        words.append(in_expression(_lines_as_one(cell), names))
+        words.append(in_expression(cell.strip(), names))
     options = find_command(command).parser.read([NO_LOG, *words])
     options.db = _choose_log(options, names, current, has_cell=bool(cell and cell.strip()))
     return Asked(keep, options)
-
-
-def _lines_as_one(cell: str) -> str:
-    """The cell as one expression: within brackets, lines may break anywhere."""
-    text = cell.strip()
-    return f"(\n{text}\n)" if "\n" in text or "#" in text else text
 
 
 def _choose_log(options: Namespace, names: Names, current: str, has_cell: bool) -> AnyDatabase | None:

@@ -1,6 +1,5 @@
 """Text becomes operations, and operations text; whatever is wrong is shown with a caret."""
 
-import ast
 import keyword
 import math
 
@@ -34,7 +33,6 @@ from jitdb.operators import (
     seqs,
     starts_with,
 )
-from jitdb.operators.text.keywords import with_keywords_as_names
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 
@@ -157,7 +155,14 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ("if == b'if'", equal("if", b"if")),
         ('é.from == "ö" and ü == 1', and_(equal("é.from", "ö"), equal("ü", 1))),
         ('é.ü == "ö"', equal("é.ü", "ö")),
-        ("value['ﬁ'] == 1", equal(("value", "ﬁ"), 1)),
+        ("value['ﬁ'] == 1 and ﬁ.a.ﬁ == 2", and_(equal(("value", "ﬁ"), 1), equal(("ﬁ", "a", "ﬁ"), 2))),
+        ("हिन्दी == 1", equal("हिन्दी", 1)),
+        ("a == 1\n  and b == 2 \\\n or c == 3", or_(and_(A, B), C)),
+        (
+            "a == '\\d\\n\\x41' r'\\n' and b in (1_000, 0x1F, 1.5e-3, .5)",
+            and_(equal("a", "\\d\nA\\n"), or_(*(equal("b", number) for number in (1000, 31, 0.0015, 0.5)))),
+        ),
+        ("a == b'\\u\\xff' and b == '''x\n'y'''", and_(equal("a", b"\\u\xff"), equal("b", "x\n'y"))),
     ],
 )
 def test_text_becomes(text, operation):
@@ -177,7 +182,7 @@ def test_text_becomes(text, operation):
         ('a LIKE "x%"', "in small letters", 2),
         ("a like 5", "takes a pattern such as 'A%', not 5", 7),
         ('a matches "("', "no regular expression of RE2: missing )", 10),
-        ('a @ "b"', "cannot go on", 4),
+        ('a @ "b"', "cannot go on", 2),
         ('"x" contains a', "a field was expected", 0),
         ("a contains x", 'text stands in quotes, as in "x"', 11),
         ("a contains", "something is missing at the end", 10),
@@ -236,13 +241,15 @@ def test_text_becomes(text, operation):
         ("a is 5", "goes with None", 5),
         ("presnt(a)", "did you mean present?", 0),
         ("foo(a)", "there are equal, includes", 0),
-        ('__import__("os").system("x")', "there is no function 'system'", 0),
-        ("a.b().c == 1", "a field was expected", 0),
-        ("(lambda: 1)()", "only the functions of this language", 0),
+        ('__import__("os").system("x")', "there is no function '__import__'", 0),
+        ("a.b().c == 1", "there is no function 'b'", 0),
+        ("present(a).c == 1", "a field was expected", 0),
+        ("(lambda: 1)()", "cannot go on", 7),
+        ("(a == 1)()", "cannot go on", 8),
         ("includes(a)", "it is written includes(field, value)", 0),
         ("includes(a, 1, plukc='x')", "did you mean pluck?", 0),
         ("equal(a, 1, prefx=32)", "did you mean prefix?", 0),
-        ("equal(a, 1, **b)", "a star has no meaning", 14),
+        ("equal(a, 1, **b)", "a star has no meaning", 12),
         ("equal(*a)", "a star has no meaning", 6),
         ('starts_with(a, "x", prefix=32)', "without further options", 0),
         ("starts_with(a, 5)", "text or bytes to begin with", 0),
@@ -269,17 +276,19 @@ def test_text_becomes(text, operation):
         ("a == ~5", "a value was expected", 5),
         ("a == 1 + 2", "sums are not worked out", 5),
         ('a == f"x"', "without an f", 5),
-        ("a == 3j", "a value was expected", 5),
-        ("a == ...", "a value was expected", 5),
+        ("a == 3j", "cannot go on", 6),
+        ("a == ...", "cannot go on", 5),
         ("a == {**b}", "stars have no meaning", 5),
         ("a == {[1]: 2}", "a key of a dict", 6),
         ('a == float("1")', 'it is written float("nan")', 5),
         ('a == "\\ud800"', "lone surrogate", 0),
         ("a == 1, b == 2", "not by commas", 0),
-        ("[x for x in y]", "a field was expected", 0),
-        ("lambda: 1", "a field was expected", 0),
-        ("ﬁeld == 1", "letters that Python would change", 0),
-        ("a.ﬁ == 1", "letters that Python would change", 0),
+        ("[x for x in y]", "cannot go on", 3),
+        ("lambda: 1", "cannot go on", 6),
+        ("a == \x07", "cannot go on", 5),
+        ("a == “x”", "cannot go on", 5),
+        ("a == 1_", "1_ is no number", 5),
+        ("(a == 1]", "cannot go on", 7),
         ("a" + ".b" * 100 + " == 1", "at most 64 keys", 0),
     ],
 )
@@ -288,7 +297,7 @@ def test_mistakes_are_shown_with_a_caret(text, hint, place):
         parse_expression(text)
     message, line, caret = str(raised.value).split("\n")
     assert hint in message
-    assert line.startswith("  " + text[:60])
+    assert line.startswith("  " + text[:60].replace("\x07", "\ufffd"))
     assert caret == "  " + " " * place + "^"
 
 
@@ -362,7 +371,6 @@ def test_any_text_is_an_operation_or_a_query_error(text):
 def test_round_trip(operation):
     text = format_expression(operation)
     assert parse_expression(text) == operation
-    ast.parse(with_keywords_as_names(text), mode="eval")
 
 
 @pytest.mark.parametrize(
@@ -397,14 +405,6 @@ def test_round_trip(operation):
 def test_text_of(operation, text):
     assert format_expression(operation) == text
     assert parse_expression(text) == operation
-
-
-def test_words_of_python_cost_nothing_where_they_are_none():
-    text = "a == 1 and b is not None or 'in' in c and not absent(d) and e not in [1, 'from']"
-    assert with_keywords_as_names(text) == text
-    renamed = with_keywords_as_names("from == 'from' # from")
-    assert renamed != "from == 'from' # from"
-    assert renamed[1:] == "rom == 'from' # from"
 
 
 @given(st.lists(st.sampled_from(keyword.kwlist), min_size=1, max_size=3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Literal, NamedTuple, get_args
 
 from jitdb.operators.nodes import text_match
@@ -46,4 +47,12 @@ OPERATORS: Final[dict[str, Row]] = {
     "and": Row(and_, And),
     "or": Row(or_, Or),
     "not": Row(not_, Not),
+}
+
+#: Operators that are words in expressions: an `i` in front is without regard to case, `startswith` what Python has.
+TEXT_OPERATORS: Final[dict[str, Callable[..., Operation]]] = {
+    spelling: partial(row.make, ignore_case=True) if spelling[0] == "i" else row.make
+    for name, row in OPERATORS.items()
+    if row.takes == "ignore_case"
+    for spelling in sorted({case + word for word in (name, name.replace("s_with", "swith")) for case in ("", "i")})
 }

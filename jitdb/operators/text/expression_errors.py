@@ -4,20 +4,15 @@ from other languages, and what it is here.
 
 from __future__ import annotations
 
-import ast
 import re
-import threading
-import warnings
-from array import array
-from bisect import bisect_right
-from itertools import accumulate
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from jitdb.common.paths import format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
-from jitdb.operators.text.keywords import TEXT_OPERATORS, first_formatted, is_numbered, with_keywords_as_names
+from jitdb.operators.nodes.table import TEXT_OPERATORS
 
 FORMATTED: Final = "text is written without an f before the quotes"
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
@@ -30,23 +25,23 @@ _MEMBER: Final = 'that an array has an element is written `"a" in tags`'
 _PRESENT: Final = "that a field is there is written present(field), or `field is not absent`"
 _RANGE: Final = "a range is written `1 <= field <= 2`, or between(field, 1, 2)"
 
-#: Signs and words where Python could not go on, the longer ones first: regular expressions, which only mistakes need.
-SIGNS: Final[tuple[tuple[str, str], ...]] = (
-    (r"\s*&&", "`and` is written `and`, not `&&`"),
-    (r"\s*\|\|", "`or` is written `or`, not `||`"),
-    (r"\s*(=~|!~|~)", _PATTERN),
-    (r"\s*===", "equality is written `==`, not `===`"),
-    (r"\s*=(?!=)", "equality is written `==`, not `=`"),
-    (r"\s*<>", "inequality is written `!=`, not `<>`"),
-    (r"\s*!(?!=)", "negation is written `not`, not `!`"),
-    (r"\s*(AND|OR|NOT|IN|IS)\b", "`and`, `or`, `not`, `in` and `is` are written in small letters"),
-    (rf"(?i)\s*({'|'.join(TEXT_OPERATORS)})\b", _WORDS),
-    (r"(?i)\s*(match|regexp?|rlike|glob)\b", _PATTERN),
-    (r"(?i)\s*(includes|has|have)\b", _MEMBER),
-    (r"(?i)\s*(exists|present)\b", _PRESENT),
-    (r"\s*absent\b", "that a field is not there is written absent(field), or `field is absent`"),
-    (r"(?i)\s*between\b", _RANGE),
-    (r"\s*`", 'a field is written without such quotes; a key that is no name: ["log.level"]'),
+# Signs and words that cannot stand where they do, the longer ones first: patterns, which only mistakes need.
+_SIGNS: Final[tuple[tuple[str, str], ...]] = (
+    (r"&&", "`and` is written `and`, not `&&`"),
+    (r"\|\|", "`or` is written `or`, not `||`"),
+    (r"(=~|!~|~)", _PATTERN),
+    (r"===", "equality is written `==`, not `===`"),
+    (r"=(?!=)", "equality is written `==`, not `=`"),
+    (r"<>", "inequality is written `!=`, not `<>`"),
+    (r"!(?!=)", "negation is written `not`, not `!`"),
+    (r"(AND|OR|NOT|IN|IS)\b", "`and`, `or`, `not`, `in` and `is` are written in small letters"),
+    (rf"(?i)({'|'.join(TEXT_OPERATORS)})\b", _WORDS),
+    (r"(?i)(match|regexp?|rlike|glob)\b", _PATTERN),
+    (r"(?i)(includes|has|have)\b", _MEMBER),
+    (r"(?i)(exists|present)\b", _PRESENT),
+    (r"absent\b", "that a field is not there is written absent(field), or `field is absent`"),
+    (r"(?i)between\b", _RANGE),
+    (r"`", 'a field is written without such quotes; a key that is no name: ["log.level"]'),
 )
 
 #: Functions of other languages.
@@ -56,8 +51,8 @@ FUNCTIONS: Final = {
     **dict.fromkeys(("match", "regex", "regexp", "rlike", "glob", "predicate"), _PATTERN),
 }  # fmt: skip
 
-#: A path with a key that is no name, such as `@timestamp`, `a.$type`.
-ODD_PATH: Final = r"[^\W\d][\w.]*\.[@$#%][\w.@$-]*\w|[@$#%][\w.@$-]*\w"
+# A path with a key that is no name, such as `@timestamp`, `a.$type`.
+_ODD_PATH: Final = r"[^\W\d][\w.]*\.[@$#%][\w.@$-]*\w|[@$#%][\w.@$-]*\w"
 
 
 def odd_key(path: str) -> str:
@@ -67,153 +62,143 @@ def odd_key(path: str) -> str:
     return f"a key that is no name stands in brackets and quotes: {format_path(path.split('.'))}"
 
 
+#: Words behind `is`.
+STATES: Final = {
+    "present": "it is written present(field) or `field is not absent`; the opposite is absent(field)",
+    "missing": "it is written absent(field), or `field is absent`",
+    "empty": 'what is empty is compared with: == "" or == [] or == None; what is not there: `field is absent`',
+}  # fmt: skip
+COMMAS: Final = "comparisons are joined by `and` or `or`, not by commas"
+
+_CASES: Final = r"(lower|upper|lcase|ucase|casefold|tolower|toupper)\s*\("  # functions of other languages
+_NUMBERS: Final = {"nan": "nan", "inf": "inf", "infinity": "inf"}  # names that people take for numbers
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
-_LONG: Final = 10_000  # characters: Python reads a text with an f in front in quadratic time
 _NEAR: Final = 400  # characters on each side of a mistake in which its cause is looked for
 _MOST_SAID: Final = 1000  # characters of a complaint, whatever it names
-
-_DOUBTFUL: Final = re.compile(r"[0-9a-fA-F_.jJ](?:and|else|for|if|in|is|not|or)\b|\\")
-_filters: Final = threading.Lock()
 _DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
 
 
-def _tree(text: str) -> ast.expr:
-    """Raises SyntaxError. Python's warnings (`1or 2`, "\\d") are for programmers, and not shown."""
-    if not _DOUBTFUL.search(text):
-        return ast.parse(text, mode="eval").body
-    with _filters, warnings.catch_warnings():  # which all threads share: only where there is something to be said
-        warnings.simplefilter("ignore")
-        return ast.parse(text, mode="eval").body
+class Part(NamedTuple):
+    """What stands between two places of an expression.
 
-
-class Source:
-    """The text of an expression, which knows how to complain about a place in it."""
-
-    __slots__ = ("_ends", "_lines", "_parsed", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._lines = text.split("\n")
-        self._parsed = self._lines  # the same with keywords disguised as names, where that was needed
-        self._ends: dict[int, array[int]] = {}  # of lines that are not ASCII: where each character ends, in bytes
-
-    def parse(self) -> ast.expr:
-        """The tree of the text, fields named with keywords of Python read as fields."""
-        if len(self.text) > _LONG and (start := first_formatted(self.text)) >= 0:
-            number = self.text.count("\n", 0, start)
-            raise self._complaint(FORMATTED, self._lines[number], start - self.text.rfind("\n", 0, start) - 1)
-        try:
-            return _tree(self.text)
-        except SyntaxError as error:
-            parsed = with_keywords_as_names(self.text)
-            if parsed == self.text:
-                raise self.parse_error(error) from None
-        self._parsed = parsed.split("\n")
-        try:
-            tree = _tree(parsed)
-        except SyntaxError as error:
-            raise self.parse_error(error) from None
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and is_numbered(node.attr, typed := self.typed(node, len(node.attr))):
-                node.attr = typed
-        return tree
-
-    def error(self, what: str, node: ast.AST) -> QueryError:
-        """A complaint about a node of the parsed expression."""
-        return self._complaint(what, *self._place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
-
-    def _place(self, number: int, offset: int) -> tuple[str, int]:
-        """A line of the text, and a column in it, where ast counts bytes of UTF-8, of the text that it read."""
-        if number > len(self._lines):
-            return "", 0
-        return self._lines[number - 1], self._column(number, offset)
-
-    def _column(self, number: int, offset: int) -> int:
-        parsed = self._parsed[number - 1]
-        if parsed.isascii():
-            return min(offset, len(parsed))
-        if number not in self._ends:
-            self._ends[number] = array("I", accumulate(len(char.encode()) for char in parsed))
-        return bisect_right(self._ends[number], offset)
-
-    def typed(self, node: ast.expr, length: int) -> str:
-        """The last characters of what was typed for a node."""
-        line, column = self._place(node.end_lineno or 1, node.end_col_offset or 0)
-        return line[max(column - length, 0) : column]
-
-    def between(self, left: ast.expr, right: ast.expr) -> list[str]:
-        """The words that were typed between two nodes."""
-        first, begin = (left.end_lineno or 1), self._place(left.end_lineno or 1, left.end_col_offset or 0)[1]
-        last, end = right.lineno, self._place(right.lineno, right.col_offset)[1]
-        lines = self._lines[first - 1 : last]
-        if first == last:
-            lines = [lines[0][begin:end]]
-        else:
-            lines[0], lines[-1] = lines[0][begin:], lines[-1][:end]
-        return re.findall(r"\w+", " ".join(re.sub("#.*", "", line) for line in lines))
-
-    def parse_error(self, error: SyntaxError) -> QueryError:
-        """A complaint about text that is no expression at all."""
-        number = min(max(error.lineno or 1, 1), len(self._lines))
-        line = self._lines[number - 1]
-        message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
-        column = (error.offset or 0) - 1
-        if line.startswith("#") and (odd := re.match(ODD_PATH, line[:_NEAR])):
-            return self._complaint(odd_key(odd.group()), line, 0)
-        if not 0 <= column < len(line):
-            missing = "something is missing at the end" if message == "invalid syntax" else message
-            return self._complaint(f"this is no expression: {missing}", line, len(line))
-        first = max(0, column - _NEAR)
-        what, place = _cause(line[first : column + _NEAR], column - first, message)
-        return self._complaint(what, line, first + place)
-
-    def _complaint(self, what: str, line: str, column: int) -> QueryError:
-        shown = what if len(what) <= _MOST_SAID else what[:_MOST_SAID] + "…"
-        return QueryError(shown + self._caret(line, column))
-
-    @staticmethod
-    def _caret(line: str, column: int) -> str:
-        first = max(0, column - _WINDOW)
-        last = column + _WINDOW
-        before, after = "…" if first else "", "…" if last < len(line) else ""
-        shown = before + line[first:last].replace("\t", " ") + after
-        return f"\n  {shown}\n  {' ' * (len(before) + column - first)}^"
-
-
-def _cause(line: str, column: int, message: str) -> tuple[str, int]:
-    """What to say of a mistake at a place in a line, and where it is. The line is short: this takes more than linear
-    time.
+    kind: an operation, a Field, the name of an index, a value, several values (a list, a tuple, a set), or a sum, which
+          only errors speak of
     """
+
+    kind: Literal["operation", "field", "index", "value", "list", "sum"]
+    value: Any
+    start: int
+    end: int
+
+
+def error_at(text: str, at: int, what: str) -> QueryError:
+    """A complaint about a place in an expression, with a caret under it."""
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    first, last = max(begin, at - _WINDOW), min(len(text) if end < 0 else end, at + _WINDOW)
+    before, after = "…" if first > begin else "", "…" if text[last : last + 1] not in ("", "\n") else ""
+    line = "".join(char if char.isprintable() else " " if char == "\t" else "\ufffd" for char in text[first:last])
+    shown = what if len(what) <= _MOST_SAID else what[:_MOST_SAID] + "…"
+    return QueryError(f"{shown}\n  {before}{line}{after}\n  {' ' * (len(before) + at - first)}^")
+
+
+def stuck(text: str, at: int, before: int, opened: Sequence[int], message: str = "") -> QueryError:
+    """A complaint about a token that cannot stand here, or that `message` says something of.
+
+    before: where the token before begins
+    opened: where the brackets begin that are not closed yet
+    """
+    char = text[at : at + 1]
+    if not char:
+        if text[0] == "#" and (odd := re.match(_ODD_PATH, text[:_NEAR])):
+            return error_at(text, 0, odd_key(odd.group()))
+        what = f"{text[opened[-1]]!r} was never closed" if opened else "something is missing at the end"
+        return error_at(text, opened[-1] if opened else at, f"this is no expression: {what}")
+    if char in ")]}" and not opened:
+        message = f"unmatched {char!r}"
+    first = max(text.rfind("\n", 0, at) + 1, at - _NEAR)
+    what, place = _cause(text[first : at + _NEAR].partition("\n")[0], at - first, max(before - first, 0), message)
+    return error_at(text, first + place, what)
+
+
+def _cause(line: str, column: int, before: int, message: str) -> tuple[str, int]:
+    """What to say of a token in a line, and where. The line is short: this takes more than linear time."""
     for date in re.finditer(_DATE, line):
         if date.start() <= column <= date.end() and time_of_text(date.group().rstrip()) is not None:
             return f'a time stands in quotes: "{date.group().rstrip()}"', date.start()
-    for odd in re.finditer(ODD_PATH, line):
+    for odd in re.finditer(_ODD_PATH, line):
         if odd.start() <= column <= odd.end():
             return odd_key(odd.group()), odd.start()
-    for habit, what in SIGNS:
-        # Python points at the odd character, or at the word before it that it could not go on from.
-        for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
-            found = re.compile(habit).match(line, start)
-            if found and (start >= column or found.end() > column):
-                return what, found.end() - len(found.group().lstrip())
-    if message == "invalid syntax":
+    if not message:
+        for place in (column, before):  # or the word before is one of another language: NOT a
+            for habit, what in _SIGNS:
+                if re.compile(habit).match(line, place):
+                    return what, place
         message = _meant(line, column) or "it cannot go on like this"
     return f"this is no expression: {message}", column
 
 
 def _meant(line: str, column: int) -> str:
-    """What a word may be at which Python could not go on: an operator with a slip in it, a part of a key; else ""."""
-    word = re.compile(r"\s*(\w+)\s*([<>=!]?)").match(line, column)
+    """What a word may be that cannot stand here: an operator with a slip in it, a part of a key; else ""."""
+    word = re.compile(r"(\w+)\s*([<>=!]?)").match(line, column)
     if word is None:
         return ""
-    before = re.search(r"([^\W\d]\w*)\s+$", line[: word.start(1)])
+    before = re.search(r"([^\W\d]\w*)\s+$", line[:column])
     if before is not None and word[2]:
         return f'a key with a blank stands in brackets and quotes: ["{before[1]} {word[1]}"]'
     near = nearest(word[1].lower(), TEXT_OPERATORS, 0.8)
     return f"did you mean `{near}`?" if near else ""
 
 
-def _end_of_word(line: str, column: int) -> int:
-    while column < len(line) and (line[column].isalnum() or line[column] in "._"):
-        column += 1
-    return column
+# --- what stands where something else was expected -------------------------------------------------------------------
+
+
+def dashed_name(text: str, part: Part) -> str:
+    """`user-name` as it was typed, where there is a difference of names; "" for all else."""
+    typed = re.sub(r"\s+", "", text[part.start : part.end])
+    return typed if part.kind == "sum" and re.fullmatch(r"\w[\w.]*(-\w[\w.]*)+", typed) else ""
+
+
+def no_field(text: str, part: Part) -> str:
+    """What to say of what is no field."""
+    dashed = dashed_name(text, part)
+    if part.kind == "index":
+        return "index(...) is compared by <, <=, > and >=, or between(), only"
+    if dashed and not dashed[0].isdigit():
+        return odd_key(dashed)
+    if re.compile(_CASES).match(text, part.start):
+        return 'without regard to case: field ilike "text", also icontains, imatches'
+    return "a field was expected here, such as value.content.type"
+
+
+def no_field_at_all(text: str, left: Part, right: Part) -> tuple[str, Part]:
+    """What to say of a comparison of two values, and of which of them."""
+    for side in (left, right):
+        if (key := dashed_name(text, side)) and not key[0].isdigit():
+            return odd_key(key), side
+    typed: Any = left.value
+    if isinstance(typed, str) and typed:
+        dotted = f", or, where the key itself has a dot, {format_path((typed,))}" if "." in typed else ""
+        return f"text in quotes is a value; the field is written {format_path(typed.split('.'))}{dotted}", left
+    if left.kind == "sum":
+        return "fields are compared as they are: sums are not worked out here", left
+    return "one side of a comparison is a field, such as value.content.type", left
+
+
+def no_value(text: str, part: Part) -> str:
+    """What to say of what is no value."""
+    typed, dashed = text[part.start : part.end], dashed_name(text, part)
+    if (number := re.fullmatch(r"([+-]?)\s*(\w+)", typed)) and number[2].lower() in _NUMBERS:
+        return f'it is written float("{number[1]}{_NUMBERS[number[2].lower()]}")'
+    if typed in ("absent", "undefined"):
+        return "records without a field are found by `field is absent`"
+    if part.kind == "field":
+        if typed.isidentifier():
+            return f'a value was expected, not another field: text stands in quotes, as in "{typed}"'
+        return "a field is compared with a value, not with another field (text stands in quotes)"
+    if part.kind == "sum":
+        if dashed and time_of_text(dashed) is not None:
+            return f'a time stands in quotes: "{dashed}"'
+        if dashed and not re.fullmatch(r"[\d-]+", dashed):
+            return f'a value was expected: text stands in quotes, as in "{dashed}"'
+        return "a value was expected, and sums are not worked out here"
+    return "a value was expected: text in quotes, a number, True, False, None, a list or a dict"
