@@ -14,6 +14,7 @@ from faults import (
     mended,
     mutated,
     rotations,
+    tables,
     torn,
 )
 
@@ -21,6 +22,6 @@ CAMPAIGNS = tuple(
     module.CAMPAIGN
     for module in (
         histories, asked_questions, torn, failures, flipped, hostile, interrupts, mutated, kills, mended, crowds,
-        rotations,
+        rotations, tables,
     )
 )  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +42,27 @@ class Case:
 
     def run(self, where: Any = None, **options: Any) -> list[int]:
         """Read what there is; gives how many rows each batch had."""
-        stream = self.spark.readStream.format("jitdb")
-        columns = {"n": ("n", "long"), "kind": ("kind", "string")}
-        for name, value in as_options(None, columns, where, options).items():
-            stream = stream.option(name, value)
-        query = (
-            stream.load(str(self.path))
-            .writeStream.format("parquet")
-            .option("path", str(self.out))
-            .option("checkpointLocation", str(self.checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
+        query = self.started(where, **options)
         try:
             assert query.awaitTermination(60)
         finally:
             query.stop()
         return [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
+
+    def started(self, where: Any = None, *, every: str | None = None, **options: Any) -> Any:
+        """The stream, running: a batch `every` so often, or what there is now, and then it ends."""
+        stream = self.spark.readStream.format("jitdb")
+        columns = {"n": ("n", "long"), "kind": ("kind", "string")}
+        for name, value in as_options(None, columns, where, options).items():
+            stream = stream.option(name, value)
+        return (
+            stream.load(str(self.path))
+            .writeStream.format("parquet")
+            .option("path", str(self.out))
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(**({"processingTime": every} if every else {"availableNow": True}))
+            .start()
+        )
 
     def rows(self) -> list[int]:
         return sorted(row.n for row in self.spark.read.parquet(str(self.out)).collect())
@@ -109,3 +116,29 @@ def test_a_batch_that_was_not_committed_is_read_again(case: Any) -> None:
     case.log.compact()
     assert case.run(where, partition_bytes=BLOCK) == [21, 15]
     assert case.rows() == [number for number in range(88) if number % 4 != 3]
+
+
+def test_a_stream_while_the_log_is_compacted(case: Any) -> None:
+    """A record that stays is read once; one that is deleted meanwhile, once or not at all."""
+    rng, deleted = random.Random(7), set[int]()
+    case.append(200)
+    query = case.started(every="0 seconds", max_records_per_batch=150, partition_bytes=BLOCK)
+    try:
+        late, compactions = time.monotonic() + 4, 0
+        while time.monotonic() < late or compactions < 5:
+            case.append(rng.randrange(1, 60))
+            there = list(case.log.stream())
+            for record in rng.sample(there, len(there) // 10):
+                case.log.delete(record.offset)
+                deleted.add(record.value["n"])
+            if rng.random() < 0.5:
+                case.log.compact()
+                compactions += 1
+            time.sleep(rng.choice((0, 0.05, 0.3)))
+        query.processAllAvailable()
+        assert query.exception() is None
+    finally:
+        query.stop()
+    found = Counter(case.rows())
+    assert max(found.values()) == 1
+    assert set(range(case.written)) - deleted <= set(found) <= set(range(case.written))

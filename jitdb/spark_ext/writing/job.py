@@ -41,6 +41,7 @@ _READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
 _PATIENCE: Final = 60.0  # seconds that other jobs' commits are waited for: some GB
 _PAUSE: Final = 0.05  # seconds between looks whether they are done
 
+_BEGINNING: Final = 3600.0  # seconds after which the folder of a job is not empty any more, if the job lives
 _KEPT_BY: Final = "kept-by"
 _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 _BEGAN: Final = 19  # of the words behind a process's name in its stat: when it began, in ticks since the boot
@@ -240,11 +241,13 @@ def remove_leftovers(path: str) -> None:
     """Remove the folders of jobs that wrote to this log, and are over for certain."""
     for folder in glob.glob(f"{glob.escape(path)}.spark-*"):
         try:
-            with open(os.path.join(folder, _KEPT_BY), encoding="utf-8") as file:
-                lines = file.read().splitlines()
+            files = os.listdir(folder)
+            lines = Path(folder, _KEPT_BY).read_text("utf-8").splitlines() if _KEPT_BY in files else []
+            is_old = time.time() - os.stat(folder).st_mtime > _BEGINNING
         except (OSError, UnicodeDecodeError):
             continue
-        if lines and all(map(_is_gone, lines)):
+        died_early = is_old and not lines and files in ([], [_KEPT_BY])  # before it could say who keeps it alive
+        if died_early or (lines and all(map(_is_gone, lines))):
             shutil.rmtree(folder, ignore_errors=True)  # the next job tries again
 
 
