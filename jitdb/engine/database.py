@@ -19,8 +19,7 @@ from jitdb.common.words import shown
 from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields, Times, found_time
 from jitdb.engine.face.asker import Cancel
-from jitdb.engine.face.keeping import Keeping
-from jitdb.engine.face.lookups import Lookups
+from jitdb.engine.face.one_log import OneLog
 from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
-    from jitdb.engine.sets import LogRecordSet, SavedSets
+    from jitdb.engine.sets import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation
     from jitdb.engine.showing.listing import Indexes
     from jitdb.engine.showing.overview import Known
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class JITDB(Lookups, Keeping):
+class JITDB(OneLog):
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource
@@ -70,7 +69,7 @@ class JITDB(Lookups, Keeping):
     max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
                one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
 
-    What can be asked of it stands in Asker.
+    What can be asked of it stands in Asker and OneLog.
     """
 
     def __init__(
@@ -99,7 +98,6 @@ class JITDB(Lookups, Keeping):
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
         self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
-        self._sets: SavedSets | None = None
         self._warnings = QuestionWarnings(lambda: self.evidence(), log.path)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
@@ -210,14 +208,6 @@ class JITDB(Lookups, Keeping):
         from jitdb.engine.sets import set_of
 
         return set_of(self._manager, question, cancel)
-
-    @property
-    def sets(self) -> SavedSets:
-        from jitdb.engine.sets import SavedSets
-
-        if self._sets is None:
-            self._sets = SavedSets(self._manager)
-        return self._sets
 
     def _feed(self, question: Question, cancel: Cancel) -> FeedOf:
         if self.log.is_rotated:

@@ -1,26 +1,38 @@
-"""What of a question is asked of which log of a set, and the asking: of each, or of files that are counted together."""
+"""What of a question is asked of which log of a set, and the asking: of each, or of files that are counted together.
+
+Small files of a folder are counted together, by bundles (log/lines/bundles/), where what differs from log to log does
+not matter: their paths leave the same question of each, and, where it is about the time, the same fields are the time
+of each. To see records, each log is asked.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from jitdb.common.forking import fork_safe
+from jitdb.common.paths import LOG_PATH
+from jitdb.engine.declared_time import found_time
 from jitdb.engine.progress import Bar
-from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.counted_bundles import Bundles, Together, is_of_each, is_timed
-from jitdb.logset.member import Member, Where, find_members
-from jitdb.logset.merging import Part
-from jitdb.logset.open_logs import OpenLogs
-from jitdb.operators.nodes.operation import NOTHING
+from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
+from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
+from jitdb.logset.member import Member, OpenLogs, Where, find_members
+from jitdb.operators.nodes.operation import NOTHING, Operation
+from jitdb.operators.summaries.summary import DECLARED_TIME
 
 if TYPE_CHECKING:
+    from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.database import JITDB
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
 
 T = TypeVar("T")
@@ -31,18 +43,31 @@ _COUNTS: Final = 1 << 16  # counts, some hundred bytes each; beyond, all are for
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
+class Part(NamedTuple):
+    """What one log is asked."""
+
+    member: Member
+    operation: Operation
+
+
 class Asking:
     """The logs of a set as they were found last, and the asking of them.
 
     where:   files, patterns and folders
-    logs:    those of them that are open
+    open:    those of them that are open; `using` opens one
     threads: that scan at the same time; 0 is one a core
     """
 
     def __init__(
-        self, where: Sequence[Where], logs: OpenLogs, bundles: Bundles | None, threads: int, progress: bool | None
+        self,
+        where: Sequence[Where],
+        open_log: Callable[[Member], JITDB],
+        bundles: Bundles | None,
+        threads: int,
+        progress: bool | None,
     ) -> None:
-        self._where, self._logs, self._bundles = where, logs, bundles
+        self.where, self.open, self._bundles = where, OpenLogs(open_log), bundles
+        self.using = self.open.using
         self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
         self.members = find_members(where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
@@ -50,9 +75,9 @@ class Asking:
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
-        before, self.members = self.members, find_members(self._where)
+        before, self.members = self.members, find_members(self.where)
         self._known.clear()
-        changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
+        changed = [db.refresh() for db in self.open.opened() if os.path.exists(db.log.path)]
         changed.append(self._look_at_bundles())
         return before != self.members or any(changed)
 
@@ -61,17 +86,24 @@ class Asking:
         parts = [Part(member, operation.narrowed(member.fields)) for member in self.members]
         return [part for part in parts if part.operation != NOTHING]
 
+    def each(self, paths: Iterable[str]) -> Iterator[tuple[str, JITDB]]:
+        """The logs with these paths that are there, one open after the other."""
+        wanted = set(paths)
+        for member in self.members:
+            if member.path in wanted:
+                with self.using(member) as db:
+                    yield member.path, db
+
     def together(self, question: Question) -> list[Part]:
-        """The same for who counts: with logs that are counted as one."""
+        """The parts for counting, with logs that are counted as one."""
         parts = self.parts(question.operation)
         if self._bundles is None or is_of_each(question):
             return parts
         return self._bundles.joined(parts, is_timed(question))
 
     def of_together(self, question: Question, ask: Callable[[list[Part]], T]) -> T:
-        """What `ask` gives of these parts; of others, where files were changed that were to be counted together.
-
-        Each that was is asked on its own then, so there is an end of it.
+        """What `ask` gives for these parts; files that changed while they were counted together are asked one by one
+        in the next try.
         """
         while True:
             try:
@@ -82,20 +114,20 @@ class Asking:
                 self._look_at_bundles()
 
     def _look_at_bundles(self) -> bool:
-        """See which files are counted together by now; whether any were that are not any more."""
+        """Find out which files are counted together now. True if some no longer are."""
         void = self._bundles.look_again() if self._bundles is not None else []
         for bundle in void:
-            self._logs.drop(Member(bundle.path))
+            self.open.drop(Member(bundle.path))
         return bool(void)
 
     def of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T], asked_for: Any = None) -> list[T]:
-        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side.
+        """What the work gives for each log, in their order; logs that may need a scan go side by side.
 
-        asked_for: what the work needs beside what the operations do
+        asked_for: what the work needs beside what the operations need
         """
 
         def one(part: Part) -> T:
-            with self._logs.using(part.member) as db:
+            with self.using(part.member) as db:
                 found = work(db, part)
             if isinstance(part.member, Together) and part.member.look() is None:
                 raise Unbundled("files of it were changed", path=part.member.path)
@@ -127,8 +159,8 @@ class Asking:
 
 
 def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:
-    """Take results in this thread for as long as half of the time is work of this process: threads would cost more
-    than they give, but where files are waited for.
+    """Take results in this thread while at least half of the time is work of this process: threads help only where
+    most of the time is spent waiting for files.
     """
     begin, worked = time.perf_counter(), time.process_time()
     for number, found in enumerate(results, 1):
@@ -153,7 +185,7 @@ class Counts:
         return known[1] if known is not None and part.member.look() == known[0] else None
 
     def asked(self, part: Part, log: LogSource, count: Callable[[], int]) -> int:
-        """What the open log answers. It is kept where a look at its file would tell that it was changed since."""
+        """What the open log answers; kept where a `stat` of its file would show a later change."""
         stamp = log.settled_stamp()
         found = count()
         if stamp is not None and stamp == log.settled_stamp():  # else it was refreshed meanwhile
@@ -169,3 +201,143 @@ class Counts:
 
 def _key(part: Part) -> Hashable:
     return part.member.key, part.operation.identity
+
+
+# --- files that are counted together ---------------------------------------------------------------------------------
+
+_CHOICES: Final = 256  # choices of files, by questions about their paths, whose bundles are remembered
+
+
+class Together(Member):
+    """Logs of a set that are counted as one: the files of a bundle, or some of them."""
+
+    bundle: Bundle
+    members: tuple[Member, ...]
+
+    def __new__(cls, bundle: Bundle, members: Iterable[Member]) -> Together:
+        self = super().__new__(cls, bundle.path)
+        self.bundle, self.members = bundle, tuple(members)
+        return self
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all files of the bundle are asked."""
+        return len(self.members) == len(self.bundle.files)
+
+    def within(self, view: LogView) -> LogView:
+        """What is counted of a log that has all files of the bundle."""
+        if self.is_whole:
+            return view
+        return view.within(BundledLines(self.bundle).parts({os.path.basename(member.path) for member in self.members}))
+
+    @property
+    def key(self) -> Hashable:
+        return self.path, self.members
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What is the same in all records of all these logs."""
+        return MappingProxyType({name: value for name, value in self.members[0].fields.items() if name != LOG_PATH})
+
+    @property
+    def size(self) -> int:
+        return self.bundle.size
+
+    @property
+    def logs(self) -> int:
+        return len(self.members)
+
+    def look(self) -> object:
+        return self.bundle.look()
+
+
+class Bundles:
+    """Finds them, and makes them. Safe for threads.
+
+    store_of: where those of a folder's files are; None: in memory
+    has_own:  whether the file has indexes of its own
+    time:     the fields that say when a record of any file was made are known
+    """
+
+    def __init__(self, store_of: Callable[[str], Path | None], has_own: Callable[[str], bool], time: bool) -> None:
+        self._store_of, self._has_own, self._is_time_known = store_of, has_own, time
+        self._lock = fork_safe(threading.Lock())
+        self._found: dict[tuple[str, ...], list[Bundle]] = {}  # by folder, and the names that were asked for
+        self._differ: dict[bytes, bool] = {}  # what _differ_in_time() found
+        self._alone: dict[str, set[str]] = defaultdict(set)  # names of files, by folder, that are asked one by one
+
+    def joined(self, parts: Sequence[Part], is_timed: bool) -> list[Part]:
+        """The same question, with logs that are counted together as one part.
+
+        is_timed: it is about the time, so of these logs the same fields must say it
+        """
+        folders: dict[str, dict[str, Part]] = defaultdict(dict)
+        for part in parts:
+            folder, name = os.path.split(part.member.path)
+            folders[folder][name] = part
+        return [part for folder, named in folders.items() for part in self._joined(folder, named, is_timed)]
+
+    def _joined(self, folder: str, named: dict[str, Part], is_timed: bool) -> Iterator[Part]:
+        left = dict(named)
+        for bundle in self._bundles(os.path.realpath(folder), tuple(named)) if len(named) >= LEAST else ():
+            if is_timed and self._differ_in_time(bundle):
+                continue
+            asked: dict[Hashable, list[Part]] = defaultdict(list)
+            for file in bundle.files:
+                if file.name in left:
+                    part = left.pop(file.name)
+                    asked[part.operation.identity].append(part)
+            for parts in asked.values():
+                yield Part(Together(bundle, (part.member for part in parts)), parts[0].operation)
+        yield from left.values()
+
+    def _bundles(self, folder: str, names: tuple[str, ...]) -> list[Bundle]:
+        key = (folder, *names)
+        with self._lock:
+            if key not in self._found:
+                if len(self._found) >= _CHOICES:
+                    self._found.clear()
+                own = partial(_is_true_of, self._has_own, folder)
+                self._found[key] = find_bundles(folder, self._store_of(folder), names, own, self._alone[folder])
+            return self._found[key]
+
+    def _differ_in_time(self, bundle: Bundle) -> bool:
+        """Whether some of its files have other fields that say when a record was made. Their first records tell."""
+        if self._is_time_known:
+            return False
+        if bundle.identity not in self._differ:
+            found = {found_time(log) for log in BundledLines(bundle).each()}
+            self._differ[bundle.identity] = len(found) > 1 or None in found
+        return self._differ[bundle.identity]
+
+    def give_up(self, bundle: Bundle) -> None:
+        """Ask its files one by one from now on."""
+        with self._lock:
+            self._alone[bundle.folder].update(file.name for file in bundle.files)
+        remove(bundle)
+
+    def look_again(self) -> list[Bundle]:
+        """There may be other files by now; which bundles are void that were found before."""
+        with self._lock:
+            bundles = {bundle.identity: bundle for found in self._found.values() for bundle in found}.values()
+            self._found.clear()
+            void = [bundle for bundle in bundles if not bundle.is_current()]
+            for bundle in void:
+                self._alone[bundle.folder].update(bundle.changed())
+                self._differ.pop(bundle.identity, None)
+            return void
+
+
+def is_of_each(question: Question) -> bool:
+    """Whether it counts by the path, which each log has for itself."""
+    return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)
+
+
+def is_timed(question: Question) -> bool:
+    """Whether it is about the declared time."""
+    is_counted = question.summary is not None and question.summary.column == DECLARED_TIME
+    return is_counted or question.operation.compares(DECLARED_TIME)
+
+
+def _is_true_of(test: Callable[[str], bool], folder: str, name: str) -> bool:
+    return test(os.path.join(folder, name))

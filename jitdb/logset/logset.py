@@ -20,12 +20,10 @@ from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.asking import Asking, Counts
-from jitdb.logset.counted_bundles import Bundles, Together
+from jitdb.logset.asking import Asking, Bundles, Counts, Part, Together
 from jitdb.logset.member import Member, Where, fields_of, find_members
-from jitdb.logset.merging import MergedPages, Part, Place, Stream
-from jitdb.logset.open_logs import OpenLogs
-from jitdb.operators.nodes.operation import Operation
+from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.summary import Matches
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.face.asker import Asked, Cancel
     from jitdb.engine.following.follower import Follower
+    from jitdb.engine.hinting.hints import Lack
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
@@ -43,9 +42,7 @@ if TYPE_CHECKING:
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
     from jitdb.log.lines.windows import LineOpener
     from jitdb.log.source import LogSource
-    from jitdb.logset.evidence import SetEvidence
-    from jitdb.logset.record_sets import Logs, LogSetRecordSet, SavedLogSets
-    from jitdb.logset.set_passages import SetPassages
+    from jitdb.logset.record_sets import LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
 
 T = TypeVar("T")
@@ -89,8 +86,7 @@ class LogSet(Asker):
         self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
         self._labelled = labelled
         self._lines, self._over = lines, over
-        self._logs = OpenLogs(partial(_without_warning, open_log))
-        self._asking = Asking(self._where, self._logs, bundles, threads, progress)
+        self._asking = Asking(self._where, partial(_without_warning, open_log), bundles, threads, progress)
         self._warnings = QuestionWarnings(lambda: self.evidence(), None)
         self._counts = Counts()
 
@@ -159,7 +155,7 @@ class LogSet(Asker):
             parts = self._asking.parts(question.operation)
 
             def one(db: JITDB, part: Part) -> Stream:
-                stream = Stream(self._logs, part, question, cancel, finish, len(parts))
+                stream = Stream(self._asking, part, question, cancel, finish, len(parts))
                 stream.begin(db)
                 return stream
 
@@ -205,18 +201,14 @@ class LogSet(Asker):
 
         if most is not None or question.start_from or not isinstance(question.order, bool):  # not all that match
             return ArrowAnswer(question.select, merged, times, schema)
-        return SetColumns(
-            portions, lambda: self._asking.parts(question.operation), self._logs.using, merged, times, schema, cancel
-        )
+        return SetColumns(portions, self._asking, merged, times, schema, cancel)
 
     def _passages(self, question: Question, cancel: threading.Event) -> SetPassages:
         """Those of all logs in the order of their first answers."""
-        from jitdb.logset.set_passages import SetPassages
-
         assert question.context is not None
         asked = question.changed(as_offsets=True, context=question.context._replace(among=None))
         pages = self._pages(asked, cancel)
-        return SetPassages(pages, question, self._asking.members, self._logs.using, self._finishing(question), cancel)
+        return SetPassages(pages, question, self._asking, self._finishing(question), cancel)
 
     def _feed(self, question: Question, cancel: Cancel) -> Follower:
         from jitdb.engine.following.followed import Files
@@ -227,35 +219,31 @@ class LogSet(Asker):
         files = Files(
             lambda: [member.path for member in find_members(self._where, is_following=True)],
             frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
-            self._lines, self._over, lambda path: self._logs.using(Member(path)),
+            self._lines, self._over, lambda path: self._asking.using(Member(path)),
             cache(lambda path: question.operation.narrowed(fields_of(path))),
-            lambda record, path: finish(record, Member(path)), self._logs.most,
+            lambda record, path: finish(record, Member(path)), self._asking.open.most,
         )  # fmt: skip
         return Follower(question, files)
 
     def _record_set(self, question: Question, cancel: Cancel) -> LogSetRecordSet:
-        from jitdb.logset.record_sets import set_of_logs, set_of_places
+        from jitdb.logset.record_sets import LogSetRecordSet, set_of_places
 
         if question.limit is not None or question.start_from:
             page = self._page(question.changed(as_offsets=True, select=None), cancel)
-            return set_of_places(self._each_log(), page.data)
+            return set_of_places(self._asking, page.data)
 
         def one(db: JITDB, part: Part) -> tuple[str, LogRecordSet]:
             return part.member.path, db.record_set(part.operation, cancel=cancel)
 
-        return set_of_logs(self._each_log(), self._asking.of_each(self._asking.parts(question.operation), one))
+        parts = self._asking.of_each(self._asking.parts(question.operation), one)
+        return LogSetRecordSet(self._asking, dict(parts))
 
     @property
     def sets(self) -> SavedLogSets:
         """Sets of records that are kept under names; each log keeps its part."""
         from jitdb.logset.record_sets import SavedLogSets
 
-        return SavedLogSets(self._each_log())
-
-    def _each_log(self) -> Logs:
-        from jitdb.logset.record_sets import Logs
-
-        return Logs(lambda: self._asking.members, self._logs.using)
+        return SavedLogSets(self._asking)
 
     def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
         """What is made of each record, or offset, of a log."""
@@ -273,14 +261,14 @@ class LogSet(Asker):
     def _display(self) -> Display:
         from jitdb.logset.overview import overview
 
-        return overview(self._where, self._asking.members, self._logs, self.sample, lambda: self.times)
+        return overview(self._asking, self.sample, lambda: self.times)
 
     def sample(self, count: int) -> list[Any]:
         """At most so many live records, of logs from all over the set."""
         step = max(len(self._asking.members) // _SAMPLED, 1)
         found: list[Any] = []
         for member in self._asking.members[::step][:_SAMPLED]:
-            with self._logs.using(member) as db:
+            with self._asking.using(member) as db:
                 found += db.sample(-(-count // min(len(self._asking.members), _SAMPLED)))
         return found[:count]
 
@@ -288,17 +276,12 @@ class LogSet(Asker):
     def times(self) -> Times:
         """As the first log has them."""
         for member in self._asking.members[:1]:
-            with self._logs.using(member) as db:
+            with self._asking.using(member) as db:
                 return db.times
         return Times((), AUTO)
 
     def evidence(self) -> SetEvidence:
-        from jitdb.logset.evidence import SetEvidence
-
-        def parts(operation: Operation) -> list[Part]:
-            return self._asking.together(Question(db=self, operation=operation))
-
-        return SetEvidence(parts, self._logs.using, self.remarks, self.sample)
+        return SetEvidence(self, self._asking)
 
     def _state(self) -> object:
         return tuple(self._asking.members)
@@ -307,7 +290,7 @@ class LogSet(Asker):
         """Of some of the logs that are asked."""
         found: dict[str, None] = {}
         for part in self._asking.parts(question.operation)[:_SAMPLED]:
-            with self._logs.using(part.member) as db:
+            with self._asking.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
         return list(found)
 
@@ -329,7 +312,7 @@ class LogSet(Asker):
         told: dict[str, Explanation] = {}
         parts = self._asking.parts(question.operation)
         for part in parts:
-            with self._logs.using(part.member) as db:
+            with self._asking.using(part.member) as db:
                 found = db.explained_soon(question.changed(db=db, operation=part.operation))
             if found is None:
                 return None
@@ -362,7 +345,7 @@ class LogSet(Asker):
     def using(self, path: str) -> Iterator[JITDB]:
         """The database of the member with this path, open as long as the context lasts. Raises LogError."""
         try:
-            with self._logs.using(Member(path)) as db:
+            with self._asking.using(Member(path)) as db:
                 yield db
         finally:
             self._counts.forget()
@@ -388,7 +371,7 @@ class LogSet(Asker):
 
     def close(self) -> None:
         """Close all logs."""
-        self._logs.close()
+        self._asking.open.close()
 
     def __len__(self) -> int:
         return len(self._asking.members)
@@ -400,8 +383,53 @@ class LogSet(Asker):
         return f"<LogSet of {len(self._asking.members):,} logs: {', '.join(map(str, self._where))}>"
 
 
+class SetEvidence:
+    """What the indexes of all logs, and their paths, say of fields and values; what one log has is there."""
+
+    def __init__(self, logs: LogSet, asking: Asking) -> None:
+        self._logs, self._asking = logs, asking
+        self.remarks, self.sample = logs.remarks, logs.sample
+
+    def _parts(self, operation: Operation) -> list[Part]:
+        return self._asking.together(Question(db=self._logs, operation=operation))
+
+    def lack(self, path: Path) -> Lack:
+        found: list[Lack] = []
+        for part in self._parts(EVERYTHING):
+            if path[0] in part.member.fields:
+                return ""
+            lacks = self._lacks(part.member, path)
+            if not all(lacks):
+                return ""
+            found += lacks
+        return max(found, key=lambda lack: lack != "the field", default=None)  # what is true of all of them
+
+    def _lacks(self, member: Member, path: Path) -> list[Lack]:
+        """Of the log, if it has any record; or of those that are counted together, whether or not they were now."""
+        with self._asking.using(member) as db:
+            if not db.log.durable_end:
+                return []
+            found = db.evidence().lack(path)
+        if found is None and isinstance(member, Together):
+            return [lack for each in member.members for lack in self._lacks(each, path)]
+        return [found]
+
+    def has(self, leaf: Operation) -> bool:
+        return any(self._has(part.member, part.operation) for part in self._parts(leaf))
+
+    def _has(self, member: Member, leaf: Operation) -> bool:
+        if leaf == EVERYTHING:
+            return True  # by its path
+        with self._asking.using(member) as db:
+            found = db.evidence().has(leaf)
+            is_known = found or any(db.evidence().lack(path) is not None for path in leaf.paths)
+        if not is_known and isinstance(member, Together):
+            return any(self._has(each, leaf) for each in member.members)
+        return found
+
+
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:
-    """Nothing in one log is no empty answer of the set."""
+    """Silence the no-match warning of single members."""
     db = open_log(member)
     db.warns_of_questions = False
     return db

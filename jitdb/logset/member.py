@@ -1,23 +1,33 @@
-"""Which logs belong to a set: files, patterns and folders, and what the names of folders say of what is in them."""
+"""Which logs belong to a set (files, patterns and folders), what the names of folders say of what is in them, and which
+of the logs are open: those in use, and of the others those that were used last.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path as FilePath
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from jitdb.common.arguments import file_path
+from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
-from jitdb.errors import InvalidArgument, LogError
+from jitdb.errors import InvalidArgument, LogClosed, LogError
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
 from jitdb.log.lines.files.stamp import stamp_at
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
@@ -131,3 +141,107 @@ def _below(folder: str) -> Iterator[str]:
 
 def _unread(error: OSError) -> None:
     raise LogError(f"the folder cannot be read: {error.strerror}", path=error.filename) from error
+
+
+# --- those that are open ---------------------------------------------------------------------------------------------
+
+_LEAST: Final = 8
+_MOST: Final = 2048
+_FILES: Final = 2  # that a log has open, at most; a file of lines is one
+_OTHERS: Final = 48  # of indexes (indexes/files/file.py), and of whatever else the process does
+
+
+class _Entry:
+    def __init__(self) -> None:
+        self.lock = fork_safe(threading.Lock())  # held while the log is opened
+        self.db: JITDB | None = None
+        self.is_of_nothing = False  # its file was empty when it was opened, and may be of another kind since
+        self.users = 0
+
+
+class OpenLogs:
+    """Opens members when they are used. Safe for threads. `most`: so many stay open that are not in use."""
+
+    def __init__(self, open_log: Callable[[Member], JITDB]) -> None:
+        self._open_log = open_log
+        self.most = most_open()
+        self._lock = fork_safe(threading.Lock())
+        self._entries: OrderedDict[Member, _Entry] = OrderedDict()
+        self._closed = False
+
+    @contextmanager
+    def using(self, member: Member) -> Iterator[JITDB]:
+        """The database of the member, open as long as this lasts. Raises LogError."""
+        entry = self._taken(member)
+        try:
+            with entry.lock:
+                db = self._opened(member, entry)
+            yield db
+        finally:
+            with self._lock:
+                entry.users -= 1
+            self._close_idle()
+
+    def _opened(self, member: Member, entry: _Entry) -> JITDB:
+        size = member.size if entry.db is None or entry.is_of_nothing else None
+        if entry.db is not None and entry.is_of_nothing and size and entry.users == 1:
+            entry.db.close()
+            entry.db = None
+        if entry.db is None:
+            entry.is_of_nothing = not size
+            entry.db = self._open_log(member)
+        return entry.db
+
+    def _taken(self, member: Member) -> _Entry:
+        with self._lock:
+            if self._closed:
+                raise LogClosed("the set of logs was closed", path=member.path)
+            entry = self._entries.setdefault(member, _Entry())
+            self._entries.move_to_end(member)
+            entry.users += 1
+            return entry
+
+    def _close_idle(self) -> None:
+        if len(self._entries) <= self.most:
+            return
+        with self._lock:
+            idle = (member for member, entry in self._entries.items() if not entry.users)
+            surplus = list(islice(idle, max(0, len(self._entries) - self.most)))  # the first: not all are gone through
+            gone = [self._entries.pop(member) for member in surplus]
+        _close(gone)
+
+    def drop(self, member: Member) -> None:
+        """Close it, unless it is in use: it will not be asked again."""
+        with self._lock:
+            entry = self._entries.get(member)
+            gone = [] if entry is None or entry.users else [self._entries.pop(member)]
+        _close(gone)
+
+    def opened(self) -> list[JITDB]:
+        """Those that are open now."""
+        with self._lock:
+            return [entry.db for entry in self._entries.values() if entry.db is not None]
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            entries = list(self._entries.values())
+            self._entries.clear()
+        _close(entries)
+
+
+def _close(entries: list[_Entry]) -> None:
+    for entry in entries:
+        if entry.db is not None:
+            entry.db.close()
+
+
+def most_open() -> int:
+    """How many logs are kept open: they take half of what is left of the files that the process may have."""
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError):
+        return _LEAST
+    return max(_LEAST, min((soft - _OTHERS) // (2 * _FILES) if soft > 0 else _MOST, _MOST))

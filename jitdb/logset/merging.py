@@ -1,10 +1,13 @@
-"""The answers of several logs as one, in the order of time, or by fields, page by page.
+"""The answers of several logs as one, in the order of time or by fields: page by page, or with the records around them.
 
 Each log's pages come in its order with what orders them (Pages.times), so a merge of all is in order: by time, among
 equal times by the logs' paths, then by the place in the log; descending is the reverse. By arrival, one log comes after
 the other. A field that all records of a log share, by its path, is left out where that log sorts, and put in between.
 A log need not stay open between two of its pages: one that was closed meanwhile is asked for the rest, as of where it
 ended when it was asked first.
+
+The records around an answer are of its own log. So the answers are found first, as places in the order of all logs;
+then each log says what stands around its own, and the passages of all come in the order of the first answer in each.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.common.values import value_at
 from jitdb.engine.reading.page import Page, PagesOf
 from jitdb.errors import LogError, QueryError
+from jitdb.logset.asking import Asking, Part
 from jitdb.logset.member import Member
-from jitdb.logset.open_logs import OpenLogs
-from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.positions import offsets
+from jitdb.operators.nodes.selection import selected
+from jitdb.operators.passages import Passages, Seen
 from jitdb.operators.question import Question
 
 if TYPE_CHECKING:
@@ -41,13 +46,6 @@ class Place(NamedTuple):
     offset: int
 
 
-class Part(NamedTuple):
-    """What one log is asked."""
-
-    member: Member
-    operation: Operation
-
-
 class Stream(Iterator[tuple[Any, Any]]):
     """The answer of one log: what orders each record, and what is made of the record.
 
@@ -56,7 +54,7 @@ class Stream(Iterator[tuple[Any, Any]]):
 
     def __init__(
         self,
-        logs: OpenLogs,
+        asking: Asking,
         part: Part,
         question: Question,
         cancel: threading.Event | None,
@@ -64,7 +62,7 @@ class Stream(Iterator[tuple[Any, Any]]):
         parts: int,
     ) -> None:
         self.total = 0
-        self._logs, self._member, self._cancel, self._finish = logs, part.member, cancel, finish
+        self._asking, self._member, self._cancel, self._finish = asking, part.member, cancel, finish
         self._shared = _shared_places(question, part.member)
         question = _without(question, self._shared)
         self._is_timed = question.order is not False
@@ -117,7 +115,7 @@ class Stream(Iterator[tuple[Any, Any]]):
         return self._records.pop()  # type: ignore[no-any-return]
 
     def _go_on(self) -> None:
-        with self._logs.using(self._member) as db:
+        with self._asking.using(self._member) as db:
             if self._pages is None or db is not self._db:
                 self._pages, self._db = self._rest(db), db
             self._pages.portion = min(self._most, self._pages.portion * _GROWTH)
@@ -221,3 +219,102 @@ def _without(question: Question, shared: Mapping[int, Any]) -> Question:
 
 def _key(timed: tuple[Any, Any]) -> Any:
     return timed[0]
+
+
+# --- among the records around them -----------------------------------------------------------------------------------
+
+
+class _Passage(NamedTuple):
+    """Where one lies. `rank`: of its first answer, among those of all logs."""
+
+    rank: int
+    member: Member
+    generation: int
+    seen: list[Seen]  # offsets
+
+
+class SetPassages(Passages):
+    """The passages around the records on these pages of places, found and read when they are asked for.
+
+    finish: what is made of each record, or offset, of a log
+
+    Raises LogError, also where a log was compacted or replaced since its passages were found.
+    """
+
+    def __init__(
+        self,
+        pages: MergedPages,
+        question: Question,
+        asking: Asking,
+        finish: Callable[[Any, Member], Any],
+        cancel: threading.Event,
+    ) -> None:
+        super().__init__(cancel)
+        self._pages, self._question, self._asking, self._finish = pages, question, asking, finish
+        self._places: list[Place] | None = None
+        self._coming = self._all()
+
+    def __next__(self) -> list[Seen]:
+        return next(self._coming)
+
+    @property
+    def total(self) -> int:
+        self._answers()
+        return self._pages.total
+
+    def _answers(self) -> list[Place]:
+        if self._places is None:
+            if self._question.limit is None:
+                self._places = [place for page in iter(self._pages.read, None) for place in page.data]
+            else:
+                self._places = list(getattr(self._pages.read(), "data", []))
+                self._pages.close()
+        return self._places
+
+    def _all(self) -> Iterator[list[Seen]]:
+        ranks: dict[str, dict[int, int]] = {}
+        for rank, place in enumerate(self._answers()):
+            ranks.setdefault(place.path, {})[place.offset] = rank
+        found: list[_Passage] = []
+        for path, db in self._asking.each(ranks):
+            found += _found(db, Member(path), self._question, ranks[path])
+        for passage in sorted(found):
+            with self._asking.using(passage.member) as db:
+                yield _read(db, passage, self._question, self._finish)
+
+
+def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int]) -> Iterator[_Passage]:
+    context = question.context
+    assert context is not None
+    if context.among is not None:
+        context = context._replace(among=context.among.narrowed(member.fields))
+    generation = db.log.generation
+    asked = question.changed(
+        db=db, operation=offsets(list(ranks)), context=context, as_offsets=True, start_from=0, limit=None
+    )
+    for seen in db.context(asked):
+        rank = min(ranks[each.place] for each in seen if each.is_match)
+        yield _Passage(rank, member, generation, seen)
+
+
+def _read(db: JITDB, passage: _Passage, question: Question, finish: Callable[[Any, Member], Any]) -> list[Seen]:
+    log, member = db.log, passage.member
+    if log.generation != passage.generation:
+        from jitdb.engine.reading.paging import changed_meanwhile
+
+        raise changed_meanwhile(log)
+    at = [Place(member.path, each.place) for each in passage.seen]
+    if question.as_offsets:
+        return [Seen(place, each.is_match, place) for place, each in zip(at, passage.seen, strict=True)]
+    select = question.select
+
+    def decode(data: bytes) -> Any:
+        record = log.codec.decode(data)
+        return record if select is None else selected(record, select)
+
+    found = log.get_many_raw([place.offset for place in at])
+    return [
+        Seen(finish(decode(data), member), each.is_match, place)
+        for data, each, place in zip(found, passage.seen, at, strict=True)
+        if data is not None
+    ]

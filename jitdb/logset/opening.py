@@ -22,7 +22,7 @@ from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.form import LineForm, parse_each
 from jitdb.log.lines.keeping.keeper import bundles_beside
 from jitdb.log.lines.windows import LineOpener
-from jitdb.logset.counted_bundles import Bundles, Together
+from jitdb.logset.asking import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.member import Member, Where
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
     from jitdb.engine.showing.overview import Known
-    from jitdb.logset.member import Member, Where
-    from jitdb.logset.open_logs import OpenLogs
+    from jitdb.logset.asking import Asking
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records
@@ -39,15 +37,10 @@ class _Seen(NamedTuple):
         return f"{self.records:,.0f}" if self.is_exact else f"about {rounded(self.records)}"
 
 
-def overview(
-    where: Sequence[Where],
-    members: Sequence[Member],
-    opened: OpenLogs,
-    sample: Callable[[int], list[Any]],
-    times: Callable[[], Times],
-) -> Display:
-    """What there is to see. Never raises what may be wrong with a log: that is said."""
-    size = sum(map(_size, members))
+def overview(asking: Asking, sample: Callable[[int], list[Any]], times: Callable[[], Times]) -> Display:
+    """What there is to see. Never raises: what is wrong with a log is a note."""
+    members = asking.members
+    size = sum(member.size for member in members)
     chosen = members[:: max(-(-len(members) // _LOGS), 1)]
     rows: list[list[Any]] = []
     seen: list[_Seen] = []
@@ -55,14 +48,14 @@ def overview(
     for member in chosen:
         told = None
         try:
-            with opened.using(member) as db:
-                told = _seen(db, _size(member))
+            with asking.using(member) as db:
+                told = _seen(db, member.size)
         except (JitdbError, OSError) as error:
             notes.append(Note(f"{member.path} cannot be read: {error}"))
         if told is not None:
             seen.append(told)
         count = None if told is None else int(told.records) if told.is_exact else str(told)
-        rows.append([member.path, size_in_words(_size(member)), count])
+        rows.append([member.path, size_in_words(member.size), count])
     facts = [("logs", f"{len(members):,}"), ("size", size_in_words(size))]
     if seen:
         facts.append(("records", _records(seen, size, len(seen) == len(members))))
@@ -76,7 +69,7 @@ def overview(
         shown += [field_sheet(fields)] if fields.rows else []
     except (JitdbError, OSError) as error:
         notes.append(Note(f"a sample of records cannot be read: {error}"))
-    return Display("LogSet", ", ".join(map(str, where)), [Facts(facts), *shown, *notes])
+    return Display("LogSet", ", ".join(map(str, asking.where)), [Facts(facts), *shown, *notes])
 
 
 def _seen(db: JITDB, size: int) -> _Seen:
@@ -109,10 +102,3 @@ def _time(seen: Sequence[_Seen], logs: int, records: Sequence[Any], times: Times
     else:
         return []
     return [("time", span_of(low, high) + source)]
-
-
-def _size(member: Member) -> int:
-    try:
-        return os.path.getsize(member.path)
-    except OSError:
-        return 0  # opening it says why

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from jitdb.common.words import shown
-from jitdb.engine.sets import LogRecordSet
 from jitdb.errors import QueryError, SetNotFound
-from jitdb.logset.member import Member
+from jitdb.logset.asking import Asking
 from jitdb.logset.merging import Place
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
@@ -21,34 +19,16 @@ if TYPE_CHECKING:
 _KEPT: Final = {"&": (False, False), "|": (True, True), "-": (True, False), "^": (True, True)}  # of one, of the other
 
 
-class Logs:
-    """The logs of a set, for who asks each: `members()` are those that there are now, `using` opens one."""
-
-    def __init__(
-        self,
-        members: Callable[[], Iterable[Member]],
-        using: Callable[[Member], AbstractContextManager[JITDB]],
-    ) -> None:
-        self.members, self.using = members, using
-
-    def each(self, paths: Iterable[str]) -> Iterator[tuple[str, JITDB]]:
-        """Those of these paths that are there, one open after the other."""
-        wanted = set(paths)
-        for member in self.members():
-            if member.path in wanted:
-                with self.using(member) as db:
-                    yield member.path, db
-
-
 class LogSetRecordSet(RecordSet, MembersOfLogs):
     """Records of the logs of a set, which are asked about them. Those of a log that is not there any more are gone."""
 
     __slots__ = ("logs",)
 
-    logs: Logs
+    logs: Asking
 
-    def __init__(self, logs: Logs, parts: Mapping[str, Members]) -> None:
-        self._keep(parts)
+    def __init__(self, logs: Asking, parts: Mapping[str, Members]) -> None:
+        # Without the databases, which may be closed in between.
+        self._keep({path: Members(part.log, part.generation, part.packed) for path, part in parts.items()})
         object.__setattr__(self, "logs", logs)
 
     def __len__(self) -> int:
@@ -75,7 +55,7 @@ class LogSetRecordSet(RecordSet, MembersOfLogs):
                 found[path] = one
             elif two is not None and keeps_other:
                 found[path] = two
-        return LogSetRecordSet(self.logs, _unbound(found))
+        return LogSetRecordSet(self.logs, found)
 
     def _sizes(self, other: LogSetRecordSet) -> Sizes:
         sizes = Sizes(0, 0, 0)
@@ -88,24 +68,12 @@ class LogSetRecordSet(RecordSet, MembersOfLogs):
 _NOTHING: Final = offsets([])
 
 
-def set_of_places(logs: Logs, places: Iterable[Place]) -> LogSetRecordSet:
+def set_of_places(logs: Asking, places: Iterable[Place]) -> LogSetRecordSet:
     """The records at these places."""
     by_path: dict[str, list[int]] = defaultdict(list)
     for path, offset in places:
         by_path[path].append(offset)
-    return LogSetRecordSet(
-        logs, _unbound({path: db.record_set(offsets(by_path[path])) for path, db in logs.each(by_path)})
-    )
-
-
-def set_of_logs(logs: Logs, parts: Iterable[tuple[str, LogRecordSet]]) -> LogSetRecordSet:
-    """Those of each log together."""
-    return LogSetRecordSet(logs, _unbound(dict(parts)))
-
-
-def _unbound(parts: Mapping[str, Members]) -> dict[str, Members]:
-    """The same without the databases, which may be closed in between."""
-    return {path: Members(part.log, part.generation, part.packed) for path, part in parts.items()}
+    return LogSetRecordSet(logs, {path: db.record_set(offsets(by_path[path])) for path, db in logs.each(by_path)})
 
 
 class SavedLogSets(NamedSets[LogSetRecordSet]):
@@ -113,18 +81,18 @@ class SavedLogSets(NamedSets[LogSetRecordSet]):
     looks meanwhile may see the new part of one and the old one of another.
     """
 
-    def __init__(self, logs: Logs) -> None:
+    def __init__(self, logs: Asking) -> None:
         self._logs = logs
 
     def _each(self) -> Iterator[tuple[str, JITDB]]:
-        return self._logs.each(member.path for member in self._logs.members())
+        return self._logs.each(member.path for member in self._logs.members)
 
     def __getitem__(self, name: str) -> LogSetRecordSet:
         """Raises SetNotFound where no log has one, LogCorrupt for a damaged file."""
         parts = {path: db.sets[name] for path, db in self._each() if name in db.sets}
         if not parts:
             raise SetNotFound(f"no set is kept as {shown(name)} by any of the logs")
-        return LogSetRecordSet(self._logs, _unbound(parts))
+        return LogSetRecordSet(self._logs, parts)
 
     def __setitem__(self, name: str, value: LogSetRecordSet) -> None:
         if not isinstance(value, LogSetRecordSet):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
-    from jitdb.logset.member import Member
-    from jitdb.logset.merging import Part
+    from jitdb.logset.asking import Asking, Part
     from jitdb.operators.question import Question
 
 
@@ -30,15 +28,13 @@ class SetColumns(ArrowAnswer):
     """An answer of several logs, in the order of time or of arrival. As a table no record of it is an object.
 
     question: selects fields, and is about all records that match
-    parts:    what each log is asked, in the order of their paths
     merged:   the batches in order, a record after the other: what is streamed
     """
 
     def __init__(
         self,
         question: Question,
-        parts: Callable[[], Sequence[Part]],
-        using: Callable[[Member], AbstractContextManager[JITDB]],
+        asking: Asking,
         merged: Callable[[], Iterator[FieldBatch]],
         times: Times | None,
         schema: pa.Schema | None,
@@ -46,7 +42,7 @@ class SetColumns(ArrowAnswer):
     ) -> None:
         assert question.select is not None
         super().__init__(question.select, merged, times, schema)
-        self._question, self._parts, self._using, self._cancel = question, parts, using, cancel
+        self._question, self._asking, self._cancel = question, asking, cancel
         self._keys: list[NDArray[np.float64]] = []
         self._whole = ArrowAnswer(question.select, self._each, times, schema)
 
@@ -63,9 +59,9 @@ class SetColumns(ArrowAnswer):
 
     def _each(self) -> Iterator[FieldBatch]:
         self._keys = []
-        asked = self._question.changed(descending=False)
-        for part in self._parts():
-            with self._using(part.member) as db:
+        asking, asked = self._asking, self._question.changed(descending=False)
+        for part in asking.parts(asked.operation):
+            with asking.using(part.member) as db:
                 for batch in _of_one(db, part, asked, self._cancel):
                     if batch.keys is not None:
                         self._keys.append(batch.keys)

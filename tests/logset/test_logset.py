@@ -214,8 +214,8 @@ def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two logs stay open, and few records of each are read at once."""
+    import jitdb.logset.member as open_logs
     import jitdb.logset.merging as merging
-    import jitdb.logset.open_logs as open_logs
 
     monkeypatch.setattr(open_logs, "most_open", lambda: 2)
     monkeypatch.setattr(merging, "_HELD", 1)

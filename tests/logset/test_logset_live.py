@@ -192,7 +192,7 @@ def test_logs_that_were_closed_are_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, is_first: bool
 ) -> None:
     """With more logs than stay open: they grow, and are rotated, also to names that are none of the set's."""
-    import jitdb.logset.open_logs as open_logs
+    import jitdb.logset.member as open_logs
 
     monkeypatch.setattr(open_logs, "most_open", lambda: 4)
     names = [f"{number}.ndjson" for number in range(7)]

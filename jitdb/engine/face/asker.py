@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from jitdb.common.arguments import flag
@@ -51,69 +51,23 @@ class Asker(Summaries, Shown, ABC):
     _names: FieldNames | None = None
     _warnings: QuestionWarnings
 
-    # --- what a database has for itself ----------------------------------------------------------------------------
-
-    @abstractmethod
-    def _count(self, question: Question, cancel: Cancel) -> int:
-        """How many records match, `start_from` or not."""
-
-    @abstractmethod
-    def _summary(self, question: Question, cancel: Cancel) -> Any:
-        """The Result of the question's summary."""
-
-    @abstractmethod
-    def _page(self, question: Question, cancel: Cancel) -> Page:
-        """The records, at most `limit`, after `start_from`."""
-
-    @abstractmethod
-    def _pages(self, question: Question, cancel: Cancel) -> PagesOf:
-        """The same page by page. It calls `_tell`."""
-
-    @abstractmethod
-    def _passages(self, question: Question, cancel: threading.Event) -> Passages:
-        """The records with those around them. It calls `_tell`."""
-
-    @abstractmethod
-    def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
-        """The selected fields, `portion` records at a time. It calls `_tell`."""
-
-    @abstractmethod
-    def _leaf_paths(self, question: Question, cancel: Cancel) -> list[Path]:
-        """The fields that the records have."""
-
-    @abstractmethod
-    def _arrow(
-        self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel
-    ) -> ArrowAnswer:
-        """The selected fields as Arrow's columns. It calls `_tell`."""
-
-    @abstractmethod
-    def _record_set(self, question: Question, cancel: Cancel) -> Any:
-        """The records as a RecordSet."""
-
-    @abstractmethod
-    def _feed(self, question: Question, cancel: Cancel) -> Feed:
-        """The answer to a live question, whose tasks are still to be resolved."""
-
-    @abstractmethod
-    def _explain(self, question: Question) -> Explained:
-        """How the question would be answered."""
-
-    @abstractmethod
-    def explained_soon(self, question: Question) -> Any:
-        """As explain(), with what the order of the answers takes; None where only a scan could tell."""
-
-    @abstractmethod
-    def _remarks(self, question: Question, is_full: bool) -> list[str]:
-        """See remarks()."""
-
-    @abstractmethod
-    def _state(self) -> object:
-        """What changes whenever there may be new fields."""
-
-    @abstractmethod
-    def evidence(self) -> Evidence:
-        """What existing indexes say of fields and values: hints are made from it."""
+    # What one log and many have for themselves. A question comes ready: checked, its tasks resolved.
+    _count: Callable[[Question, Cancel], int]  # how many records match, `start_from` or not
+    _summary: Callable[[Question, Cancel], Any]  # the Result of the question's summary
+    _page: Callable[[Question, Cancel], Page]  # the records, at most `limit`, after `start_from`
+    _leaf_paths: Callable[[Question, Cancel], list[Path]]  # the fields that the records have
+    _record_set: Callable[[Question, Cancel], Any]  # the records as a RecordSet
+    _feed: Callable[[Question, Cancel], Feed]  # the answer to a live question
+    _explain: Callable[[Question], Explained]  # how it would be answered
+    explained_soon: Callable[[Question], Any]  # the same with its order; None where only a scan could tell
+    _remarks: Callable[[Question, bool], list[str]]  # see remarks()
+    _state: Callable[[], object]  # changes whenever there may be new fields
+    evidence: Callable[[], Evidence]  # what existing indexes say of fields and values, for hints
+    # These call `_tell` themselves, once they know whether there is an answer.
+    _pages: Callable[[Question, Cancel], PagesOf]  # the records page by page
+    _passages: Callable[[Question, threading.Event], Passages]  # with those around them
+    _batches: Callable[[Question, Cancel], Iterator[FieldBatch]]  # the selected fields, `portion` records at a time
+    _arrow: Callable[[Question, Any, Times | None, Sequence[str], Cancel], ArrowAnswer]  # as columns
 
     @property
     @abstractmethod

@@ -1,30 +1,74 @@
-"""What is done to a log and to its indexes: brought up to date, checked, repaired, taken away from."""
+"""What can be asked of one log only: to bring it up to date, check it, repair it, delete from it; and, for stores that
+are built on a log, what its indexes know: values one by one, and columns, without reading a record.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from jitdb.common import js_aliases
 from jitdb.common.arguments import function, progress_function, whole_number
-from jitdb.engine.checks import dropped_names, operation_of
-from jitdb.engine.face.asker import Cancel
-from jitdb.engine.face.base import Base, Progress
+from jitdb.common.paths import Path, single
+from jitdb.engine.checks import dropped_names, operation_of, operations_of, paths_of
+from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.face.asker import Asker, Cancel
+from jitdb.engine.manager import IndexManager
+from jitdb.engine.plan import requirements
 from jitdb.engine.progress import Bar
 from jitdb.errors import InvalidOffset, QueryError, RecordDeleted
-from jitdb.log.source import MaintainedSource
+from jitdb.indexes.spec import Requirement
+from jitdb.log.source import LogSource, MaintainedSource
+from jitdb.operators.nodes.compare import gt
+from jitdb.operators.nodes.equal import equal, includes
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation, and_
-from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.engine.answering.finder import Columns, Finder
     from jitdb.engine.checking.report import Report
+    from jitdb.engine.sets import SavedSets
     from jitdb.log.maintenance.report import Compaction, RepairReport
 
+Progress: TypeAlias = Callable[[int, int], object]
 
-class Keeping(Base):
-    """All of it is exact beside readers and writers in other processes."""
+
+class OneLog(Asker):
+    """All of it is exact beside readers and writers in other processes; JITDB adds what is asked of many logs, too."""
+
+    log: LogSource
+    folder: FilePath | None
+    _manager: IndexManager
+    _core: CoreFields
+    _progress: bool | None
+    _threads: int
+    _sets: SavedSets | None = None
+
+    if not TYPE_CHECKING:  # a checker knows which names there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                js_aliases.no_such_name("a JITDB", name, js_aliases.DATABASE, dir(type(self))), name=name
+            )
+
+    @property
+    def sets(self) -> SavedSets:
+        """Sets of records that are kept under names: `db.sets["suspicious"] = db.query(...).set()`."""
+        from jitdb.engine.sets import SavedSets
+
+        if self._sets is None:
+            self._sets = SavedSets(self._manager)
+        return self._sets
+
+    def _operation(self, operation: Operation | None, cancel: Cancel = None) -> Operation:
+        return self._ready(operation, {}, None, cancel).operation
+
+    def _needs_of(self, operations: Sequence[Operation | None], cancel: Cancel = None) -> list[Requirement]:
+        asked = [self._operation(operation, cancel) for operation in operations_of(operations)]
+        return self._manager.look(lambda: [need for each in asked for need in self._manager.leaf_needs(each)])
 
     def on_ready(self, callback: Callable[[], object] | None = None) -> None:
         """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
@@ -87,7 +131,7 @@ class Keeping(Base):
 
         while True:
             generation = log.generation
-            found = resolved(self._asked(asked, {"sort_by": "arrival"}), cancel)
+            found = self._ready(asked, {"sort_by": "arrival"}, None, cancel)
             offsets = offsets_of(self._manager, found, cancel)
             self._tell(found, not len(offsets))
             try:
@@ -168,3 +212,87 @@ class Keeping(Base):
         if isinstance(self.log, MaintainedSource):
             return self.log
         raise self.log.refusal(done)
+
+    # --- for stores --------------------------------------------------------------------------------------------------
+
+    def lookup(self, operation: Operation, seq: int) -> bool:
+        """Whether the operation is true of the record with this seq."""
+        number = whole_number("a seq is the ordinal of a record", seq)
+        asked, manager = self._operation(operation), self._manager
+        return manager.ask(
+            asked, False, None, lambda end: number < end and number in manager.evaluator.matches(asked, end)
+        )
+
+    def finder(self, path: PathLike, *, elements: bool = False) -> Finder:
+        """The field's index as it is now, to look up values one by one, in microseconds: for stores built on a log.
+
+        elements: of a field of lists, look up what stands in them
+
+        What is appended later is not in it. Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.finder import Finder
+
+        (field_path,) = paths_of(path)
+        leaf, manager = includes(field_path, None) if elements else equal(field_path, None), self._manager
+        (need,) = self._needs_of((leaf,))
+
+        def look(end: int) -> Finder:
+            segments, records = manager.catalog.get(need.spec).segments, manager.records
+            return Finder(segments, records.offset_segments(), records.deleted, end)
+
+        return manager.ask(leaf, False, None, look)
+
+    def columns(
+        self,
+        numbers: Sequence[PathLike] = (),
+        values: Sequence[PathLike] = (),
+        *,
+        start: int = 0,
+        where: Operation | None = None,
+    ) -> Columns:
+        """What indexes know of the live records, as arrays, without reading one of them: for stores built on a log.
+
+        numbers: fields whose numbers are wanted, from their columns
+        values:  fields of few values, from bitmaps: each record's is given as the number of the value
+        start:   only records from this seq on
+        where:   only records that match
+
+        Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.finder import columns_of
+
+        first, manager = whole_number("a seq is the ordinal of a record", start), self._manager
+        compared = [gt(0, path) for path in _each(numbers)]
+        equated = [equal(path, None, prefix=False) for path in _each(values)]
+        asked = self._operation(where)
+
+        def look(end: int) -> Columns:
+            known, coded = (
+                [manager.catalog.get(need.spec) for leaf in leaves for need in requirements(leaf, self._core)]
+                for leaves in (compared, equated)
+            )
+            return columns_of(manager.records, known, coded, first, end, manager.evaluator.matches(asked, end))
+
+        return manager.ask(and_(asked, *compared, *equated), False, None, look)
+
+    def distinct(self, path: PathLike, where: Operation | None = None) -> list[Any]:
+        """The values that a field of few values has in the records that match, or in all, in no order; none is read.
+
+        Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.finder import values_in
+
+        (field_path,) = paths_of(path)
+        leaf, manager = equal(field_path, None, prefix=False), self._manager
+        asked = self._operation(where)
+        (need,) = self._needs_of((leaf,))
+
+        def look(end: int) -> list[Any]:
+            return values_in(manager.catalog.get(need.spec).segments, manager.evaluator.matches(asked, end))
+
+        return manager.ask(and_(asked, leaf), False, None, look)
+
+
+def _each(paths: Sequence[PathLike]) -> list[Path]:
+    """Paths of columns. Raises QueryError for one that may lead to many values in a record."""
+    return [single(path, "a column") for path in paths_of(paths)] if len(paths) else []
