@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from jitdb import errors as errors
     from jitdb.engine.checking.report import Report
-    from jitdb.engine.database import JITDB
-    from jitdb.engine.opening import open
+    from jitdb.engine.database import JITDB, open
     from jitdb.engine.progress import Status
     from jitdb.engine.reading.feed import Feed
-    from jitdb.engine.reading.page import Page
+    from jitdb.engine.reading.paging import Page
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
     from jitdb.log.codecs import Codec, register_codec
@@ -39,8 +38,8 @@ __version__ = "0.2.0"
 _LAZY = {
     "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",
     "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log", "LogSet": "jitdb.logset",
-    "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.queries",
-    "Report": "jitdb.engine.checking.report", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
+    "Page": "jitdb.engine.reading.paging", "Query": "jitdb.operators.queries",
+    "Report": "jitdb.engine.checking.report", "Status": "jitdb.engine.progress", "open": "jitdb.engine.database",
     "open_many": "jitdb.logset.opening",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, whole_number
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
@@ -20,11 +21,10 @@ from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields, Times, found_time
 from jitdb.engine.face.asker import Cancel
 from jitdb.engine.face.one_log import OneLog
-from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.hinting.evidence import QuestionWarnings, remarks_of
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
 from jitdb.engine.progress import Status
-from jitdb.engine.remarks import remarks_of
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
@@ -40,16 +40,14 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.feed import Feed
-    from jitdb.engine.reading.page import Page
-    from jitdb.engine.reading.paging import Pages
+    from jitdb.engine.reading.paging import Page, Pages
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation
-    from jitdb.engine.showing.listing import Indexes
-    from jitdb.engine.showing.overview import Known
+    from jitdb.engine.showing.overview import Indexes, Known
+    from jitdb.log.codecs import Codec
     from jitdb.operators.passages import Passages
     from jitdb.operators.summaries.summary import Summary
-
 
 T = TypeVar("T")
 
@@ -267,7 +265,7 @@ class JITDB(OneLog):
 
     def indexes(self) -> Indexes:
         """The indexes that questions have left: what each is about, its size, and whether it is fresh."""
-        from jitdb.engine.showing.listing import describe_indexes, indexes_in_memory
+        from jitdb.engine.showing.overview import describe_indexes, indexes_in_memory
 
         if self.folder is None:
             return indexes_in_memory(self._manager.opened(), self.log.durable_end)
@@ -289,3 +287,56 @@ class JITDB(OneLog):
 
 def _bound(name: str, most: int | None) -> int | None:
     return None if most is None else whole_number(f"{name} is a number", most, 0, InvalidArgument)
+
+
+@js_aliases.keywords("jitdb.open()", js_aliases.LOG)
+def open(
+    path: str | os.PathLike[str],
+    indexes: str | os.PathLike[str] | None = None,
+    *,
+    codec: str | Codec | None = None,
+    block_size: int | None = None,
+    read_only: bool = False,
+    create: bool = False,
+    allow_prefix: bool = False,
+    each: str | Sequence[str] | None = None,
+    timestamp: str | Sequence[str | Sequence[str]] | None = None,
+    time_unit: Unit = AUTO,
+    sequence: str | Sequence[str] = SEQUENCE,
+    threads: int = 0,
+    progress: bool | None = None,
+    max_indexes: int | None = None,
+    max_index_bytes: int | None = None,
+) -> JITDB:
+    """Open the log at `path`, or the JSON Lines that somebody else writes there, and ask it questions.
+
+    codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
+    indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
+               (and nothing else of JSON Lines on disk)
+    read_only: open beside a process that writes; `refresh()` shows what it wrote
+    create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
+    allow_prefix: of JSON Lines: text may stand before the JSON of a line, and lines without JSON are text (see
+               docs/json-lines.md)
+    each:      of JSON Lines: the path to the elements that are records, of batches in one line, such as
+               "resourceLogs[].scopeLogs[].logRecords[]", or a list of keys and "[]"
+    The rest is explained at JITDB. Raises LogError.
+    """
+    from jitdb.engine.database import JITDB
+    from jitdb.log.any_log import open_any
+    from jitdb.log.lines.form import LineForm, parse_each
+
+    form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument), parse_each(each))
+    create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
+    if not (create and not read_only) and not os.path.exists(file_path(path)):
+        from jitdb.log.opening.open_log import no_such_log
+
+        raise no_such_log(path, read_only=read_only)
+    log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form)
+    try:
+        return JITDB(
+            log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
+            progress=progress, max_indexes=max_indexes, max_index_bytes=max_index_bytes,
+        )  # fmt: skip
+    except BaseException:
+        log.close()
+        raise

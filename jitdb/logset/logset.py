@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jitdb.engine.following.follower import Follower
     from jitdb.engine.hinting.hints import Lack
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
-    from jitdb.engine.reading.page import Page
+    from jitdb.engine.reading.paging import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
@@ -138,7 +138,7 @@ class LogSet(Asker):
         return self._asking.of_together(question, counted)
 
     def _page(self, question: Question, cancel: Cancel) -> Page:
-        from jitdb.engine.reading.page import Page
+        from jitdb.engine.reading.paging import Page
 
         pages = self._pages(question if question.limit else question.changed(batch=_AT_ONCE), cancel)
         begin = time.perf_counter()

@@ -20,7 +20,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.values import value_at
-from jitdb.engine.reading.page import Page, PagesOf
+from jitdb.engine.reading.paging import Page, PagesOf
 from jitdb.errors import LogError, QueryError
 from jitdb.logset.asking import Asking, Part
 from jitdb.logset.member import Member

@@ -13,7 +13,7 @@ from jitdb.common.digests import blake2b
 from jitdb.common.paths import SEQUENCE
 from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
-from jitdb.engine.opening import open as open_one
+from jitdb.engine.database import open as open_one
 from jitdb.errors import InvalidArgument
 from jitdb.log.codecs import get_codec
 from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX

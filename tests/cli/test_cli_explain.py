@@ -88,7 +88,7 @@ def test_what_order_and_surroundings_take(run, events: Path) -> None:
 
 
 def test_what_is_told_is_a_value_and_a_mapping(events: Path) -> None:
-    from jitdb.engine.opening import open as open_db
+    from jitdb.engine.database import open as open_db
     from jitdb.operators import field
 
     with open_db(events) as db:

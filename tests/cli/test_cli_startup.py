@@ -81,7 +81,6 @@ def test_a_first_count_loads_no_compiler(events: Path, tmp_path: Path) -> None:
         *_HEAVY,
         "numpy.ma",
         "jitdb.engine.reading.paging",
-        "jitdb.engine.reading.page",
         "jitdb.log.writing.writer",
         "jitdb.engine.checking.check_indexes",
     } - {"jitdb.engine.building.scan"}

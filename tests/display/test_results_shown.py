@@ -16,7 +16,7 @@ from jitdb.display.cells import json_text
 from jitdb.display.html import html_of, value_html
 from jitdb.display.parts import Display, Records
 from jitdb.display.text import text_of
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.paging import Page
 from jitdb.operators.summaries.fields import fields_of
 from jitdb.operators.summaries.histograms import Bin, Histogram
 from jitdb.operators.summaries.stats import GroupStats, Stats, StatsBy

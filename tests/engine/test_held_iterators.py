@@ -17,7 +17,7 @@ from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.engine.reading.feed import Feed
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.paging import Page
 from jitdb.operators import equal, everything, gte, includes, not_
 from jitdb.operators.nodes.operation import Operation
 

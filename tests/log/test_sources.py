@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jitdb import JITDB, Log
-from jitdb.engine.checking.sampled_log import SampledLog
+from jitdb.engine.checking.check_indexes import SampledLog
 from jitdb.errors import LogError
 from jitdb.log import LogSource
 from jitdb.log.blocks.block_format import pack

@@ -17,8 +17,7 @@ from oracle import Oracle
 
 import jitdb
 from jitdb import JITDB, Log, LogSet
-from jitdb.engine.reading.page import Page
-from jitdb.engine.reading.paging import Pages
+from jitdb.engine.reading.paging import Page, Pages
 from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
 from jitdb.logset.member import Member
 from jitdb.logset.merging import Place
@@ -214,10 +213,10 @@ def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two logs stay open, and few records of each are read at once."""
-    import jitdb.logset.member as open_logs
     import jitdb.logset.merging as merging
+    from jitdb.logset import member
 
-    monkeypatch.setattr(open_logs, "most_open", lambda: 2)
+    monkeypatch.setattr(member, "most_open", lambda: 2)
     monkeypatch.setattr(merging, "_HELD", 1)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.paging import Page
 
 POSTS = [
     {"key": f"%{number}", "value": {"content": {"type": "post", "a": {"b": 1}}, "n": number}} for number in range(30)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jitdb.engine.database import JITDB
-    from jitdb.engine.showing.listing import IndexInfo
+    from jitdb.engine.showing.overview import IndexInfo
     from jitdb.log.lines.bundles.bundle import Bundle
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation

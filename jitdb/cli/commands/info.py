@@ -70,7 +70,7 @@ def info(options: Namespace) -> int:
 
 
 def _told(options: Namespace) -> dict[str, Any]:
-    from jitdb.engine.showing.listing import describe_indexes
+    from jitdb.engine.showing.overview import describe_indexes
 
     with log_only(options) as log:
         found = _describe(log)
@@ -142,7 +142,7 @@ def _describe(log: AnyLog) -> dict[str, Any]:
 
 def _show(found: dict[str, Any]) -> None:
     from jitdb.cli.output.tables import show_indexes
-    from jitdb.engine.showing.listing import IndexInfo
+    from jitdb.engine.showing.overview import IndexInfo
 
     for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():
         show(f"{name:8} {text}")

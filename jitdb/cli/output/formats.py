@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
-    from jitdb.engine.reading.page import Page
+    from jitdb.engine.reading.paging import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation

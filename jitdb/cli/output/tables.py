@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.record_table import Marks
     from jitdb.display.sheet import Sheet
-    from jitdb.engine.showing.listing import IndexInfo
+    from jitdb.engine.showing.overview import IndexInfo
 
 TABLE_ROWS: Final = 20  # unless --limit says otherwise
 

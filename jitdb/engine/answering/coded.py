@@ -1,5 +1,5 @@
 """The values of a field as numbers, a code a record, whichever index has them; how many records have each; which are
-first.
+first, and in which order values of any kind come.
 
 Code 0 is that of records without the field. What there is decides which index serves (engine/plan.py). A column that
 is asked again after the log has grown numbers the values of its new segments alone.
@@ -14,7 +14,21 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.values import ABSENT, NUMBER, UNDEFINED, value_key
+from jitdb.common.times import AUTO, UNITS, time_of
+from jitdb.common.values import (
+    ABSENT,
+    BYTES,
+    EXTENSION,
+    FALSE,
+    NULL,
+    NUMBER,
+    STRING,
+    TRUE,
+    UNDEFINED,
+    split_number,
+    value_key,
+    value_of_key,
+)
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
@@ -84,13 +98,11 @@ class CodedColumn:
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """For each code, where its value stands in the order of values (value_order.py); NaN for one without a place.
+        """For each code, where its value stands in the order of values; NaN for one without a place.
 
         They are other numbers once there are more values.
         """
         if self._ranks is None:
-            from jitdb.engine.answering.value_order import ranks_of
-
             self._ranks = np.append(np.full(1, np.nan), ranks_of(self.values))
         return self._ranks
 
@@ -296,3 +308,108 @@ def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], 
     places[numbers] = np.arange(len(numbers))
     there = np.flatnonzero(counts)
     return places[there], counts[there]
+
+
+# --- the order of values of any kind ---------------------------------------------------------------------------------
+#
+#   numbers < times as text < other text < false < true < bytes < arrays, maps and extensions
+#
+# Times are those of jitdb/common/times.py, by the moment that they say (timestamps of msgpack among them); text goes by
+# code points, which is the order of its UTF-8; arrays, maps and extensions are all alike. null, NaN and a missing field
+# have no place: sorting puts them last.
+
+OF_NUMBERS, OF_TIMES, _OF_TEXT, _OF_FALSE, _OF_TRUE, _OF_BYTES, _OF_OTHERS, _NOWHERE = range(8)
+_GROUPS: Final = np.full(256, _OF_OTHERS, np.uint8)
+for _kind, _group in (
+    (NUMBER, OF_NUMBERS), (STRING, _OF_TEXT), (FALSE, _OF_FALSE), (TRUE, _OF_TRUE), (BYTES, _OF_BYTES),
+    (NULL, _NOWHERE), (ABSENT, _NOWHERE),
+):  # fmt: skip
+    _GROUPS[_kind] = _group
+_WORD: Final = 8  # bytes of text that are compared at once
+
+
+def place_of_key(key: bytes) -> tuple[Any, ...] | None:
+    """What orders the value with this key (value_key): the lesser comes first, and equal ones tie. None: no place."""
+    group = int(_GROUPS[key[0]])
+    value: Any = value_of_key(key) if key[0] in (NUMBER, STRING, EXTENSION) else None
+    if group == OF_NUMBERS:
+        return (group, *split_number(value)) if value == value else None
+    if group == _NOWHERE:
+        return None
+    time = time_of(value)
+    if time is not None:
+        return (OF_TIMES, *split_number(time))
+    return (group, key[1:]) if group in (_OF_TEXT, _OF_BYTES) else (group,)
+
+
+def ranks_of(values: FieldValues) -> NDArray[np.float64]:
+    """A number for each value (encoding KEYS), which are in the order of the values; NaN for one without a place."""
+    count = len(values.kind)
+    group, hi, lo = _GROUPS[values.kind], np.zeros(count), np.zeros(count, np.int16)
+    numbers = group == OF_NUMBERS
+    hi[numbers], lo[numbers] = values.number[numbers], values.length[numbers]
+    group[numbers & np.isnan(hi)] = _NOWHERE
+    _find_times(values, group, hi, lo)
+    for texts in (group == _OF_TEXT, group == _OF_BYTES):
+        hi[texts] = text_places(values.buffer, values.start[texts], values.length[texts])
+    ranks = np.full(count, np.nan)
+    order = np.lexsort((lo, hi, group))
+    order = order[: count - np.count_nonzero(group == _NOWHERE)]
+    if len(order):
+        ranks[order] = np.cumsum(_differs(group[order], hi[order], lo[order]))
+    return ranks
+
+
+def _find_times(
+    values: FieldValues, group: NDArray[np.uint8], hi: NDArray[np.float64], lo: NDArray[np.int16]
+) -> None:  # fmt: skip
+    from jitdb.indexes.kinds.number_kernels import earliest_times
+
+    may_be = (values.kind == STRING) | (values.kind == EXTENSION)
+    if not may_be.any():
+        return
+    kind = np.where(may_be, values.kind, np.uint8(ABSENT))
+    when, rest = np.empty(len(kind)), np.empty(len(kind), np.int16)
+    earliest_times(
+        values.buffer, kind, values.start, values.length, values.number, UNITS.index(AUTO), 0, when, rest
+    )  # fmt: skip
+    times = ~np.isnan(when)
+    group[times], hi[times], lo[times] = OF_TIMES, when[times], rest[times]
+
+
+def text_places(
+    buffer: NDArray[np.uint8], start: NDArray[np.int32], length: NDArray[np.int32]
+) -> NDArray[np.int64]:  # fmt: skip
+    """How many of these texts are less than each: eight bytes are compared at once, of those alike so far the next.
+
+    >>> text = np.frombuffer(b"banana", np.uint8)
+    >>> text_places(text, np.array([0, 1, 3, 2]), np.array([6, 3, 3, 1])).tolist()  # banana, ana, ana, n
+    [2, 0, 0, 3]
+    """
+    padded = np.concatenate([buffer, np.zeros(_WORD, np.uint8)])
+    words = np.ndarray((len(buffer) + 1,), ">u8", padded, strides=(1,))  # those that begin at each byte
+    places = np.zeros(len(start), np.int64)
+    alike, at = np.arange(len(start)), 0
+    while len(alike):
+        left = np.clip(length[alike] - at, 0, _WORD)
+        beyond = (8 * (_WORD - left)).astype(np.uint64)  # bits that are of the next text
+        begins = np.minimum(start[alike].astype(np.int64) + at, len(buffer))
+        word = words[begins].astype(np.uint64) >> beyond << beyond
+        order = np.lexsort((left, word, places[alike]))
+        alike, left, word = alike[order], left[order], word[order]
+        before = places[alike]
+        numbers = np.arange(len(alike))
+        of_group = np.maximum.accumulate(np.where(_differs(before), numbers, 0))
+        of_run = np.maximum.accumulate(np.where(_differs(before, word, left), numbers, 0))
+        places[alike] = before + (of_run - of_group)
+        single = np.bincount(of_run, minlength=len(alike))[of_run] == 1
+        alike = alike[~single & (left == _WORD)]
+        at += _WORD
+    return places
+
+
+def _differs(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row is another than the one before it, in any of the columns; the first is."""
+    changed = np.ones(len(columns[0]), np.bool_)
+    changed[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return changed

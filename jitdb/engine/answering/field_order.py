@@ -2,7 +2,7 @@
 
 A field gives each record a number, and NaN where it has nothing to sort by: those of its column where all its values
 are numbers, those of its column of times where all are times as text, else the ranks of the values that its dictionary
-holds (value_order.py). Which of the indexes it is makes no difference to the order; the smallest one that holds all
+holds (coded.py). Which of the indexes it is makes no difference to the order; the smallest one that holds all
 values serves. A column that is built knows whether there are others; until then another index of the field does, or
 the first records.
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from jitdb.common.times import AUTO, NUMBER, time_of_text
 from jitdb.common.values import value_at, value_key
+from jitdb.engine.answering.coded import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.answering.order import Order, numbers_at
-from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
 from jitdb.indexes.kinds import seen
@@ -154,7 +154,7 @@ class Column(ABC):
 
     @abstractmethod
     def places_of(self, seqs: NDArray[np.uint32]) -> list[tuple[Any, ...] | None]:
-        """What orders these records (ascending seqs) among those of any log: see value_order.place_of_key."""
+        """What orders these records (ascending seqs) among those of any log: see coded.place_of_key."""
 
     def promising(self, members: NDArray[np.uint32], wanted: int, falls: bool) -> NDArray[np.uint32]:
         """Those of these records (ascending seqs) among which the first `wanted` are, and all that tie with these."""

@@ -24,7 +24,6 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.catalog.log_content import changed_behind
 from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck, Report, Sample
-from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
 from jitdb.engine.manager import IndexManager
 from jitdb.errors import IndexDamaged, IndexForeign, LogError, QueryError
 from jitdb.indexes.files.file import FileReader, Head, LogName, read_head, read_segment
@@ -38,17 +37,20 @@ from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
+from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io import osfile
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport, counted
-from jitdb.log.source import MaintainedSource
+from jitdb.log.source import MaintainedSource, ScanSource
 from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.errors import LogCorrupt
+    from jitdb.log.codecs import Codec
     from jitdb.log.lines.streaming import Counted
-    from jitdb.log.source import LogSource, ScanSource
+    from jitdb.log.source import LogSource
 
 _DELETED: Final = deleted_spec(b"")
 
@@ -362,3 +364,70 @@ def repair_database(
     needs = {need.spec: need for need in given}
     manager.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
     return replace(done, actions=(*done.actions, *dropped), notes=(*done.notes, *kept))
+
+
+# --- a sample of the blocks ------------------------------------------------------------------------------------------
+
+
+class SampledLog(ScanSource):
+    """The blocks with these numbers (ascending), one behind the other."""
+
+    def __init__(self, log: ScanSource, blocks: list[int]) -> None:
+        self._log = log
+        self._blocks = np.array(blocks, np.int64)
+        self._block_size = size = log.block_size
+        end = log.durable_end
+        last = (end - 1) // size
+        whole = len(blocks) * size
+        # The log's last block, if it is among them, is the last one here too, and ends where the log does.
+        self._end = whole - (last + 1) * size + end if blocks and blocks[-1] == last else whole
+
+    @property
+    def path(self) -> FilePath:
+        return self._log.path
+
+    @property
+    def codec(self) -> Codec:
+        return self._log.codec
+
+    @property
+    def block_size(self) -> int:
+        return self._block_size
+
+    @property
+    def durable_end(self) -> int:
+        return self._end
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        done, stop = 0, min(stop, self._end)
+        for block in self._blocks[start // self.block_size : -(-stop // self.block_size)].tolist():
+            begin = block * self.block_size
+            room = view[done : min(done + self._block_size, stop - start)]
+            done += self._log.read_blocks(begin, begin + len(room), room)
+        return done
+
+    def checksums(self, first: int, count: int) -> NDArray[np.int64]:
+        chosen = self._blocks[first : first + count].tolist()
+        behind = np.full(count - len(chosen), UNKNOWN, np.int64)
+        return np.concatenate([*(self._log.checksums(block, 1) for block in chosen), behind])
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """As ScanSource.second_look; the fault names the block in the log itself."""
+        return self._log.second_look(int(self._blocks[block]))
+
+    def real_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._blocks[offsets // self.block_size] * self.block_size + offsets % self.block_size
+
+    def begins(self) -> NDArray[np.int64]:
+        return self._blocks * self.block_size
+
+
+def choose_blocks(sample: float | int, blocks: int, records: int, rng: Random) -> list[int]:
+    """Numbers of blocks, by chance: a part of all (a float up to 1), or as many as hold about so many records.
+
+    >>> choose_blocks(1.0, 3, 100, Random(1)), len(choose_blocks(10, 1000, 5000, Random(1)))
+    ([0, 1, 2], 2)
+    """
+    share = sample if isinstance(sample, float) else sample / max(records, 1)
+    return sorted(rng.sample(range(blocks), min(blocks, max(1, int(np.ceil(share * blocks))))))

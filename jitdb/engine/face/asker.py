@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jitdb.engine.declared_time import Times
     from jitdb.engine.hinting.hints import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
-    from jitdb.engine.reading.page import Page, PagesOf
+    from jitdb.engine.reading.paging import Page, PagesOf
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.operators.nodes.field_ref import PathLike
     from jitdb.operators.passages import Passages

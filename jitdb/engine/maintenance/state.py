@@ -14,10 +14,9 @@ from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.damage import DamageReport
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, needs_of_context
-from jitdb.engine.records import Records
+from jitdb.engine.records import DamageReport, Records
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
-from jitdb.engine.damage import damage_in
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.maintenance.state import IndexState
 from jitdb.engine.plan import Bounds, Plan
 from jitdb.engine.progress import Bar
-from jitdb.engine.records import MAX_RECORDS, Records
+from jitdb.engine.records import MAX_RECORDS, Records, damage_in
 from jitdb.errors import (
     IndexBehind,
     IndexDamaged,

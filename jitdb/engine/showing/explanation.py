@@ -13,8 +13,7 @@ from jitdb.common.words import counted, duration, size_in_words
 from jitdb.display.parts import Code, Display, Folded, Note, Part, Records
 from jitdb.display.sheet import Sheet
 from jitdb.display.shown import Shown
-from jitdb.engine.showing.listing import FORMS, USES, state_cell
-from jitdb.engine.showing.overview import is_soon_known
+from jitdb.engine.showing.overview import FORMS, USES, is_soon_known, state_cell
 from jitdb.errors import JitdbError
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.log_content import content_of
-from jitdb.engine.damage import DamageReport
 from jitdb.engine.declared_time import CoreFields
-from jitdb.engine.records import MAX_RECORDS, Records
+from jitdb.engine.records import MAX_RECORDS, DamageReport, Records
 from jitdb.errors import IndexDamaged, LogSuperseded, LogWarning, QueryError
 from jitdb.indexes.files.file import Head as FileHead
 from jitdb.indexes.files.file import LogName

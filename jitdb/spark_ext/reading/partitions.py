@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from jitdb.engine.damage import leads_out
 from jitdb.engine.declared_time import CoreFields
+from jitdb.engine.records import leads_out
 from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.blocks.block_format import header_size, round_up
 from jitdb.log.blocks.scanner import scan

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.damage import damage_in
 from jitdb.engine.manager import IndexManager
+from jitdb.engine.records import damage_in
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
