@@ -207,7 +207,7 @@ class Log(LogReader, MaintainedSource):
 
         Raises LogReadOnly, LogClosed, LogWriteFailed; CodecError, and LogError where `fresh` is no log.
         """
-        from jitdb.log.maintenance.compact import replace
+        from jitdb.log.maintenance.exchange import replace
 
         options, fresh = OpenOptions.of(codec, None), Path(file_path(fresh))
         self._exchange(lambda writer: replace(writer, fresh, codec, self._rebind))
@@ -250,17 +250,16 @@ class Log(LogReader, MaintainedSource):
         LogError where a file may not be read, or is none.
         """
         from jitdb.log.maintenance.check_log import verify_log
+        from jitdb.log.maintenance.check_sidecar import Sidecar
 
         tell = progress_function(progress)
         while True:
             self.flush()
             reader = self._reader
-            try:
-                report = verify_log(reader.opened, reader.extent.durable_end, tell)
+            with reader.opened.reading():
+                report = verify_log(reader, Sidecar(reader.opened, reader.extent.durable_end), tell)
                 if report.ok or not self._is_superseded(reader):
                     return report
-            except OSError as error:
-                raise reader.opened.unreadable(error) from error
 
     def _is_superseded(self, reader: RecordReader) -> bool:
         """Whether another file took the log's place: what its sidecar says is of that one."""

@@ -17,14 +17,12 @@ from jitdb.log.blocks.checksum import (
     DAMAGED,
     UNKNOWN,
     Room,
-    byte_remainders,
     crcs_of,
-    crcs_of_rows,
     mismatches,
     walk_verified,
 )
 from jitdb.log.blocks.walk_kernels import walk
-from jitdb.log.sidecar.checksums import FLAGS, UNPROVEN, decode_entries, decode_entry, encode_entry
+from jitdb.log.sidecar.checksums import FLAGS, UNPROVEN, Entry, decode_entries, encode_entries
 
 SIZES = (16, 40, 64, 500, 512, 513, 1024, 4096, 65536)
 
@@ -37,7 +35,6 @@ def test_known_checksums() -> None:
     """Of the catalogue of CRCs ("check"), RFC 3720 B.4 style runs, and of nothing."""
     vectors = {b"": 0, b"123456789": 0xCBF43926, bytes(32): 0x190A55AD, b"\xff" * 32: 0xFF6CAB0B, b"a": 0xE8B7BE43}
     assert {data: ours.crc32(data) for data in vectors} == vectors
-    assert byte_remainders()[1] == zlib.crc32(b"\1", 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def test_checksums_of_all_lengths_and_places() -> None:
@@ -122,29 +119,22 @@ def test_wrong_blocks_are_found(block_size: int) -> None:
     assert walk_verified(data, len(data), block_size, header, sums[:0], room)[2] == 0
 
 
-@pytest.mark.parametrize("width", [0, 1, 3, 16, 17])
-def test_rows(width: int) -> None:
-    rows = some_bytes(50 * width).reshape(50, width)
-    assert crcs_of_rows(rows).tolist() == [zlib.crc32(row.tobytes()) for row in rows]
-
-
 @pytest.mark.parametrize("flags", FLAGS)
 def test_entries(flags: int) -> None:
     """Missing ones and damaged ones, and one with a wrong bit, which is left to repair."""
     crcs = [0, 1, 0xFFFFFFFF, *some_bytes(400).view(np.uint32).tolist()]
     first, generation = (1 << 33) - 40, 0xFFFFFFF0
-    raw = bytearray(b"".join(encode_entry(first + at, crc, generation, flags) for at, crc in enumerate(crcs)))
-    expected = list(crcs)
-    if flags & UNPROVEN:
-        expected[0] = UNKNOWN  # it is no checksum
-    raw[8 * 5 : 8 * 6], expected[5] = bytes(8), UNKNOWN
-    raw[8 * 6 : 8 * 7], expected[6] = b"\x55" * 8, UNKNOWN
-    raw[8 * 7 + 2], expected[7] = raw[8 * 7 + 2] ^ 4, UNKNOWN
-    raw[8 * 8 : 8 * 9], expected[8] = encode_entry(first + 9, crcs[8], generation), UNKNOWN  # of another block
-    raw[8 * 9 : 8 * 10] = encode_entry(first + 9, crcs[9], generation, FLAGS[-1] - flags)  # not all are of one kind
-    assert decode_entries(bytes(raw), first, generation, len(crcs)).tolist() == expected
-    assert decode_entries(bytes(raw[:21]), first, generation, 4).tolist() == [*expected[:2], UNKNOWN, UNKNOWN]
-    assert decode_entries(b"", first, generation, 2).tolist() == [UNKNOWN, UNKNOWN]
-    one = decode_entry(bytes(raw[:8]), first, generation)
-    assert one is not None
-    assert (UNKNOWN if one.is_doubt else one.crc) == expected[0]
+    raw = bytearray(encode_entries([Entry(crc, flags) for crc in crcs], generation, first))
+    expected: list[Entry | None] = [Entry(crc, flags) for crc in crcs]
+    raw[8 * 5 : 8 * 6], expected[5] = bytes(8), None
+    raw[8 * 6 : 8 * 7], expected[6] = b"\x55" * 8, None
+    raw[8 * 7 + 2], expected[7] = raw[8 * 7 + 2] ^ 4, None
+    raw[8 * 8 : 8 * 9], expected[8] = encode_entries([Entry(crcs[8])], generation, first + 9), None  # of another block
+    expected[9] = Entry(crcs[9], FLAGS[-1] - flags)  # not all are of one kind
+    raw[8 * 9 : 8 * 10] = encode_entries([expected[9]], generation, first + 9)
+    found = decode_entries(bytes(raw), first, generation)
+    assert found == expected
+    assert found[0] is not None
+    assert found[0].is_doubt == bool(flags & UNPROVEN)
+    assert decode_entries(bytes(raw[:21]), first, generation) == expected[:2]
+    assert decode_entries(b"", first, generation) == []

@@ -82,7 +82,9 @@ def test_checksums() -> None:
     head = bytes.fromhex("4a49544442535 54d 0807060504030201 02000000".replace(" ", ""))
     assert checksums.encode_head(2, b"\x08\7\6\5\4\3\2\1") == head + zlib.crc32(head).to_bytes(4, "little")
     check = zlib.crc32((7).to_bytes(8, "little") + (2).to_bytes(4, "little") + (0xCAFE).to_bytes(4, "little"))
-    assert checksums.encode_entry(7, 0xCAFE, 2) == (0xCAFE).to_bytes(4, "little") + check.to_bytes(4, "little")
+    assert checksums.encode_entries([checksums.Entry(0xCAFE)], 2, 7) == (0xCAFE).to_bytes(4, "little") + check.to_bytes(
+        4, "little"
+    )
     assert (checksums.HEAD_SIZE, checksums.ENTRY_SIZE) == (24, 8)
 
 
@@ -121,8 +123,8 @@ def test_a_small_log(tmp_path: Path) -> None:
     block_1 = b"\x14\0a record of 20 bytes" + bytes(10)
     assert path.read_bytes() == block_0 + block_1
     side = tmp_path / "a.log.jitdb"
-    assert (side / "checksums").read_bytes() == checksums.encode_head(1, bytes(8)) + checksums.encode_entry(
-        0, zlib.crc32(block_0), 1
+    assert (side / "checksums").read_bytes() == checksums.encode_head(1, bytes(8)) + checksums.encode_entries(
+        [checksums.Entry(zlib.crc32(block_0))], 1
     )
     assert (side / "deletions").read_bytes() == deletions.encode_head(1) + deletions.encode_entry(
         Deletion(7, 6)

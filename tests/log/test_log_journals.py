@@ -37,15 +37,17 @@ def test_every_bit_of_an_entry() -> None:
 
 
 def test_every_bit_of_a_checksum_and_of_a_deletion() -> None:
-    of_block, of_record = checksums.encode_entry(5, 0xDEADBEEF, 2), deletions.encode_entry(Deletion(1 << 40, 77))
+    of_block = checksums.encode_entries([checksums.Entry(0xDEADBEEF)], 2, 5)
+    of_record = deletions.encode_entry(Deletion(1 << 40, 77))
     for bit in range(8 * len(of_block)):
-        assert checksums.decode_entry(flipped(of_block, bit), 5, 2) is None
+        assert checksums.decode_entries(flipped(of_block, bit), 5, 2) == [None]
     for bit in range(8 * len(of_record)):
         found = deletions.decode_all(flipped(of_record, bit) + deletions.MARK)
         assert found == [None, Deletion(deletions.APPLIED, 0)]
-    assert checksums.decode_entry(bytes(8), 5, 2) is None
-    for of_another in (checksums.encode_entry(4, 0xDEADBEEF, 2), checksums.encode_entry(5, 0xDEADBEEF, 3)):
-        assert checksums.decode_entry(of_another, 5, 2) is None
+    assert checksums.decode_entries(bytes(8), 5, 2) == [None]
+    for block, generation in ((4, 2), (5, 3)):
+        of_another = checksums.encode_entries([checksums.Entry(0xDEADBEEF)], generation, block)
+        assert checksums.decode_entries(of_another, 5, 2) == [None]
 
 
 def test_a_journal_entry_that_is_gone_hides_no_later_one() -> None:

@@ -6,13 +6,12 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import Log
 from jitdb.log.sidecar import checksums
-from jitdb.log.sidecar.checksums import FLAGS, decode_entries, decode_entry, encode_entry, outdated
+from jitdb.log.sidecar.checksums import FLAGS, Entry, decode_entries, encode_entries, outdated
 
 BLOCK = 512
 
@@ -134,23 +133,19 @@ def test_a_repair_says_for_ever_what_it_could_not_prove(path: Path) -> None:
 
 @pytest.mark.parametrize("flags", FLAGS)
 def test_a_flipped_bit_of_an_entry(flags: int) -> None:
-    data = encode_entry(7, 0x89ABCDEF, 3, flags)
-    assert decode_entry(data, 7, 3) == (0x89ABCDEF, flags)
-    assert decode_entries(bytes(56) + data, 0, 3, 8).tolist()[7] == 0x89ABCDEF
+    data = encode_entries([Entry(0x89ABCDEF, flags)], 3, 7)
+    assert decode_entries(bytes(56) + data, 0, 3)[7] == (0x89ABCDEF, flags)
     for bit in range(64):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
-        assert decode_entry(bytes(flipped), 7, 3) is None
+        assert decode_entries(bytes(flipped), 7, 3) == [None]
         assert outdated(bytes(56) + flipped, 3) == bytes(64)
 
 
 def test_entries_of_before_and_damaged_ones() -> None:
-    entries = encode_entry(0, 5, 3) + bytes(8) + b"12345678" + encode_entry(3, 6, 3, checksums.UNPROVEN)
-    assert decode_entry(b"12345678", 2, 3) is None
-    aged = outdated(entries, 3)
-    found = [decode_entry(aged[at : at + 8], at // 8, 3) for at in range(0, 32, 8)]
-    assert found == [(5, 1), None, None, (6, 3)]
-    assert np.array_equal(decode_entries(aged, 0, 3, 5), [5, -1, -1, 6, -1])
+    entries = bytearray(encode_entries([Entry(5), None, None, Entry(6, checksums.UNPROVEN)], 3))
+    entries[16:24] = b"12345678"
+    assert decode_entries(outdated(bytes(entries), 3), 0, 3) == [(5, 1), None, None, (6, 3)]
 
 
 @pytest.mark.parametrize("reopened", [False, True])

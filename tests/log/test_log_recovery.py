@@ -219,7 +219,7 @@ def test_a_reader_in_the_middle_of_a_deletion(tmp_path: Path) -> None:
 
     block = bytearray(path.read_bytes()[:BLOCK])
     block[offsets[3] + 2 : offsets[3] + 52] = b"x" * 50
-    sums[24:32] = checksums.encode_entry(0, zlib.crc32(block), 1)
+    sums[24:32] = checksums.encode_entries([checksums.Entry(zlib.crc32(block))], 1)
     (side / "checksums").write_bytes(sums)
     with open_log(path, read_only=True) as log:
         assert log.get(offsets[4]) == b"x" * 50

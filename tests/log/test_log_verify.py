@@ -244,7 +244,7 @@ class Beside(Stepping):
         if self.work is not None and not self.left:
             beside, self.work = threading.Thread(target=self.work), None
             beside.start()
-            beside.join()
+            beside.join(0.2)  # it may wait for a lock that the caller of this holds
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -262,7 +262,8 @@ def test_who_verifies_while_the_log_is_closed_is_told_so(
             fs.work, fs.left = log.close, number
             try:
                 assert log.verify().ok
-                break
+                if fs.work is not None:  # there is no call of this number
+                    break
             except LogClosed:
                 assert log.closed
     assert number > 10

@@ -14,7 +14,7 @@ from jitdb.errors import LogCorrupt
 from jitdb.log import Log
 from jitdb.log.reading.record_reader import Verifier
 from jitdb.log.sidecar import deletions
-from jitdb.log.sidecar.checksums import ENTRY_SIZE, HEAD_SIZE, encode_entry
+from jitdb.log.sidecar.checksums import ENTRY_SIZE, HEAD_SIZE, Entry, encode_entries
 
 BLOCK = 512
 
@@ -45,7 +45,7 @@ class Steps:
         """The checksum of block 0, and the mark."""
         with open(self.side / "checksums", "r+b") as file:
             file.seek(HEAD_SIZE)
-            file.write(encode_entry(0, zlib.crc32(self.path.read_bytes()[:BLOCK]), 1))
+            file.write(encode_entries([Entry(zlib.crc32(self.path.read_bytes()[:BLOCK]))], 1))
             assert file.tell() == HEAD_SIZE + ENTRY_SIZE
         with open(self.side / "deletions", "ab") as file:
             file.write(deletions.MARK)

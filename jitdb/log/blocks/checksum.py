@@ -16,7 +16,6 @@ with the same CRC-32.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from jitdb.common.zlib import crc32 as crc32
@@ -29,9 +28,7 @@ Bytes: TypeAlias = "NDArray[np.uint8]"
 Ints: TypeAlias = "NDArray[np.int64]"
 
 # On disk: never change.
-POLYNOMIAL: Final = 0xEDB88320  # zlib's, reflected: the first bit of a byte, its lowest, has the highest power
 SIZE: Final = 4  # bytes, little-endian
-MASK: Final = (1 << 8 * SIZE) - 1
 FIELD: Final = "I"  # in formats of `struct`
 
 # In the place of a block's checksum, where these are numbers:
@@ -107,29 +104,3 @@ def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints) -> Ints:
     view = data.data[:size]
     begins = (numbers * block_size).tolist()
     return np.array([crc32(view[begin : begin + block_size]) for begin in begins], np.int64)
-
-
-def crcs_of_rows(rows: Bytes) -> NDArray[np.uint32]:
-    """The CRC of each row of bytes, a byte of all rows at a time: many short ones take longer one by one."""
-    import numpy as np
-
-    table, crcs = np.array(byte_remainders(), np.uint32), np.full(len(rows), MASK, np.uint32)
-    for column in rows.T:
-        crcs = crcs >> 8 ^ table[(crcs ^ column) & 255]
-    return ~crcs
-
-
-@cache
-def byte_remainders() -> tuple[int, ...]:
-    """What each byte gives to the remainder, if nothing is behind it.
-
-    >>> [hex(byte_remainders()[byte]) for byte in (0, 1, 128)]
-    ['0x0', '0x77073096', '0xedb88320']
-    """
-    remainders = []
-    for byte in range(256):
-        remainder = byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
-        remainders.append(remainder)
-    return tuple(remainders)

@@ -1,8 +1,8 @@
-"""Is everything still what was written? The log's blocks, its end, and the files beside it.
+"""Verifying: is the log still what was written?
 
-The file is read once, a piece at a time, in bounded memory. Of every block: its checksum, the chain of lengths, the
-zeros behind its records. Of every live record: whether the codec accepts it. And records that were deleted are zeros.
-What another thread or process does meanwhile (appending, deleting) is no damage: what seems wrong is looked at again.
+The file is read once, a piece at a time. Checked are each block's checksum, its chain of lengths and the zeros after
+its records, whether the codec accepts each live record, and whether deleted records are zeros. Others may append and
+delete meanwhile, so what seems damaged is looked at again.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from jitdb.log.maintenance.report import Finding, LogReport
 from jitdb.log.maintenance.salvage import DamagedBlock, repair_block
 from jitdb.log.opening.recovery import NO_CHANGE, measure
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.checksums import fits
 from jitdb.log.writing.erase import last_byte
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
+    from jitdb.log.reading.record_reader import RecordReader, Verifier
 
 Progress = Callable[[int, int], object]  # bytes read, of so many
 
-_LOOKS: Final = 5  # at what seems damaged: somebody may be deleting a record there
+_LOOKS: Final = 5  # at a last block that seems damaged: somebody may be deleting a record there
 _PAUSE: Final = 0.01  # seconds between them
-_PLANNED: Final = 256  # damaged blocks of which it is found out what repair would make
+_PLANNED: Final = 256  # damaged blocks whose repair is tried, to say what it would keep
 
 
 def codec_of(opened: Opened) -> Codec:
-    """The log's own codec, though it may be opened as raw bytes."""
+    """The log's own codec, also where it is opened as raw bytes."""
     return find_codec(opened.meta.codec) or opened.codec
 
 
 def invalid_records(codec: Codec, data: Bytes, walked: Walked, *, compiled: bool) -> list[int]:
-    """The numbers of the live records that are no value of the codec, in order."""
+    """The numbers of the live records that the codec refuses, in order."""
     if codec.name == "raw":
         return []
     records = RecordBatch(data, walked.starts, walked.lengths, walked.deleted.view(np.uint8))
@@ -52,28 +52,26 @@ def invalid_records(codec: Codec, data: Bytes, walked: Walked, *, compiled: bool
 
 
 class BlockCheck:
-    """The blocks up to `end`, held against the sidecar. What it found is in its attributes, as in a report."""
+    """Checks the blocks before `sidecar.log_end`. Its attributes are those of a report."""
 
-    def __init__(self, opened: Opened, end: int, sidecar: Sidecar) -> None:
+    def __init__(self, verifier: Verifier, sidecar: Sidecar) -> None:
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.reasons_in_last: list[str] = []  # what is wrong in the last block, which has no checksum
         self.refused_in_last: list[int] = []  # offsets of the records there that the codec refuses
         self.records = self.deleted = self.bytes = 0
-        self.unverified = 0  # sealed blocks that nothing proves to be what was written
+        self.unverified = 0  # sealed blocks without proof
         self.changed = 0  # those of them that another program changed
-        self._opened = opened
-        self._sidecar = sidecar
+        self._opened = opened = sidecar.opened
+        self._verifier, self._sidecar = verifier, sidecar
         self._codec = codec_of(opened)
         self._size = opened.meta.block_size
         self._header = header_size(self._size)
-        self._end = end
-        self._last = max(0, end - 1) // self._size
+        self._end, self._last = sidecar.log_end, sidecar.last
 
     def run(self, progress: Progress) -> None:
-        """Check them all."""
         total = round_up(self._end, self._size)
-        for piece in scan(self._opened.read_into, 0, self._end, self._size, sums=self._sidecar.crcs):
+        for piece in scan(self._opened.read_into, 0, self._end, self._size, sums=self._verifier.sums):
             walked, compiled = piece.walked, piece.compiled
             refused: dict[int, list[int]] = {}  # offsets of records that the codec refuses, by block
             for number in invalid_records(self._codec, piece.data, walked, compiled=compiled):
@@ -94,7 +92,7 @@ class BlockCheck:
         if block == self._last:
             self.reasons_in_last, self.refused_in_last = broken, refused
             return
-        reasons, expected = self._checksum(piece, number)
+        reasons, expected = self._checksum(block, looks_wrong=number in piece.wrong)
         if refused and (reasons or broken or expected is None):
             broken.append(self.refusal(refused))
         elif refused:
@@ -103,33 +101,16 @@ class BlockCheck:
             low, high = piece.bounds[number], piece.bounds[number + 1]
             self.report(block, reasons + broken, expected, int(np.count_nonzero(~piece.walked.deleted[low:high])))
 
-    def _checksum(self, piece: Piece, number: int) -> tuple[list[str], int | None]:
+    def _checksum(self, block: int, *, looks_wrong: bool) -> tuple[list[str], int | None]:
         """What is wrong with the block's CRC, and what it should be."""
-        block = piece.first_block + number
-        entry = self._sidecar.checksum(block)
-        if entry is None:
-            self.unverified += 1
-            return [], None
-        if number not in piece.wrong or self._holds_now(block) or self._sidecar.is_deleting_in(block):
-            self.unverified += not entry.is_proof
-            return [], entry.crc
-        data = piece.block(number).tobytes()
-        if fits(data, entry) is None:
-            self.unverified += 1
-            self.changed += 1
-            return [], None
-        return [f"its CRC is {crc32(data):08x}, expected {entry.crc:08x}"], entry.crc
-
-    def _holds_now(self, block: int) -> bool:
-        """Whether the checksum holds when the block is read again: a record may have been deleted just then."""
-        for _ in range(_LOOKS if self._sidecar.is_written_to else 1):
-            data = self._opened.read(self._size, block * self._size)
-            now = self._sidecar.checksum_now(block)
-            if now is not None and now.crc == crc32(data):
-                return True
-            if self._sidecar.is_written_to:
-                time.sleep(_PAUSE)
-        return False
+        fault = self._verifier.second_look(block)[1] if looks_wrong else None
+        if fault is not None:
+            assert isinstance(fault.expected, int)
+            return [f"its CRC is {fault.got:08x}, expected {fault.expected:08x}"], fault.expected
+        entry = self._verifier.entry(block)
+        self.unverified += entry is None or not entry.is_proof
+        self.changed += block in self._verifier.changed
+        return [], None if entry is None else entry.crc
 
     def _chain(self, piece: Piece, number: int, fault: int | None) -> list[str]:
         """What is wrong with the chain of lengths, which may be lost at `fault`."""
@@ -142,8 +123,8 @@ class BlockCheck:
         return [f"other bytes than zeros follow its records, which end at {end:,}"]
 
     def _standing(self, offsets: list[int]) -> list[int]:
-        """Those of these records that are not being deleted: such a one is half zero, no more."""
-        return [offset for offset in offsets if not self._sidecar.is_deleting(offset)]
+        """Those of these records that nobody is deleting: the others may be half zero."""
+        return sorted({*offsets} - self._sidecar.deleting()) if offsets else []
 
     def refusal(self, offsets: list[int]) -> str:
         """What is wrong with these records."""
@@ -157,22 +138,19 @@ class BlockCheck:
         )
 
     def _check_deleted(self, piece: Piece) -> None:
-        """Records that were deleted, and are there nevertheless."""
+        """Find records that were deleted and are still there."""
         gone, walked = self._sidecar.deleted, piece.walked
         if not len(gone):
             return
         offsets = walked.starts - self._header + piece.begin
-        for at in np.flatnonzero(~walked.deleted & np.isin(offsets, gone)).tolist():
-            offset = int(offsets[at])
-            if not self._sidecar.is_deleting(offset):
-                message = "this record was deleted, and has other bytes than zeros"
-                size = int(walked.lengths[at])
-                self.findings.append(
-                    Finding("deleted", self._opened.path.name, offset, message, "makes them zero", None, 1, size)
-                )
+        lengths = dict(zip(offsets.tolist(), walked.lengths.tolist(), strict=True))
+        for offset in self._standing(offsets[~walked.deleted & np.isin(offsets, gone)].tolist()):
+            message = "this record was deleted, and has other bytes than zeros"
+            name, size = self._opened.path.name, lengths[offset]
+            self.findings.append(Finding("deleted", name, offset, message, "makes them zero", None, 1, size))
 
     def report(self, block: int, reasons: list[str], expected: int | None, records: int = 0) -> None:
-        """A damaged block. `expected`: its CRC (of the last one: up to the log's end), if it is known."""
+        """Add the finding of a damaged block. `expected`: its CRC (of the last one: up to the log's end), if known."""
         begin = block * self._size
         used = self._size if block < self._last else self._end - begin
         self.findings.append(
@@ -198,18 +176,14 @@ class BlockCheck:
 # --- the whole log ---------------------------------------------------------------------------------------------------
 
 
-def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = False) -> LogReport:
-    """Verify the log up to `end`, where its durable records end, and its sidecar. Raises LogClosed, OSError.
-
-    `quiet`: nobody writes to the log meanwhile, not even its lock's holder.
-    """
-    begin = time.perf_counter()
-    sidecar = Sidecar(opened, end, quiet=quiet)
-    check = BlockCheck(opened, end, sidecar)
+def verify_log(reader: RecordReader, sidecar: Sidecar, progress: Progress) -> LogReport:
+    """Verify the log of this reader; `sidecar` was just checked. Raises LogClosed, OSError."""
+    begin, opened = time.perf_counter(), reader.opened
+    check = BlockCheck(reader.verifier, sidecar)
     check.run(progress)
-    if end:
-        _check_tail(opened, end, sidecar, check)
-    findings, notes = _check_behind(opened, end, sidecar)
+    if sidecar.log_end:
+        _check_tail(opened, sidecar, check)
+    findings, notes = _check_behind(opened, sidecar)
     if check.unverified:
         changed = f" ({check.changed:,} were changed)" if check.changed else ""
         notes.append(
@@ -221,7 +195,7 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
         findings=(*check.findings, *findings, *sidecar.findings),
         notes=(*(f"when it was opened: {told}" for told in opened.notices), *sidecar.notes, *check.notes, *notes),
         leftovers=tuple(sidecar.leftovers),
-        blocks=round_up(end, opened.meta.block_size) // opened.meta.block_size,
+        blocks=round_up(sidecar.log_end, opened.meta.block_size) // opened.meta.block_size,
         records=check.records,
         deleted=check.deleted,
         unverified=check.unverified,
@@ -230,8 +204,8 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
     )
 
 
-def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -> None:
-    size = opened.meta.block_size
+def _check_tail(opened: Opened, sidecar: Sidecar, check: BlockCheck) -> None:
+    end, size = sidecar.log_end, opened.meta.block_size
     begin = (end - 1) // size * size
     for look in range(_LOOKS):
         tail = measure(opened.fs, opened.fd, end, size)
@@ -251,15 +225,16 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
         reasons.append(f"its records do not end at {end:,}, as they did")
     elif entry is not None and not tail.agrees(entry):
         reasons.append("its lengths, or its newest record, are not those that the journal tells of")
-    if expected is not None and crc != expected and not sidecar.is_deleting_in(begin // size):
+    if expected is not None and crc != expected and not any(begin <= offset < end for offset in sidecar.deleting()):
         reasons.append(f"its CRC up to {end:,} is {crc:08x}, expected {expected:08x}")
     if reasons:
         check.report(begin // size, reasons, expected)
 
 
-def _check_behind(opened: Opened, end: int, sidecar: Sidecar) -> tuple[list[Finding], list[str]]:
+def _check_behind(opened: Opened, sidecar: Sidecar) -> tuple[list[Finding], list[str]]:
     if sidecar.is_written_to:
         return [], []
+    end = sidecar.log_end
     size, whole = opened.fs.size(opened.fd), round_up(end, opened.meta.block_size)
     last = last_byte(opened.fs, opened.fd, end, size)
     entry = sidecar.end

@@ -1,4 +1,4 @@
-"""Is every file of a log's sidecar what was written? And what does it say of the blocks and of the log's end?"""
+"""Verifying the files of a sidecar, and reading what they say about the log's end and its deletions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.errors import LogCorrupt
 from jitdb.log.blocks.block_format import round_up
-from jitdb.log.blocks.checksum import UNKNOWN, Ints
+from jitdb.log.blocks.checksum import Ints
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import has_writer
 from jitdb.log.maintenance.report import Finding, Leftover
@@ -32,22 +32,20 @@ _KNOWN: Final = (
 
 
 class Sidecar:
-    """What the sidecar's files say. `findings`, `notes`, `leftovers` and `bytes` are those of a report."""
+    """Checks the files of the sidecar. `findings`, `notes`, `leftovers` and `bytes` are those of a report."""
 
-    def __init__(self, opened: Opened, end: int, *, quiet: bool) -> None:
-        """`quiet`: nobody writes to the log, not even its lock's holder."""
+    def __init__(self, opened: Opened, end: int, *, quiet: bool = False) -> None:
+        """end: of the log; quiet: nobody writes to it, not even its lock's holder"""
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.leftovers: list[Leftover] = []
         self.bytes = 0
         self.deleted: Ints = np.empty(0, np.int64)  # offsets, ascending
         self.end: journal.Entry | None = None  # the newest settled entry that tells of the log's end
-        self._opened, self._fs, self._meta = opened, opened.fs, opened.meta
-        self._log_end = end
-        self._last = max(0, end - 1) // opened.meta.block_size
-        self._sums = b""  # the entries of the checksums
-        self._outdated = False  # another program changed the log since
-        self.ours = self._last  # the first block that has a checksum, or should have
+        self.opened, self._fs, self._meta = opened, opened.fs, opened.meta
+        self.log_end = end
+        self.last = max(0, end - 1) // opened.meta.block_size
+        self.ours = self.last  # the first block that has a checksum, or should have
         self._unapplied: set[int] = set()
         self.is_written_to = not quiet and (
             opened.lock is not None or has_writer(opened.fs, opened.sidecar / filenames.LOCK)
@@ -61,21 +59,6 @@ class Sidecar:
 
     # --- what the blocks are compared with -------------------------------------------------------------------------
 
-    def checksum(self, block: int) -> checksums.Entry | None:
-        """As Checksums.get, as it was when the verification began."""
-        entry = checksums.decode_entry(self._entry(block), block, self._meta.generation)
-        return entry if entry is None or not self._outdated else entry._replace(flags=entry.flags | checksums.OLD)
-
-    def crcs(self, first: int, count: int) -> Ints:
-        """As LogSource.checksums, of what checksum() gives."""
-        entries = [self.checksum(block) for block in range(first, first + count)]
-        return np.array([UNKNOWN if entry is None else entry.crc for entry in entries], np.int64)
-
-    def checksum_now(self, block: int) -> checksums.Entry | None:
-        """As Checksums.get, as it is now."""
-        self._read_sums(self._read(filenames.CHECKSUMS) or b"")
-        return self.checksum(block)
-
     @property
     def tail_crc(self) -> int | None:
         """crc32 of the last block up to the log's end, None if it is not known."""
@@ -86,34 +69,26 @@ class Sidecar:
     @property
     def is_untouched(self) -> bool:
         """Whether nobody wrote to the log's file since its end was written down."""
-        stat = self._fs.fstat(self._opened.fd)
-        whole = round_up(self._log_end, self._meta.block_size)
+        stat = self._fs.fstat(self.opened.fd)
+        whole = round_up(self.log_end, self._meta.block_size)
         return self.end is not None and (self.end.stamp, whole) == (stamp_of(stat), stat.st_size)
 
     def look_again(self) -> None:
-        """Somebody may have deleted a record meanwhile."""
+        """Read the journal again: somebody may have deleted a record."""
         self._find_end(journal.decode_all(self._read(filenames.COMMIT) or b""))
 
-    def is_deleting(self, offset: int) -> bool:
-        """Whether this record may be on its way to being deleted."""
-        return offset in self._unapplied or offset in self._unapplied_now()
-
-    def is_deleting_in(self, block: int) -> bool:
-        """Whether a record of the block may be on its way to being deleted."""
-        size = self._meta.block_size
-        return any(offset // size == block for offset in self._unapplied | self._unapplied_now())
-
-    def _unapplied_now(self) -> set[int]:
-        with closing(self._reader_of_deletions()) as reader:
-            return set(reader.unapplied.offsets)
+    def deleting(self) -> set[int]:
+        """Offsets of records that may be on their way to being deleted."""
+        self.opened.deletions.poll()
+        return self._unapplied | set(self.opened.deletions.unapplied.offsets)
 
     # --- the files -------------------------------------------------------------------------------------------------
 
     def _check_meta(self) -> None:
         data = self._read(filenames.META)
-        if not self._opened.stored:
+        if not self.opened.stored:
             self.notes.append("the sidecar cannot be written: the log has an identity for this process only")
-        elif self._fs.exists(self._opened.sidecar / filenames.NEXT):
+        elif self._fs.exists(self.opened.sidecar / filenames.NEXT):
             self.notes.append("a compaction, or a repair, was cut short: the next writer finishes it")
         elif data != meta.encode(self._meta):
             self._find(filenames.META, 0, "missing" if data is None else "damaged", "writes it anew", len(data or b""))
@@ -121,7 +96,7 @@ class Sidecar:
     def _check_commit(self) -> None:
         data = self._read(filenames.COMMIT)
         if data is None:
-            if self._log_end and self._opened.stored:
+            if self.log_end and self.opened.stored:
                 self._find(filenames.COMMIT, 0, "missing: where the log ends was found by looking", "writes it anew", 0)
             return
         reason, remedy = "damaged, and passed over", "begins the journal anew"
@@ -130,9 +105,9 @@ class Sidecar:
 
     def _find_end(self, entries: Sequence[journal.Entry | None]) -> None:
         self.end = None
-        for entry in (*reversed(entries), self._opened.journal.state.base):
+        for entry in (*reversed(entries), self.opened.journal.state.base):
             if entry is not None and entry.generation == self._meta.generation and entry.kind != journal.DATA:
-                self.end = entry if entry.end == self._log_end else None
+                self.end = entry if entry.end == self.log_end else None
                 return
 
     def _check_entries(
@@ -157,24 +132,27 @@ class Sidecar:
         return list(entries)
 
     def _check_checksums(self) -> None:
-        data = self._read(filenames.CHECKSUMS) or b""
-        by_us = self._opened.recovery.change == NO_CHANGE
-        if data and not self._read_sums(data):
+        opened, data = self.opened, self._read(filenames.CHECKSUMS) or b""
+        if opened.lock is None:
+            opened.checksums.close()  # a writer may have begun another file
+        generation = checksums.generation_in(data[: checksums.HEAD_SIZE])
+        if data and generation is None:
             reason = "its head is damaged: blocks that do not fit count as changed by another program"
             self._find(filenames.CHECKSUMS, 0, reason, "writes it anew", checksums.HEAD_SIZE)
-            by_us = True
-        self.ours = 0 if by_us else self._last  # what another program wrote has none
-        missing = []
-        for block in range(self._last):
-            entry = self._entry(block)
-            if not entry and block >= self.ours:
-                missing.append(block)
-            elif entry and checksums.decode_entry(entry, block, self._meta.generation) is None:
+        by_us = opened.recovery.change == NO_CHANGE or bool(data and generation is None)
+        self.ours = 0 if by_us else self.last  # what another program wrote has none
+        body = data[checksums.HEAD_SIZE :] if generation in (None, self._meta.generation) else b""
+        entries = checksums.decode_entries(body[: self.last * checksums.ENTRY_SIZE], 0, self._meta.generation)
+        missing = list(range(max(len(entries), self.ours), self.last))
+        for block, entry in enumerate(entries):
+            if entry is None and not any(body[block * checksums.ENTRY_SIZE :][: checksums.ENTRY_SIZE]):
+                missing += [block] if block >= self.ours else []
+            elif entry is None:
                 at = checksums.HEAD_SIZE + block * checksums.ENTRY_SIZE
                 message = f"the entry of block {block}: damaged; the block cannot be verified"
                 remedy = "gives the block another one, if nothing else is wrong with it"
                 self._find(filenames.CHECKSUMS, at, message, remedy, checksums.ENTRY_SIZE)
-        for _, run in groupby(enumerate(missing), lambda pair: pair[1] - pair[0]):
+        for _, run in groupby(enumerate(sorted(missing)), lambda pair: pair[1] - pair[0]):
             blocks = [block for _, block in run]
             which = f"blocks {blocks[0]} to {blocks[-1]} have" if len(blocks) > 1 else f"block {blocks[0]} has"
             self._find(
@@ -184,18 +162,6 @@ class Sidecar:
                 "gives them one, if nothing else is wrong with them",
                 len(blocks) * checksums.ENTRY_SIZE,
             )
-
-    def _read_sums(self, data: bytes) -> bool:
-        """Take the entries of this file; whether its head can be read."""
-        head, body = data[: checksums.HEAD_SIZE], data[checksums.HEAD_SIZE :]
-        self._outdated = head != self._opened.checksums.head
-        generation = checksums.generation_in(head)
-        self._sums = body[: self._last * checksums.ENTRY_SIZE] if generation in (None, self._meta.generation) else b""
-        return generation is not None
-
-    def _entry(self, block: int) -> bytes:
-        data = self._sums[block * checksums.ENTRY_SIZE : (block + 1) * checksums.ENTRY_SIZE]
-        return data if len(data) == checksums.ENTRY_SIZE and any(data) else b""
 
     def _check_deletions(self) -> None:
         data = self._read(filenames.DELETIONS)
@@ -207,22 +173,18 @@ class Sidecar:
             self._check_entries(filenames.DELETIONS, data or b"", start, size, deletions.decode_all, reason, remedy)
         elif data is not None and not deletions.is_head(head):  # else it is of an earlier generation: void
             self._find(filenames.DELETIONS, 0, "its head is damaged: it is not read", "writes it anew", len(head))
-        with closing(self._reader_of_deletions()) as reader:
+        path = self.opened.sidecar / filenames.DELETIONS
+        with closing(deletions.DeletionReader(self._fs, path, self._meta.generation)) as reader:
+            reader.poll()
             self.deleted = np.unique(reader.between(0, reader.position))
             self._unapplied = set(reader.unapplied.offsets)
-            lost = self._opened.recovery.lost or (lost_of(self.end, reader) if self.end is not None else "")
+            lost = self.opened.recovery.lost or (lost_of(self.end, reader) if self.end is not None else "")
         if self._unapplied and not self.is_written_to:
             self.notes.append(f"{len(self._unapplied):,} deletions were cut short: the next writer finishes them")
         if lost and not any(finding.what == filenames.DELETIONS for finding in self.findings):
             message = f"it is not the journal that the log was left with: {lost}"
             remedy = "goes on with what is there: which records are deleted is found by reading the log"
             self._find(filenames.DELETIONS, 0, message, remedy, len(data or b""))
-
-    def _reader_of_deletions(self) -> deletions.DeletionReader:
-        path = self._opened.sidecar / filenames.DELETIONS
-        reader = deletions.DeletionReader(self._fs, path, self._meta.generation)
-        reader.poll()
-        return reader
 
     def _check_others(self) -> None:
         for name in self._names(""):
@@ -238,7 +200,7 @@ class Sidecar:
                     self._find(name, 0, reason, remedy, len(data), what="moved")
             else:
                 with suppress(FileNotFoundError):  # it was removed just now, or is a link to nothing
-                    size = self._fs.stat(self._opened.sidecar / name).st_size
+                    size = self._fs.stat(self.opened.sidecar / name).st_size
                     self.leftovers.append(Leftover(self._name(name), size))
 
     def _check_sets(self) -> None:
@@ -254,16 +216,16 @@ class Sidecar:
 
     def _names(self, folder: str) -> list[str]:
         with suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(self._fs.listdir(self._opened.sidecar / folder))
+            return sorted(self._fs.listdir(self.opened.sidecar / folder))
         return []
 
     def _read(self, name: str) -> bytes | None:
-        data = self._fs.read_if_there(self._opened.sidecar / name)
+        data = self._fs.read_if_there(self.opened.sidecar / name)
         self.bytes += len(data or b"")
         return data
 
     def _name(self, name: str) -> str:
-        return os.path.join(self._opened.sidecar.name, name)
+        return os.path.join(self.opened.sidecar.name, name)
 
     def _find(self, name: str, at: int, message: str, remedy: str, size: int, what: str = "") -> None:
         self.findings.append(Finding(what or name, self._name(name), at, message, remedy, bytes=size))

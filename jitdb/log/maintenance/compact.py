@@ -1,22 +1,19 @@
-"""Another file in a log's place: its own live records, compacted, or those of another log.
+"""Compaction: a copy of the live records takes the log's place.
 
 Whole blocks are copied while the writer goes on, round after round, until little is left. Then appends and deletions
-wait, the rest is copied, and the copy takes the log's place (swap.py). Until then the log is as it was, whatever
-happens; from then on it is the new one: offsets and seqs change, the identity stays, the generation grows, and
-`moved-GENERATION` says which records went.
+wait, the rest is copied, and the copy takes the log's place (exchange.py). A failure before that leaves the log as it
+was. Offsets and seqs change, the identity stays, the generation grows, and `moved-GENERATION` says which records were
+removed.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,20 +23,18 @@ from jitdb.errors import LogCorrupt, LogWriteFailed, Remedy
 from jitdb.log.blocks.block_format import header_size, place_array, round_up, walk_block
 from jitdb.log.blocks.checksum import Ints, crc32
 from jitdb.log.blocks.scanner import Piece, scan
-from jitdb.log.io import filenames
-from jitdb.log.io.osfile import Descriptor, reason
+from jitdb.log.io.osfile import reason
 from jitdb.log.maintenance.check_log import codec_of, invalid_records
+from jitdb.log.maintenance.exchange import make_next_log, prepare, put_in_place
 from jitdb.log.maintenance.report import Compaction
 from jitdb.log.opening import swap
 from jitdb.log.opening.format import OpenOptions
-from jitdb.log.opening.open_log import open_again, open_log
+from jitdb.log.opening.open_log import open_again
 from jitdb.log.opening.opened import Opened
-from jitdb.log.reading.extent import Extent
 from jitdb.log.reading.record_reader import Verifier
-from jitdb.log.sidecar import checksums, deletions, removals
-from jitdb.log.sidecar.checksums import UNPROVEN, encode_entries
+from jitdb.log.sidecar import deletions, removals
+from jitdb.log.sidecar.checksums import DOUBT, UNPROVEN, Entry
 from jitdb.log.sidecar.deletions import Deletion
-from jitdb.log.sidecar.meta import Meta, new_identity
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
@@ -47,11 +42,10 @@ if TYPE_CHECKING:
     from jitdb.log.writing.writer import Rebind, Writer
 
 
-LITTLE: Final = 8 << 20  # bytes that are left for the end, while the writer waits: some milliseconds
-ROUNDS: Final = 8  # of copying while the writer goes on; one that writes faster than we copy must wait then
+LITTLE: Final = 8 << 20  # bytes that are copied while the writer waits: some milliseconds
+ROUNDS: Final = 8  # of copying while the writer goes on; if it writes faster than we copy, it waits after these
 
 _CUT_SHORT: Final = "a compaction was cut short in its last moment: open the log again"
-_AS_IT_IS: Final = OpenOptions(None, None)
 
 Progress = Callable[[int, int], object]  # bytes copied, of so many
 
@@ -71,21 +65,16 @@ def compact(
     def tell(done: int) -> None:
         progress(min(done, before), before)
 
-    def finish() -> None:
-        with writer.exclusively() as opened:
-            assert copy is not None
-            copy.finish(writer.durable_end, writer.tail_proof, tell)
-            pending = copy.prepare(opened.recovery.change)
-            writer.reopen(partial(copy.take_place, pending, options), rebind, _CUT_SHORT)
-
     try:
         with writer.exclusively() as opened:
-            copy = Copy(opened, writer.verifier, writer.exclusively)
+            copy = Copy(opened, writer.reader.verifier, writer.exclusively)
         for _ in range(ROUNDS):
             copy.copy(writer.durable_end - writer.durable_end % opened.meta.block_size, tell)
             if writer.durable_end - copy.copied <= LITTLE:
                 break
-        _undisturbed(finish)
+        with writer.exclusively() as opened:
+            copy.finish(writer.durable_end, writer.tail_proof, tell)
+            writer.reopen(partial(copy.take_place, copy.prepare(), options), rebind, _CUT_SHORT)
     except BaseException as error:
         if copy is not None and not copy.taken:
             with suppress(OSError):  # the next writer removes what is left of it
@@ -100,66 +89,8 @@ def compact(
     )
 
 
-def replace(writer: Writer, fresh: Path, codec: str, rebind: Rebind) -> None:
-    """Put the log `fresh` in the place of this writer's, in one moment. See Log.replace_with."""
-    new = open_log(fresh, _AS_IT_IS, read_only=True)
-    try:
-        end, block_size = new.recovery.tail.end, new.meta.block_size
-        sums = Verifier(new, Extent(new.recovery.tail, block_size)).sums(0, -(-end // block_size)).tolist()
-    finally:
-        new.close()
-
-    def swap_in(opened: Opened) -> Opened:
-        fs, sidecar = opened.fs, opened.sidecar
-        meta = Meta(block_size, codec, new_identity(), opened.meta.generation + 1)
-        fs.rename(fresh, sidecar / filenames.NEXT_LOG)
-        with Descriptor(fs, sidecar / filenames.NEXT_LOG, os.O_RDWR) as fd:
-            fs.share(fd, fs.fstat(opened.fd), is_log=True)
-            pending = swap.describe(fs, fd, meta, end, opened.recovery.change)
-        assert pending is not None  # it was written and closed by us
-        swap.prepare(fs, sidecar, pending, encode_entries(0, sums, meta.generation))
-        swap.swap(fs, opened.path, sidecar, pending)
-        return open_again(opened, _AS_IT_IS)
-
-    with writer.exclusively():
-        writer.reopen(swap_in, rebind, "another log was to take its place, and that was cut short: open the log again")
-
-
-def _undisturbed(step: Callable[[], None]) -> None:
-    """Run the step in a thread, which a Ctrl-C does not reach, to its end; the Ctrl-C comes after it, or before."""
-    failure: list[BaseException] = []
-    steps = [step]  # the one that takes it decides whether it is done
-
-    def run() -> None:
-        try:
-            steps.pop()()
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=run, name="jitdb swap")
-    interrupt: BaseException | None = None
-    try:
-        thread.start()
-    except BaseException as error:  # the thread may have been started, or may be on its way
-        with suppress(IndexError):
-            steps.pop()
-            raise
-        interrupt = error
-    while True:
-        try:
-            while thread.is_alive():
-                thread.join()
-            break
-        except BaseException as error:
-            interrupt = error
-    if failure:
-        raise failure[0]
-    if interrupt is not None:
-        raise interrupt
-
-
 class Copy:
-    """A copy in the making, in the file next-log. `exclusively` is the Writer's: for a second look at damage."""
+    """The unfinished copy, in the file next-log. `exclusively` is the Writer's, for a second look at damage."""
 
     def __init__(
         self, opened: Opened, verifier: Verifier, exclusively: Callable[[], AbstractContextManager[Opened]]
@@ -182,10 +113,9 @@ class Copy:
         self._new_firsts = array("q")  # per new block, likewise
         self._crcs = array("I")  # of the new blocks that are sealed
         self._journal = opened.deletions.position  # deletions before it are zeros in the file already
-        self._late: list[Deletion] = []  # of the new log, whose writer makes zeros of them when it opens it
-        self.taken = False  # whether it takes the log's place now
-        self._file = Descriptor(self._fs, opened.sidecar / filenames.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        self._fs.share(self._file.number, self._fs.fstat(opened.fd), is_log=True)
+        self._late: list[Deletion] = []  # offsets in the new log, whose writer makes these records zeros
+        self.taken = False  # from here on the old log may be gone
+        self._file = make_next_log(opened)
 
     def finish(self, end: int, tail_crc: int | None, progress: Callable[[int], object]) -> None:
         """Copy the rest, and find what was deleted meanwhile, while nobody writes. `tail_crc` is Writer.tail_proof."""
@@ -247,7 +177,7 @@ class Copy:
         return self.seq - len(self.removed)
 
     def _verify(self, piece: Piece) -> list[bool]:
-        """Gives of each block whether it is certain to be what was written. Raises LogCorrupt for one that is not."""
+        """Whether each block is proven to be what was written. Raises LogCorrupt for a damaged one."""
         found, first = self._opened.recovery, piece.first_block
         unknown = found.damaged and not found.tail.block_crc  # damaged, and nobody knows what it should be
         if unknown and 0 <= (block := (found.tail.end - 1) // self._size) - first < piece.blocks:
@@ -257,7 +187,7 @@ class Copy:
                 fault = self._verifier.second_look(first + number)[1]
             if fault is not None:
                 raise self._broken((first + number) * self._size)
-            # The zeros come from a deletion that is told of later too: the block as it was read is as good.
+            # A deletion came between, and finish() finds it in the journal: the block as it was read will do.
         proven = [self._verifier.is_proof(first + number) for number in range(piece.blocks)]
         if len(piece.data) % self._size:  # the last one, which is partly filled, has no checksum; its writer knows
             begin = (piece.blocks - 1) * self._size
@@ -267,7 +197,7 @@ class Copy:
         return proven
 
     def _check(self, piece: Piece) -> None:
-        """Of a block that nothing proves, the chain and the records are looked at. Raises LogCorrupt."""
+        """Check chain and records of blocks without proof. Raises LogCorrupt."""
         if all(self._proven):
             return
         walked = piece.walked
@@ -303,30 +233,27 @@ class Copy:
         at = number - self._new_firsts[block]
         return Deletion(block * self._size + walk.positions[at], walk.lengths[at])
 
-    def prepare(self, change: bytes) -> swap.PendingSwap:
+    def prepare(self) -> swap.PendingSwap:
         """Make the copy durable, and write what goes with it into the sidecar: all but the swap itself."""
-        fs, old, end = self._fs, self._opened.meta, self._end
-        fs.truncate(self._file.number, round_up(end, self._size))
+        fs, old = self._fs, self._opened.meta
+        fs.truncate(self._file.number, round_up(self._end, self._size))
         fs.fsync(self._file.number)
-        meta = old._replace(generation=old.generation + 1)
-        deleted = b"".join(map(deletions.encode_entry, self._late))
-        pending = swap.describe(fs, self._file.number, meta, end, change, deleted)
-        if pending is None:
-            raise self._broken(end)
-        sums = [
-            checksums.encode_entry(block, crc, meta.generation, UNPROVEN if block in self._doubtful else 0)
-            for block, crc in enumerate(self._crcs)
+        new = old._replace(generation=old.generation + 1)
+        sums: list[Entry | None] = [
+            Entry(crc, UNPROVEN if block in self._doubtful else 0) for block, crc in enumerate(self._crcs)
         ]
         if len(self._crcs) in self._doubtful:  # the last block: see Checksums.is_doubted
-            sums.append(checksums.encode_entry(len(self._crcs), 0, meta.generation, UNPROVEN))
-        gone = removals.Removals(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
-        swap.prepare(fs, self._opened.sidecar, pending, b"".join(sums), deleted=deleted, removals=removals.encode(gone))
-        return pending
+            sums.append(DOUBT)
+        gone = removals.encode(
+            removals.Removals(new.generation, new.identity, self.seq, self.removed, self._ends.tobytes())
+        )
+        deleted = b"".join(map(deletions.encode_entry, self._late))
+        return prepare(self._opened, self._file.number, new, self._end, sums, deleted=deleted, removals=gone)
 
     def take_place(self, pending: swap.PendingSwap, options: OpenOptions, _: Opened) -> Opened:
         """Put the copy in the log's place; gives the log as it is now. The old one stays open."""
         self.taken = True
-        swap.swap(self._fs, self._opened.path, self._opened.sidecar, pending)
+        put_in_place(self._opened, pending)
         self._file.close()
         return open_again(self._opened, options)
 

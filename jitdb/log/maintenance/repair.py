@@ -1,12 +1,11 @@
-"""Repairing a log: what verify found is put right, as far as it can be. No byte that was found is lost.
+"""Repair: fix what verify found. Damaged bytes are kept aside.
 
     a damaged block       copied aside, and made anew by salvage.py; the log with the new blocks takes the log's place
     bytes behind the end  set aside and made zero
     the sidecar's files   written anew from what can be read of them
 
-All of it happens in one moment, as a compaction does (swap.py): a repair that is cut short was not begun, or the next
-writer finishes it. Where records may differ from what they were, the log gets a new identity: its indexes are built
-anew.
+All of it takes effect at once, as a compaction does (swap.py): after a crash either nothing was repaired, or the next
+writer finishes the repair. If records may have changed, the log gets a new identity, and its indexes are built anew.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from jitdb.errors import LogWriteFailed
 from jitdb.log.blocks.block_format import header_reader, header_size
 from jitdb.log.blocks.checksum import crc32
 from jitdb.log.io import filenames
-from jitdb.log.io.osfile import Descriptor
 from jitdb.log.maintenance.check_log import Progress, codec_of, verify_log
 from jitdb.log.maintenance.check_sidecar import Sidecar
+from jitdb.log.maintenance.exchange import make_next_log, prepare, put_in_place
 from jitdb.log.maintenance.report import LogReport, RepairAction, RepairReport
 from jitdb.log.maintenance.salvage import DamagedBlock, RepairedBlock, is_sound, repair_block
 from jitdb.log.opening import swap
@@ -33,6 +31,7 @@ from jitdb.log.writing.erase import set_aside, truncate_to
 if TYPE_CHECKING:
     from jitdb.log.opening.format import OpenOptions
     from jitdb.log.opening.opened import Opened
+    from jitdb.log.reading.record_reader import RecordReader
     from jitdb.log.writing.writer import Rebind, Writer
 
 _FILES = (filenames.META, filenames.COMMIT, filenames.DELETIONS, filenames.CHECKSUMS)
@@ -45,7 +44,7 @@ def repair(writer: Writer, options: OpenOptions, progress: Progress, rebind: Reb
     reports: list[RepairReport] = []
 
     def work(opened: Opened) -> Opened:
-        reports.append(_Repair(opened, progress).run())
+        reports.append(_Repair(writer.reader, progress).run())
         return open_again(opened, options)
 
     with writer.exclusively():
@@ -54,22 +53,24 @@ def repair(writer: Writer, options: OpenOptions, progress: Progress, rebind: Reb
 
 
 class _Repair:
-    """Of a log that its writer has closed but for the lock. `opened` is of the past afterwards."""
+    """One repair. The writer has closed the log, but still holds its lock; `reader` is outdated afterwards."""
 
-    def __init__(self, opened: Opened, progress: Progress) -> None:
+    def __init__(self, reader: RecordReader, progress: Progress) -> None:
+        self._reader, opened = reader, reader.opened
         self._opened, self._fs, self._sidecar = opened, opened.fs, opened.sidecar
         self._size = opened.meta.block_size
         self._codec = codec_of(opened)
         base = opened.journal.poll().base
         assert base is not None  # the writer has just closed it
-        self._end, self._last = base.end, max(0, base.end - 1) // self._size
+        self._files = Sidecar(opened, base.end, quiet=True)
+        self._end, self._last = base.end, self._files.last
         self._progress = progress
         self._actions: list[RepairAction] = []
         self._is_renewed = False
 
     def run(self) -> RepairReport:
         begin = time.perf_counter()
-        before = verify_log(self._opened, self._end, self._progress, quiet=True)
+        before = verify_log(self._reader, self._files, self._progress)
         for finding in before.findings:
             if finding.what in ("moved", "set"):
                 self._put_away(finding.what, os.path.basename(finding.file))
@@ -97,12 +98,11 @@ class _Repair:
         self._fs.sync_folder(path.parent)
 
     def _write_anew(self, before: LogReport) -> None:
-        """Write the sidecar, and the log if blocks of it are damaged, and put them in place in one moment."""
-        sidecar = Sidecar(self._opened, self._end, quiet=True)
+        """Write the sidecar, and the log if blocks are damaged, and put them in place at once."""
         damaged = {finding.what for finding in before.findings}
         self._report_files(damaged)
         deleted = self._deletions(damaged)
-        images = self._images(before, sidecar)
+        images = self._images(before)
         for block, image in images.items():
             self._report_block(block, image)
             deleted += [self._deletion(block * self._size, at, image.data) for at in image.lost]
@@ -118,22 +118,16 @@ class _Repair:
             now = now._replace(identity=meta.new_identity(), generation=now.generation + 1)
         end = self._last * self._size + images[self._last].end if self._last in images else self._end
         entries = b"".join(deletions.encode_entry(each) for each in deleted)
-        if not images:
-            truncate_to(self._fs, self._opened.fd, self._end, self._size)
-            sums = self._sums(sidecar, images, now, before, None)
-            pending = swap.describe(self._fs, self._opened.fd, now, end, self._opened.recovery.change, entries)
-        else:
-            with Descriptor(self._fs, self._sidecar / filenames.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC) as copy:
-                self._fs.share(copy, self._fs.fstat(self._opened.fd), is_log=True)
-                sums = self._sums(sidecar, images, now, before, copy)
-                self._fs.fsync(copy)
-                pending = swap.describe(self._fs, copy, now, end, self._opened.recovery.change, entries)
-        if pending is None:
-            raise LogWriteFailed("the repaired log has no end: the log is as it was", path=self._opened.path)
-        swap.prepare(self._fs, self._sidecar, pending, sums, deleted=entries)
         if images:
-            swap.swap(self._fs, self._opened.path, self._sidecar, pending)
+            with make_next_log(self._opened) as copy:
+                sums = self._sums(images, before, copy)
+                self._fs.fsync(copy)
+                pending = prepare(self._opened, copy, now, end, sums, deleted=entries)
+            put_in_place(self._opened, pending)
         else:
+            truncate_to(self._fs, self._opened.fd, self._end, self._size)
+            sums = self._sums(images, before, None)
+            pending = prepare(self._opened, self._opened.fd, now, end, sums, deleted=entries)
             swap.finish(self._fs, self._sidecar, pending)
         for name in self._fs.listdir(self._sidecar) if self._is_renewed else []:
             if filenames.is_moved_name(name):  # of the old identity
@@ -147,7 +141,7 @@ class _Repair:
             self._actions.append(RepairAction(done, restored=True))
 
     def _deletions(self, damaged: set[str]) -> list[Deletion]:
-        """The entries of the journal of deletions; what cannot be read becomes a mark, so that positions stay."""
+        """The entries of the journal of deletions; unreadable ones become marks, so that positions stay."""
         data = self._fs.read_if_there(self._sidecar / filenames.DELETIONS) or b""
         head, body = data[: deletions.HEAD_SIZE], data[deletions.HEAD_SIZE :]
         is_void = deletions.is_head(head) and head != deletions.encode_head(self._opened.meta.generation)
@@ -165,8 +159,8 @@ class _Repair:
         data = self._opened.read(self._size, block * self._size)
         return (data if block < self._last else data[: self._end - block * self._size]).ljust(self._size, b"\0")
 
-    def _images(self, before: LogReport, sidecar: Sidecar) -> dict[int, RepairedBlock]:
-        """The damaged blocks as they shall be, and those with records that were deleted and are there."""
+    def _images(self, before: LogReport) -> dict[int, RepairedBlock]:
+        """The new bytes of damaged blocks, and of blocks with records that were deleted and are still there."""
         gone = [finding.offset for finding in before.findings if finding.what == "deleted"]
         blocks = sorted({*before.damaged_blocks, *(offset // self._size for offset in gone)})
         images = {}
@@ -175,8 +169,8 @@ class _Repair:
             used = self._end - block * self._size if block == self._last else self._size
             image = RepairedBlock(data, used, restored=True)
             if block in before.damaged_blocks:
-                entry = sidecar.checksum(block)
-                expected = sidecar.tail_crc if block == self._last else None if entry is None else entry.crc
+                entry = self._opened.checksums.get(block)
+                expected = self._files.tail_crc if block == self._last else None if entry is None else entry.crc
                 image = repair_block(DamagedBlock(data, used, expected), self._codec)
             erased = bytearray(image.data)
             for at in (offset % self._size for offset in gone if offset // self._size == block):
@@ -206,37 +200,34 @@ class _Repair:
         return os.path.join(self._sidecar.name, name)
 
     def _sums(
-        self, sidecar: Sidecar, images: dict[int, RepairedBlock], now: meta.Meta, before: LogReport, copy: int | None
-    ) -> bytes:
-        """The entries of all blocks, for a block without one too, if nothing in it is seen to be wrong.
+        self, images: dict[int, RepairedBlock], before: LogReport, copy: int | None
+    ) -> list[checksums.Entry | None]:
+        """The checksums of all blocks. A block that has none gets one if its chain and records are valid.
 
         `copy`: the file that all blocks are written to, unless none is damaged.
         """
-        entries, given = [], []
-        first = min([sidecar.ours, *images])
+        entries = list[checksums.Entry | None]()
+        given = []
+        first = min([self._files.ours, *images])
         for block in range(self._last + 1):
-            image, known = images.get(block), sidecar.checksum(block)
+            image, known = images.get(block), self._opened.checksums.get(block)
             is_wanted = copy is not None or (known is None and block >= first)
             data = image.data if image is not None else self._read(block) if is_wanted else b""
             if copy is not None:
                 self._fs.write(copy, data, block * self._size)
             if block == self._last:
                 if self._opened.checksums.is_doubted(block):
-                    entries.append(checksums.encode_entry(block, 0, now.generation, checksums.UNPROVEN))
+                    entries.append(checksums.DOUBT)
                 continue
             if image is not None:
                 known = checksums.Entry(crc32(data))
             elif known is None and block >= first and is_sound(data, self._size, self._codec):
                 known = checksums.Entry(crc32(data), checksums.UNPROVEN)
                 given.append(block)
-            entries.append(
-                checksums.NONE
-                if known is None
-                else checksums.encode_entry(block, known.crc, now.generation, known.flags)
-            )
+            entries.append(known)
         if any(finding.what == filenames.CHECKSUMS for finding in before.findings):
             self._actions.append(RepairAction("checksums: written anew", restored=not given))
         if given:
             done = f"{len(given):,} blocks were given a checksum: nothing is seen to be wrong with them"
             self._actions.append(RepairAction(done, unproven=tuple(given)))
-        return b"".join(entries)
+        return entries

@@ -53,7 +53,7 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
     """As a reader: see what others did meanwhile; the same object, or that of another log. Raises NotALog, LogError."""
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
-    try:
+    with opened.reading():
         _refuse_half_compacted(fs, path)
         same_file = fs.is_at(path, opened.fd)
         known = read_sidecar(fs, path).meta
@@ -63,8 +63,6 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
             same_file = fs.is_at(path, opened.fd)
         if not same_file and not fs.exists(path):
             raise NotALog("the file is gone", path=path)
-    except OSError as error:
-        raise opened.unreadable(error) from error
     if same_file and same_log and not found.replaced and not opened.deletions.is_lost:
         if found.change != opened.recovery.change:
             opened.checksums.rebind(found.change)

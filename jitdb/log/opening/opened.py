@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -100,6 +100,14 @@ class Opened:
         except OSError as error:
             raise self.unreadable(error, offset) from error
 
+    @contextmanager
+    def reading(self, offset: int | None = None) -> Iterator[None]:
+        """Within, an OSError becomes LogClosed or LogError."""
+        try:
+            yield
+        except OSError as error:
+            raise self.unreadable(error, offset) from error
+
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions. `looks`: what others do is to be seen at once. Raises LogSuperseded, LogError."""
         position = self.deletion_position(after, looks=looks)
@@ -107,30 +115,24 @@ class Opened:
 
     def deletion_position(self, after: int = 0, *, looks: bool) -> int:
         """Of deleted(), the position alone. Raises as it does."""
-        try:
+        with self.reading():
             if looks:
                 self.deletions.look(self.path)
             elif after > self.deletions.position:  # a reader was sooner to see what the writer just wrote
                 self.deletions.poll()
-            return self.deletions.position
-        except OSError as error:
-            raise self.unreadable(error) from error
+        return self.deletions.position
 
     def unapplied(self, *, look: bool) -> BitMap64:
-        try:
+        with self.reading():
             if look:
                 self.deletions.poll()
-        except OSError as error:
-            raise self.unreadable(error) from error
         return BitMap64(self.deletions.unapplied.offsets)
 
     def removals(self, generation: int) -> list[Removals] | None:
         from jitdb.log.sidecar.removals import read_since
 
-        try:
+        with self.reading():
             return read_since(self.fs, self.sidecar, self.meta, generation)
-        except OSError as error:
-            raise self.unreadable(error) from error
 
     def closed(self) -> LogClosed:
         return LogClosed("the log was closed", path=self.path)

@@ -361,38 +361,26 @@ class Look:
         return measure(self._fs, self._fd, end, self._block_size) or Tail()
 
 
+_ALONE: Final[dict[File, Callable[[Look], Recovery]]] = {
+    File.UNTOUCHED: Look.kept,
+    File.DAMAGED: Look.kept_damaged,
+    File.BROKEN: Look.kept_damaged,
+    File.FOREIGN: Look.replaced,
+    File.OLDER: Look.replaced,
+}
+
 # Impossible cells are left out: announced bytes touch the file, and beside a writer nothing is compared.
 OUTCOMES: Final[dict[Journal, dict[File, Callable[[Look], Recovery]]]] = {
-    Journal.NONE: {
-        File.UNKNOWN: Look.surveyed,
-    },
+    Journal.NONE: {File.UNKNOWN: Look.surveyed},
     Journal.WRITING: {
         File.UNTOUCHED: Look.kept,
         File.TOUCHED: Look.kept,
         File.BROKEN: Look.kept_damaged,
         File.FOREIGN: Look.kept_damaged,
     },
-    Journal.CLOSED: {
-        File.UNTOUCHED: Look.kept,
-        File.TOUCHED: Look.accepted,
-        File.DAMAGED: Look.kept_damaged,
-        File.BROKEN: Look.kept_damaged,
-        File.FOREIGN: Look.replaced,
-        File.OLDER: Look.replaced,
-    },
-    Journal.SYNCED: {
-        File.UNTOUCHED: Look.kept,
-        File.TOUCHED: Look.believed,
-        File.DAMAGED: Look.kept_damaged,
-        File.BROKEN: Look.kept_damaged,
-        File.FOREIGN: Look.replaced,
-        File.OLDER: Look.replaced,
-    },
-    Journal.DATA: {
-        File.TOUCHED: Look.believed,
-        File.FOREIGN: Look.replaced,
-        File.OLDER: Look.replaced,
-    },
+    Journal.CLOSED: {**_ALONE, File.TOUCHED: Look.accepted},
+    Journal.SYNCED: {**_ALONE, File.TOUCHED: Look.believed},
+    Journal.DATA: {File.TOUCHED: Look.believed, File.FOREIGN: Look.replaced, File.OLDER: Look.replaced},
 }
 
 

@@ -1,13 +1,12 @@
-"""The moment in which a log takes the place of another one, with all that the sidecar says of it, or not at all.
+"""Replacing a log and its sidecar by new ones, atomically.
 
     next-log, next-checksums, next-deletions, moved-GENERATION   written and fsynced: nothing refers to them yet
     next              put in place by rename: what the log is from now on (docs/format-log.md)
     next-log          renamed to the log's own name: this is the moment
     then              next-checksums and next-deletions renamed to their names, meta and commit replaced, next removed
 
-While there is a `next`, no `next-log` any more, and the log is the one that it describes, what it says counts, and not
-meta and commit. A writer finishes the swap, or else takes it back. A compaction, a replacement and the repair of a
-block bring another file: prepare(), swap(). A repair of the sidecar alone leaves the file: prepare(), finish().
+If there is a `next` but no `next-log`, and the log ends as `next` says, `next` counts instead of meta and commit, and a
+writer finishes the swap. Otherwise a writer removes all of it. maintenance/exchange.py begins one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from jitdb.errors import LogCorrupt
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening.recovery import measure, stamp_of
-from jitdb.log.sidecar import checksums, deletions, journal, meta
+from jitdb.log.sidecar import journal, meta
 from jitdb.log.sidecar.framing import Frame
 
 # On disk: never change.
@@ -57,7 +56,7 @@ def decode(data: bytes, path: Path) -> PendingSwap | None:
 
 
 def unfinished(fs: FileSystem, path: Path) -> PendingSwap | None:
-    """What counts instead of meta and commit: a swap that was not finished, of this log, not of one put back since.
+    """What counts instead of meta and commit: an unfinished swap of this log, not of one that was put back since.
 
     Where another program wrote to the log meanwhile, it was closed, as far as we know: what follows its end counts.
     """
@@ -74,44 +73,8 @@ def unfinished(fs: FileSystem, path: Path) -> PendingSwap | None:
     return pending
 
 
-def describe(
-    fs: FileSystem, fd: int, now: meta.Meta, end: int, change: bytes, deleted: bytes = b""
-) -> PendingSwap | None:
-    """What the log in this file will be, whose records end at `end`, and its deletions; None if none end there."""
-    tail = measure(fs, fd, end, now.block_size)
-    if tail is None:
-        return None
-    known = journal.JournalPrefix(len(deleted) // deletions.ENTRY_SIZE, deletions.crc_of(deleted))
-    entry = tail.entry(journal.OPENED, now.generation, change, known)
-    return PendingSwap(now, entry._replace(stamp=stamp_of(fs.fstat(fd))))
-
-
-def prepare(
-    fs: FileSystem, sidecar: Path, pending: PendingSwap, sums: bytes, *, deleted: bytes = b"", removals: bytes = b""
-) -> None:
-    """Put all that the new log needs into the sidecar, durably, and announce it; next-log is there and synced.
-
-    sums, deleted: the entries of its checksums and deletions; removals: the file that tells which records are gone
-    """
-    generation = pending.meta.generation
-    head = checksums.encode_head(generation, pending.entry.change)
-    fs.write_file(sidecar / filenames.NEXT_CHECKSUMS, head + sums)
-    fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions.encode_head(generation) + deleted)
-    if removals:
-        fs.write_file(sidecar / filenames.moved_name(generation), removals)
-    fs.replace_file(sidecar / filenames.NEXT, encode(pending))
-
-
-def swap(fs: FileSystem, path: Path, sidecar: Path, pending: PendingSwap) -> None:
-    """Put next-log in the log's place, and finish."""
-    fs.rename(sidecar / filenames.NEXT_LOG, path)  # the moment
-    fs.sync_folder(path.parent)
-    fs.sync_folder(sidecar)
-    finish(fs, sidecar, pending)
-
-
 def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
-    """Bring the sidecar up to what `next` says. May be done again after a crash."""
+    """Make the sidecar what `next` says. May be repeated after a crash."""
     named = {filenames.NEXT_CHECKSUMS: filenames.CHECKSUMS, filenames.NEXT_DELETIONS: filenames.DELETIONS}
     for name, target in named.items():
         with suppress(FileNotFoundError):  # it was renamed before the crash
@@ -126,7 +89,7 @@ def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
 
 
 def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """For the writer: finish the swap that a crash cut short, or take it back; remove leftovers."""
+    """For the writer: finish a swap that a crash interrupted, or undo it; remove leftovers."""
     for name in fs.listdir(sidecar):
         if name == filenames.LARGER:
             fs.remove(sidecar / name)
@@ -141,7 +104,7 @@ def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
 
 
 def discard(fs: FileSystem, sidecar: Path) -> None:
-    """Remove what was written for a swap that did not come. `next` goes first: without it, the rest means nothing."""
+    """Remove the files of a swap that did not happen. `next` goes first: without it, the others mean nothing."""
     found = [name for name in filenames.NEXT_FILES if fs.exists(sidecar / name)]
     for name in found:
         fs.unlink(sidecar / name)

@@ -1,6 +1,6 @@
 """How far a log reaches, who observes that, and how a reader notices what other processes append.
 
-A look costs two calls of stat and little more: looks are frequent just after news, and rarer the longer there is none.
+Looking costs little more than two calls of stat. The reader looks often just after news, and less often without.
 """
 
 from __future__ import annotations
@@ -21,45 +21,53 @@ if TYPE_CHECKING:
 Observer = Callable[[int], object]
 
 
-class Observers:
+class Callbacks:
+    """Functions to be called at news. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._entries: tuple[tuple[Callable[..., object]], ...] = ()  # each in a tuple, to be told from its equals
+        self._lock = fork_safe(threading.RLock())  # the garbage collector may end a watch in the middle of another
+
+    def add(self, callback: Callable[..., object]) -> Callable[[], None]:
+        """Call it from now on; the function that is given back ends that."""
+        entry = (callback,)
+        with self._lock:
+            self._entries = (*self._entries, entry)
+
+        def remove() -> None:
+            with self._lock:
+                self._entries = tuple(each for each in self._entries if each is not entry)
+
+        return remove
+
+    def tell(self, *news: object) -> None:
+        """To be called with no lock held: a callback may use the log."""
+        for (callback,) in self._entries:
+            callback(*news)
+
+
+class Observers(Callbacks):
     """The observers of a log's end."""
 
-    __slots__ = ("_callbacks", "_lock", "_notified")
-
     def __init__(self, since: int) -> None:
-        self._callbacks: tuple[tuple[Observer], ...] = ()  # each in a tuple of its own, to be told from its equals
-        self._lock = fork_safe(threading.Lock())
+        super().__init__()
         self._notified = since
 
-    def add(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer(since)` whenever `since` has moved; the function that is given back ends it."""
-        entry = (observer,)
-        with self._lock:
-            self._callbacks = (*self._callbacks, entry)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self._callbacks = tuple(each for each in self._callbacks if each is not entry)
-
-        return unsubscribe
-
     def notify(self, since: int) -> None:
-        """Tell them, if there is news. To be called with no lock held: an observer may use the log."""
+        """Call them, if `since` has moved. To be called with no lock held."""
         with self._lock:
             if since == self._notified:
                 return
             self._notified = since
-            callbacks = self._callbacks
-        for (callback,) in callbacks:
-            callback(since)
+        self.tell(since)
 
 
 class Extent:
     """The ends of a log: moved by its writer or by a reader's refresh, seen by everything that reads.
 
-    All bytes before `durable_end` are on disk for certain. A writer's `written_end` is ahead of it by what was written
-    and not yet synced: single records may be read from there, streams and indexes never go there. A log that another
-    file takes the place of keeps its extent, for those who still read it; the observers go over to the new one's.
+    All bytes before `durable_end` are on disk. A writer's `written_end` is ahead of it by what was written and not yet
+    synced: single records can be read there, streams and indexes never go there. When another file takes the log's
+    place, streams of the old one keep its extent, and the observers move to the new one's.
     """
 
     __slots__ = ("durable_end", "observers", "since", "written_end")
@@ -81,29 +89,27 @@ class Extent:
 
 
 SHORTEST: Final = 0.01  # seconds between two looks, after news
-LONGEST: Final = 0.2  # the same after a while without any: what is durable is seen within half a second
+LONGEST: Final = 0.2  # the same after a while without news: what is durable is seen within half a second
 _GROWTH: Final = 1.3  # from one pause to the next
 
 
-class Watcher:
+class Watcher(Callbacks):
     """The callbacks that watch one log. `looks`: it is read-only, and must be refreshed to show what others did.
 
-    A thread does that while there are watchers; the writer in this process calls tell() for its own changes.
+    A thread does that while there are watchers; the writer in this process calls them for its own changes.
     """
 
     def __init__(self, log: LogSource, *, looks: bool) -> None:
+        super().__init__()
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
         self._looks = looks
-        self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
-        self._lock = fork_safe(threading.RLock())  # the garbage collector may end a watch in the middle of another
         self._stop: threading.Event | None = None  # ends the thread that runs
         self._thread: threading.Thread | None = None
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back when there may be news; the function that is given back ends it."""
-        entry = (callback,)
         with self._lock:
-            self._watchers = (*self._watchers, entry)
+            remove = self.add(callback)
             if self._looks and not self._runs():
                 self._stop = threading.Event()
                 self._thread = threading.Thread(target=self._run, args=(self._stop,), name="jitdb follow", daemon=True)
@@ -111,8 +117,8 @@ class Watcher:
 
         def unwatch() -> None:
             with self._lock:
-                self._watchers = tuple(each for each in self._watchers if each is not entry)
-                if not self._watchers and self._stop is not None:
+                remove()
+                if not self._entries and self._stop is not None:
                     self._stop.set()
                     self._stop = None
 
@@ -121,11 +127,6 @@ class Watcher:
     def _runs(self) -> bool:
         """Whether the thread is there: in a forked child it is not, whatever the parent had."""
         return self._stop is not None and self._thread is not None and self._thread.is_alive()
-
-    def tell(self) -> None:
-        """There may be news. To be called with no lock held."""
-        for (callback,) in self._watchers:
-            callback()
 
     def _run(self, stop: threading.Event) -> None:
         pause = SHORTEST

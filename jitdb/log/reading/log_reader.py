@@ -179,18 +179,16 @@ class LogReader(LogSource):
         """
         from jitdb.log.reading.many import get_many
 
-        return get_many(self._alive(), self._reader, offsets)
+        self._alive()
+        return get_many(self._reader, offsets)
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """See LogSource.read_batch."""
-        from jitdb.log.reading.many import CLOSE, FEW, clusters, read_batch
+        from jitdb.log.reading.many import read_batch
 
-        opened = self._alive()
-        if len(offsets) > FEW and len(clusters(offsets, opened.meta.block_size // 8)) * CLOSE <= len(offsets):
-            found = read_batch(opened, self._reader, offsets, scratch)
-            if found is not None:
-                return found
-        return super().read_batch(offsets, scratch)
+        self._alive()
+        found = read_batch(self._reader, offsets, scratch)
+        return super().read_batch(offsets, scratch) if found is None else found
 
     @overload
     def stream(self, *, live: Literal[True], **wanted: Unpack[StreamOptions]) -> LiveStream: ...

@@ -1,12 +1,11 @@
-"""Single records by offset, out of verified blocks.
+"""Records by offset, from verified blocks.
 
-An offset is believed only when a record is known to begin there. That is learned a block at a time: when a record of a
-block is first asked for, the block's checksum is verified and its chain of lengths walked. From then on a record costs
-one membership test and one read.
+When a record of a block is first read, the block's checksum is verified and its chain of lengths walked, which gives
+the offsets at which records begin. After that a record costs one membership test and one read.
 
-The Verifier has the rule for single records and for scans. A writer that deletes a record changes the bytes, then the
-checksum; a reader in between sees two that do not agree. The journal of deletions announces this before, and says when
-it is done. So a wrong checksum counts as damage only if no deletion in this block was under way, or came, while the
+The Verifier decides what is damage, here and in scans. A writer that deletes a record changes the bytes, then the
+checksum, so a reader in between sees two that do not agree. The journal of deletions announces the deletion before, and
+says when it is done. So a wrong checksum is damage only if no deletion in the block was under way or began while the
 block and its entry were read.
 """
 
@@ -15,7 +14,7 @@ from __future__ import annotations
 import operator
 import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
@@ -53,7 +52,7 @@ _RESTORE: Final = Remedy(
 
 
 class Verifier:
-    """Verifies blocks of one opened log, as far as it reaches. Safe for threads."""
+    """Verifies the blocks of one opened log. Safe for threads."""
 
     def __init__(self, opened: Opened, extent: Extent) -> None:
         self._opened = opened
@@ -62,48 +61,47 @@ class Verifier:
         self.changed: set[int] = set()  # blocks that do not fit, because another program changed them
 
     def proven(self) -> int:
-        """How many blocks have a checksum that proves them, if they fit."""
+        """The number of blocks with a checksum that proves them, if they fit."""
         return sum(self.is_proof(block) for block in range(self._before(self._extent.durable_end)))
 
     def is_proof(self, block: int) -> bool:
-        """Whether the block has a checksum that proves it, if it fits: one in `changed` does not."""
-        entry = self._entry(block)
-        return entry is not None and entry.is_proof and block not in self.changed
+        """Whether the block has a checksum that proves it, if it fits."""
+        entry = self.entry(block)
+        return entry is not None and entry.is_proof
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """As sums, without those that say nothing where a block does not fit: another program changed the log since."""
+        """As sums(), without checksums from before another program changed the log: a block may differ from these."""
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
-            entry = self._entry(first + number)
+            entry = self.entry(first + number)
             if entry is None or entry.is_old:
                 sums[number] = UNKNOWN
         return sums
 
-    def _entry(self, block: int) -> Entry | None:
-        try:
-            return self._opened.checksums.get(block)
-        except OSError as error:
-            raise self._opened.unreadable(error) from error
+    def entry(self, block: int) -> Entry | None:
+        """The checksum of the block; None without one, or where another program changed the block since."""
+        with self._opened.reading():
+            return None if block in self.changed else self._opened.checksums.get(block)
 
     def sums(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums."""
+        import numpy as np
+
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sealed = min(count, self._sealed() - first)
-        try:
-            entries = checksums.read(first, sealed) if sealed > 0 else b""
-        except OSError as error:
-            raise self._opened.unreadable(error) from error
-        sums = decode_entries(entries, first, checksums.generation, count)
+        with self._opened.reading():
+            data = checksums.read(first, sealed) if sealed > 0 else b""
+        entries = decode_entries(data, first, checksums.generation)
+        sums = np.full(count, UNKNOWN, np.int64)
+        sums[: len(entries)] = [UNKNOWN if each is None or each.is_doubt else each.crc for each in entries]
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED
         return sums
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """See ScanSource.second_look. Raises LogError."""
-        try:
+        with self._opened.reading():
             return self._second_look(block)
-        except OSError as error:
-            raise self._opened.unreadable(error) from error
 
     def _second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         begin = block * self._block_size
@@ -128,14 +126,14 @@ class Verifier:
         return data, None
 
     def read(self, block: int) -> bytes:
-        """The block's bytes, fewer only at the end of the file. Raises LogCorrupt where they are not its own."""
+        """The block's bytes, fewer only at the end of the file. Raises LogCorrupt for a damaged block."""
         data, fault = self.second_look(block)
         if fault is not None:
             raise fault
         return data
 
     def _look(self, block: int) -> tuple[bytes, Entry | None, bool | None]:
-        """The block's bytes, its checksum, and whether it has that; None where that is not known, see fits()."""
+        """The block's bytes, its checksum, and whether they agree; None where that is not known, see fits()."""
         data = self._opened.read(self._block_size, block * self._block_size)
         known = len(data) == self._block_size and block < self._sealed()
         entry = self._opened.checksums.get(block) if known else None
@@ -145,8 +143,8 @@ class Verifier:
         return data, entry, verdict
 
     def _sealed(self) -> int:
-        """How many blocks can have a checksum: what stands in the place of the last block's is none (see
-        Checksums.is_doubted), and a writer that died may have left more, of what is lost.
+        """How many blocks can have a checksum. Entries behind these are notes (see Checksums.is_doubted), or those of
+        blocks that a dead writer lost.
         """
         return self._before(self._extent.written_end)
 
@@ -165,7 +163,7 @@ class Verifier:
         return block in (deletions.between(position, deletions.position) // self._block_size)
 
     def _is_foreign(self) -> bool:
-        """Whether another program changed the file since we looked: it does not keep the checksums."""
+        """Whether another program, which does not keep our checksums, changed the file since we looked."""
         opened = self._opened
         if opened.lock is not None or has_writer(opened.fs, opened.sidecar / filenames.LOCK):
             return False  # the writer sees to it
@@ -191,8 +189,8 @@ class Verifier:
         )
 
 
-# Bytes of the first read of a record. Twice the mean of the block learned last makes a second one rare; reading more
-# costs more than the call itself, as memory far apart is not in the cache.
+# Bytes of the first read of a record. Twice the mean size in the block learned last makes a second read rare. More
+# bytes would cost more than the call.
 _LEAST_GUESS: Final = 256
 _LARGEST_GUESS: Final = 4096
 
@@ -280,7 +278,7 @@ class RecordReader:
         return number
 
     def fits(self, number: int) -> int:
-        """The offset, if 64 bits hold it: arrays do not hold more. Raises InvalidOffset."""
+        """The offset, if it fits an array of int64. Raises InvalidOffset."""
         return number if -(1 << 63) <= number < 1 << 63 else self.in_range(number)
 
     def integer(self, offset: Any) -> int:
@@ -294,7 +292,7 @@ class RecordReader:
         return number
 
     def forget(self) -> None:
-        """Another program changed the file: learn all blocks anew."""
+        """Learn all blocks anew: another program changed the file."""
         with self._learning:
             self._starts, self._known = BitMap64(), BitMap()
 
@@ -304,7 +302,7 @@ class RecordReader:
         self._starts.difference_update(offsets)
 
     def hide_only(self, offsets: BitMap64) -> None:
-        """Answer RecordDeleted for these, whatever their bytes are, and for no others that are not zero."""
+        """Answer RecordDeleted for these, and no longer for others whose bytes are there."""
         if offsets != self.hidden:
             self.hidden = offsets
             self.forget()
@@ -314,11 +312,10 @@ class RecordReader:
         self._starts.update(self.hidden)
         self.hidden = BitMap64()
 
-    def learned(self, offsets: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes]]:
-        """Learn the blocks of these ascending offsets, at the last of which the writer may have to write first.
+    def learn(self, offsets: NDArray[np.int64]) -> None:
+        """Learn the blocks of these ascending offsets; the writer writes first what of them is not in the file yet.
 
-        Of each block that was not known: the first of the offsets in it and the one behind the last, by their numbers,
-        where it begins, and its bytes. Raises as check() does, but for deleted records.
+        Raises as check() does, but for deleted records.
         """
         import numpy as np
 
@@ -331,27 +328,23 @@ class RecordReader:
         for block in np.unique(np.frombuffer(unknown.to_array(), np.int64) // self._block_size).tolist():
             begin = block * self._block_size
             low, high = offsets.searchsorted([begin, begin + self._block_size]).tolist()
-            data = self._learn(block, offsets[low:high].tolist())
-            if data is not None:
-                yield low, high, begin, data
+            self._learn(block, offsets[low:high].tolist())
 
-    def _learn(self, block: int, offsets: list[int]) -> bytes | None:
-        """Learn the block of these offsets, and give its bytes; None where it is known. Raises as learned() does."""
-        data: bytes | None = None
+    def _learn(self, block: int, offsets: list[int]) -> None:
+        """Learn the block of these offsets. Raises as learn() does."""
         fault: LogCorrupt | None = None
         if block not in self._known:
             with self._learning:
-                data, fault = self._learn_block(block)
+                fault = self._learn_block(block)
         for offset in filterfalse(self._starts.__contains__, offsets):
             if offset in self.hidden:
                 continue
             if fault is not None and fault.offset is not None and offset >= fault.offset:
                 raise fault
             raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
-        return data
 
-    def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
+    def _learn_block(self, block: int) -> LogCorrupt | None:
+        """Walk the block. Raises LogCorrupt for a wrong checksum, returns one for a broken chain."""
         begin = block * self._block_size
         end = self.extent.written_end
         data = self.verifier.read(block)[: min(self._block_size, end - begin)]
@@ -360,7 +353,7 @@ class RecordReader:
         self._starts.update([start for start in starts if start not in self.hidden] if self.hidden else starts)
         if walk.fault:
             length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
-            return data, LogCorrupt(
+            return LogCorrupt(
                 f"block {block} is damaged: the length at offset {begin + walk.end:,} leads out of the block; "
                 f"expected at most {self._block_size - walk.end - 2 * self._header:,}, got {length:,}",
                 path=self._path,
@@ -374,10 +367,10 @@ class RecordReader:
             self._guess = min(max(_LEAST_GUESS, 2 * mean), _LARGEST_GUESS)
         if end >= begin + self._block_size:
             self._known.add(block)
-        return data, None
+        return None
 
     def _walked(self, data: bytes) -> Walk:
-        """The records of a block; a kernel walks a large one, unless it is at fault."""
+        """The records of a block. A kernel walks large blocks, unless they are damaged."""
         if len(data) < _LARGE:
             return walk_block(data, len(data), self._block_size)
         import numpy as np

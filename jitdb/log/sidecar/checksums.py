@@ -1,10 +1,10 @@
-"""`checksums`: a CRC per sealed block. A block is sealed when a later one has begun: it is never appended to again.
+"""`checksums`: a CRC per sealed block. A block is sealed when a later one begins: nothing is appended to it any more.
 
-docs/format-log.md has its bytes. A block without an entry was never sealed by us, and is not verified; nor is one whose
-entry is damaged, until repair, or the next deletion in the block, writes the entry anew.
+docs/format-log.md describes its bytes. A block without an entry, or with a damaged one, is not verified, until repair,
+or a deletion in the block, writes the entry.
 
-Another program that deletes records does not keep our checksums: once one was seen to have changed the log, all entries
-are OLD. UNPROVEN are those of blocks whose records had none before: what becomes of them from then on is noticed.
+Other programs do not keep our checksums: once one was seen to change the log, all entries are OLD. An UNPROVEN entry is
+of a block whose records had no checksum before: it shows changes from then on, but not what was written.
 """
 
 from __future__ import annotations
@@ -14,24 +14,20 @@ import struct
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
-from jitdb.log.blocks.checksum import FIELD, UNKNOWN, crc32
+from jitdb.log.blocks.checksum import FIELD, crc32
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import EntryFile, Frame
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 # On disk: never change.
 MAGIC: Final = b"JITDBSUM"
 _HEAD: Final = Frame(MAGIC, "8sI")
 _ENTRY: Final = struct.Struct(f"<{FIELD}{FIELD}")  # the CRC of the block, and the check of the entry itself
 _CHECKED: Final = struct.Struct(f"<QI{FIELD}")
-OLD: Final = 1  # another program changed the log since
-UNPROVEN: Final = 2  # these are the bytes as they were found
+OLD: Final = 1  # another program changed the log later
+UNPROVEN: Final = 2  # of the bytes as they were found, which may not be those that were written
 FLAGS: Final = (0, OLD, UNPROVEN, OLD | UNPROVEN)
 HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
@@ -43,7 +39,7 @@ def encode_head(generation: int, change: bytes) -> bytes:
 
 
 def generation_in(head: bytes) -> int | None:
-    """The generation of the log in these first bytes; None where they are no such head."""
+    """The generation of the log in the head; None where the head is damaged."""
     fields = _HEAD.unpack(head)
     return None if fields is None else int(fields[1])
 
@@ -63,74 +59,46 @@ class Entry(NamedTuple):
 
     @property
     def is_doubt(self) -> bool:
-        """Whether it is no checksum, but what a writer leaves in the place of one, see is_doubted."""
+        """Whether it is DOUBT, which is no checksum, see is_doubted. OLD or not."""
         return self.crc == 0 and not self.is_proof
 
 
-def encode_entry(block: int, crc: int, generation: int, flags: int = 0) -> bytes:
-    return _ENTRY.pack(crc, crc32(_checked(block, crc, generation, flags)))
+DOUBT: Final = Entry(0, UNPROVEN)
 
 
-def _checked(block: int, crc: int, generation: int, flags: int) -> bytes:
-    return _CHECKED.pack(block, generation, crc) + (bytes([flags]) if flags else b"")
-
-
-def encode_entries(first: int, crcs: Iterable[int], generation: int, flags: int = 0) -> bytes:
-    """The entries of consecutive blocks; none for a CRC below 0, which is not known."""
+def encode_entries(entries: Iterable[Entry | None], generation: int, first: int = 0) -> bytes:
+    """Those of consecutive blocks; None for a block that has none."""
     return b"".join(
-        NONE if crc < 0 else encode_entry(block, crc, generation, flags) for block, crc in enumerate(crcs, first)
+        NONE if entry is None else _ENTRY.pack(entry.crc, _check(block, *entry, generation))
+        for block, entry in enumerate(entries, first)
     )
 
 
-def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
-    """The block's entry; None if it has none, or it is damaged."""
-    if len(data) < ENTRY_SIZE or data == bytes(ENTRY_SIZE):
-        return None
-    crc, check = _ENTRY.unpack(data)
-    for flags in FLAGS:
-        if crc32(_checked(block, crc, generation, flags)) == check:
-            return Entry(crc, flags)
-    return None
+def _check(block: int, crc: int, flags: int, generation: int) -> int:
+    return crc32(_CHECKED.pack(block, generation, crc) + (bytes([flags]) if flags else b""))
 
 
-def decode_entries(data: bytes, first: int, generation: int, count: int) -> npt.NDArray[np.int64]:
-    """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none, or a damaged one.
-
-    `data` may end early, as the file may.
-    """
-    import numpy as np
-
-    from jitdb.log.blocks.checksum import crcs_of_rows
-
-    there = min(count, len(data) // ENTRY_SIZE)
-    entries = np.frombuffer(data, [("crc", "<u4"), ("check", "<u4")], there)
-    checked = np.empty(there, [("block", "<u8"), ("generation", "<u4"), ("crc", "<u4"), ("flags", "u1")])
-    checked["block"], checked["generation"], checked["crc"] = np.arange(there) + first, generation, entries["crc"]
-    rows, is_good = checked.view(np.uint8).reshape(there, checked.itemsize), np.zeros(there, np.bool_)
-    for flags in FLAGS:
-        checked["flags"] = flags
-        is_good |= crcs_of_rows(rows if flags else rows[:, :-1]) == entries["check"]
-        if is_good.all():
-            break
-    sums = np.full(count, UNKNOWN, np.int64)
-    sums[:there][is_good] = entries["crc"][is_good]
-    for number in np.flatnonzero(entries["crc"] == 0).tolist():  # which may be none
-        entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
-        sums[number] = UNKNOWN if entry is None or entry.is_doubt else 0
-    return sums
+def decode_entries(data: bytes, first: int, generation: int) -> list[Entry | None]:
+    """The entries of consecutive blocks; None for one that is missing or damaged. `data` may end within one."""
+    found: list[Entry | None] = []
+    for block, (crc, check) in enumerate(_ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY_SIZE]), first):
+        for flags in FLAGS if crc or check else ():
+            if _check(block, crc, flags, generation) == check:
+                found.append(Entry(crc, flags))
+                break
+        else:
+            found.append(None)
+    return found
 
 
 def outdated(entries: bytes, generation: int) -> bytes:
     """The entries of all blocks, OLD."""
-    found = []
-    for block, at in enumerate(range(0, len(entries), ENTRY_SIZE)):
-        entry = decode_entry(entries[at : at + ENTRY_SIZE], block, generation)
-        found.append(NONE if entry is None else encode_entry(block, entry.crc, generation, entry.flags | OLD))
-    return b"".join(found)
+    found = decode_entries(entries, 0, generation)
+    return encode_entries([entry and Entry(entry.crc, entry.flags | OLD) for entry in found], generation)
 
 
 def fits(data: bytes, entry: Entry) -> bool | None:
-    """Whether a sealed block has its checksum; None where another program may have changed the block since."""
+    """Whether a sealed block has its checksum; None if another program may have changed the block."""
     return True if crc32(data) == entry.crc else None if entry.is_old else False
 
 
@@ -147,15 +115,18 @@ class Checksums(EntryFile):
 
     def get(self, block: int) -> Entry | None:
         """The block's entry, None if it has none that can be read."""
-        entry = decode_entry(self.read(block, 1), block, self.generation)
+        entry = self._entry(block)
         if entry is None or entry.is_doubt:  # left in an older copy of the file, when the block was the last one
             return None
         return entry if not self._outdated else Entry(entry.crc, entry.flags | OLD)
 
+    def _entry(self, block: int) -> Entry | None:
+        return next(iter(decode_entries(self.read(block, 1), block, self.generation)), None)
+
     def is_damaged(self, block: int) -> bool:
         """Whether the block has an entry that nobody can read any more."""
         data = self.read(block, 1)
-        return len(data) == ENTRY_SIZE and any(data) and decode_entry(data, block, self.generation) is None
+        return len(data) == ENTRY_SIZE and any(data) and self._entry(block) is None
 
     def read(self, first: int, count: int) -> bytes:
         """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
@@ -175,8 +146,8 @@ class Checksums(EntryFile):
         return True
 
     def open_to_write(self) -> bool:
-        """Make the file, or make it anew, with all entries OLD, if it is of an earlier change; whether neither was
-        needed: then nobody else changed the log since.
+        """Open the file; make it if there is none, and write it anew, with all entries OLD, if another program changed
+        the log since. Gives whether neither was needed.
         """
         with self._opening:
             self.close()
@@ -193,25 +164,25 @@ class Checksums(EntryFile):
         return is_kept
 
     def rebind(self, change: bytes) -> None:
-        """Another program was seen to have changed the log: the entries so far are OLD."""
+        """Take all entries for OLD: another program changed the log."""
         with self._opening:
             self.close()
             self.head = encode_head(self.generation, change)
 
     def put(self, first: int, crcs: Iterable[int], flags: int = 0) -> None:
-        data = encode_entries(first, crcs, self.generation, flags)
+        data = encode_entries([Entry(crc, flags) for crc in crcs], self.generation, first)
         self._fs.write(self._file.number, data, HEAD_SIZE + first * ENTRY_SIZE)
 
     def forget_from(self, block: int) -> None:
-        """Drop the entries of this block and all later ones, durably: others will be written to their places."""
+        """Drop the entries of this block and all later ones, durably."""
         end = HEAD_SIZE + block * ENTRY_SIZE
         if self._fs.size(self._file.number) > end:
             self._fs.truncate(self._file.number, end)
             self.sync()
 
     def is_doubted(self, block: int) -> bool:
-        """Whether a writer left word that nothing proves this block, the log's last one, which has no checksum yet."""
-        entry = decode_entry(self.read(block, 1), block, self.generation)
+        """Whether a writer noted that nothing proves this block, the log's last one, which has no checksum yet."""
+        entry = self._entry(block)
         return self.is_damaged(block) if entry is None else entry.is_doubt
 
     def close(self) -> None:

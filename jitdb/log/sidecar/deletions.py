@@ -295,7 +295,6 @@ class DeletionWriter(EntryFile):
     def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
         super().__init__(fs, path)
         self._head = encode_head(generation)
-        self._end = 0
         self._crc = 0
         self.known = JournalPrefix(0, 0)  # the entries that are durable: what the journal of commits may tell of
 
@@ -305,8 +304,8 @@ class DeletionWriter(EntryFile):
             return
         if not reader.exists:
             self._fs.replace_file(self._path, self._head)
-        self._end, self._crc = HEAD_SIZE + reader.position * ENTRY_SIZE, reader.known.crc
-        self._open_to_append(self._end)
+        self._crc = reader.known.crc
+        self._open_to_append(HEAD_SIZE + reader.position * ENTRY_SIZE)
 
     def append(self, data: bytes) -> None:
         self._fs.write(self._file.number, data, self._end)

@@ -1,4 +1,4 @@
-"""Records with a CRC of all bytes before: what the files of the sidecar are made of, heads, entries, whole files."""
+"""Fields followed by a CRC of all bytes before it: heads, entries and whole files of the sidecar have this form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Frame:
     """The format of one kind of record: its magic, and its fields as `struct` has them, without a byte order."""
 
     def __init__(self, magic: bytes, fields: str, *, open_ended: bool = False) -> None:
-        """`open_ended`: bytes of any length follow the fields; they are given and taken as the last one."""
+        """`open_ended`: bytes of any length follow the fields, as the last one."""
         self._magic = magic
         self._fields = struct.Struct(f"<{len(magic)}s{fields}")
         self._open_ended = open_ended
@@ -49,10 +49,10 @@ class Frame:
 
 
 def read_entries(data: bytes, size: int, decode: Callable[[bytes], T | None]) -> list[T | None]:
-    """Entries of `size` bytes; None for a damaged one that a good one follows. What ends the data unread is left out:
-    it may be torn.
+    """Entries of `size` bytes; None for a damaged one before a good one. Damaged ones at the end are left out: they may
+    be torn.
     """
-    used = len(data.rstrip(b"\0"))  # a file may end in zeros: of these nothing is looked at one by one
+    used = len(data.rstrip(b"\0"))  # a file may end in many zeros
     found = [decode(data[at : at + size]) for at in range(0, min(used, len(data) - size + 1), size)]
     while found and found[-1] is None:
         found.pop()
@@ -66,10 +66,11 @@ def is_torn(entry: bytes) -> bool:
 
 
 class EntryFile:
-    """A file of entries of this log's, whose reader follows it and whose one writer appends: either is one of these."""
+    """A file of entries, as a reader follows it or as its one writer appends to it."""
 
     def __init__(self, fs: FileSystem, path: Path) -> None:
         self._fs, self._path, self._file = fs, path, Descriptor.closed()
+        self._end = 0  # of the file, for who appends to it
 
     def _is(self, found: os.stat_result) -> bool:
         """Whether this file is the one that is open: one that was written anew is another."""
@@ -80,10 +81,10 @@ class EntryFile:
         file = Descriptor(self._fs, self._path, os.O_RDWR)
         if self._fs.size(file.number) > end:
             self._fs.truncate(file.number, end)  # a torn entry, and whatever would follow it
-        self._file = file
+        self._file, self._end = file, end
 
     def sync(self) -> None:
-        """Make durable what stands in it: its writer may have been killed before it did."""
+        """Make its entries durable: their writer may have been killed before it did that."""
         if self._file.is_open:
             self._fs.fsync(self._file.number)
 

@@ -163,7 +163,6 @@ class JournalReader(EntryFile):
 class JournalWriter(EntryFile):
     """Appends to a journal that no one else appends to: the caller holds the log's lock."""
 
-    _position = 0
     _synced = 0  # the modification time that is durable, nanoseconds
 
     def start(self, position: int) -> None:
@@ -171,12 +170,11 @@ class JournalWriter(EntryFile):
         if position == 0:
             self._fs.replace_file(self._path, b"")
         self._open_to_append(position)
-        self._position = position
 
     def append(self, entry: Entry) -> None:
         data = written(entry)
-        self._fs.write(self._file.number, data, self._position)
-        self._position += len(data)
+        self._fs.write(self._file.number, data, self._end)
+        self._end += len(data)
 
     def sync(self) -> None:
         super().sync()
@@ -192,7 +190,7 @@ class JournalWriter(EntryFile):
 
     @property
     def is_long(self) -> bool:
-        return self._position >= MAX_SIZE
+        return self._end >= MAX_SIZE
 
     def rewrite(self, entry: Entry) -> None:
         """Replace the journal by this one (settled) entry, durably and at once."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.extent import Extent
-    from jitdb.log.reading.record_reader import RecordReader, Verifier
+    from jitdb.log.reading.record_reader import RecordReader
 
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
     Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
@@ -247,7 +247,7 @@ class Writer:
         deletions = Deletions()
         for at in range(0, len(numbers), _TOGETHER):
             some = numbers[at : at + _TOGETHER]
-            for number, record in zip(some.tolist(), get_many(reader.opened, reader, some), strict=True):
+            for number, record in zip(some.tolist(), get_many(reader, some), strict=True):
                 if record is None:
                     raise RecordDeleted("this record was deleted", path=self._path, offset=number)
                 deletions.add(Deletion(number, len(record)))
@@ -355,8 +355,8 @@ class Writer:
         return self._committer.tail_proof
 
     @property
-    def verifier(self) -> Verifier:
-        return self._reader.verifier
+    def reader(self) -> RecordReader:
+        return self._reader
 
     @contextmanager
     def exclusively(self) -> Iterator[Opened]:
