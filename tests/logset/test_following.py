@@ -375,6 +375,34 @@ def test_a_copy_of_a_text_that_was_not_read_is_read(
             assert sorted(drained(feed)) == [0, 1, 2, 7]
 
 
+def test_a_copy_that_is_compressed_while_it_is_looked_for_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one followed name: the copy goes after the folder was listed, before the compressed one was seen whole."""
+    path, copy, packed = tmp_path / "app.log", tmp_path / "app.log.1", tmp_path / "app.log.1.gz"
+    write(path, 0, 1)
+    listed = texts.beside
+
+    def beside(*arguments: Any) -> list[str]:
+        found = listed(*arguments)
+        packed.write_bytes(gzip.compress(copy.read_bytes()))
+        copy.unlink()
+        monkeypatch.undo()
+        return found
+
+    with jitdb.open(path, progress=False) as db:
+        feed = db.feed(db.query().live(old=True).question)
+        assert drained(feed) == [0, 1]
+        write(path, 2, 3)
+        shutil.copyfile(path, copy)
+        os.truncate(path, 0)
+        write(path, 4)
+        monkeypatch.setattr(texts, "beside", beside)
+        found = drained(feed) + drained(feed)
+        assert sorted(found) == [2, 3, 4]
+        feed.close()
+
+
 def test_a_log_that_begins_as_the_half_copy_of_the_one_before_it(tmp_path: Path) -> None:
     """Each begins with the same line, and that is all that the copy had when it was seen first."""
     path, copy = tmp_path / "app.log", tmp_path / "app.log-20261124"

@@ -22,7 +22,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.engine.cursor import LogPlace, parse_files_cursor
 from jitdb.engine.following.followed import (
@@ -61,6 +61,18 @@ class _Again(Exception):
     """A file changed while others were compared with it."""
 
 
+class _Sought(NamedTuple):
+    """A lost text that is looked for beside the files that are followed.
+
+    late:    when that ends
+    changed: when its folder had changed last, at the last search; None: that may have been just now
+    """
+
+    text: FollowedText
+    late: float
+    changed: int | None = None
+
+
 class Texts:
     """The texts, and logs of jitdb's, that a question follows.
 
@@ -75,7 +87,7 @@ class Texts:
         self.logs: dict[Key, Followed] = {}
         self._lost: list[FollowedText] = []  # the last one is the latest
         self._lost_logs: list[LogPlace] = []
-        self._unsought: list[FollowedText] = []  # lost, and not looked for beside the files that are followed
+        self._sought: list[_Sought] = []
         self._copies: dict[Key, Copy] = {}
         self._odd: dict[Key, Stamp] = {}  # files that are not to be read, as they were when that was found
         self._empty: dict[Key, tuple[LineFile, str]] = {}  # files in which nothing is yet
@@ -94,7 +106,7 @@ class Texts:
                 text = FollowedText(self._files, self._question, place.path, place.key, place.stop)
                 text.seen, text.looked = place.seen, place.looked
                 self._lost.append(text)
-        self._unsought = list(self._lost)
+        self._sought = [_Sought(text, time.monotonic() + _PATIENCE) for text in self._lost]
         self.look()
         there = {followed.place for followed in self.logs.values()}
         unread = [text.path for text in self._lost if text.key != NOWHERE]
@@ -198,7 +210,7 @@ class Texts:
             self._lost_logs = [*self._lost_logs[1 - _LOST :], followed.log_place()]
         elif isinstance(followed, FollowedText) and followed.seen.at:
             self._lost = [*self._lost[1 - _LOST :], followed]
-            self._unsought.append(followed)
+            self._sought.append(_Sought(followed, time.monotonic() + _PATIENCE))
 
     # --- a file that nobody knows ----------------------------------------------------------------------------------
 
@@ -372,12 +384,21 @@ class Texts:
             return db.log.identity == place.cursor.identity
 
     def _seek(self) -> None:
-        """Look for lost texts beside where they were: rotation may give names that are not followed."""
-        unsought = [text for text in self._unsought if text in self._lost]
-        self._unsought = []
-        for folder in dict.fromkeys(os.path.dirname(text.place) for text in unsought):
-            for path in beside(folder, [text for text in unsought if os.path.dirname(text.place) == folder]):
+        """Look for lost texts beside where they were: rotation may give names that are not followed.
+
+        Again, for a while, when the folder has changed: a copy may be compressed while it is looked for.
+        """
+        sought = [each for each in self._sought if each.text in self._lost]
+        self._sought = []
+        for folder in dict.fromkeys(os.path.dirname(each.text.place) for each in sought):
+            changed = _changed_at(folder)
+            here = [each for each in sought if os.path.dirname(each.text.place) == folder]
+            fresh = [each.text for each in here if changed is None or changed != each.changed]
+            for path in beside(folder, fresh) if fresh else []:
                 self._seek_in(path)
+            left = [each for each in here if each.text in self._lost and time.monotonic() < each.late]
+            self._sought += [each._replace(changed=changed) for each in left]
+        self.waits = self.waits or bool(self._sought)
 
     def _seek_in(self, path: str) -> None:
         assert self._files.lines is not None
@@ -437,6 +458,14 @@ class Texts:
             followed.close()
         for file, _ in self._empty.values():
             file.close()
+
+
+def _changed_at(folder: str) -> int | None:
+    """When a name in the folder changed last, in nanoseconds; None where another change might not show."""
+    with suppress(OSError):
+        stamp = Stamp.of(os.stat(folder or "."))
+        return stamp.mtime if stamp.is_settled() else None
+    return None
 
 
 def _kinship(original: Followed, path: str) -> Kinship:
