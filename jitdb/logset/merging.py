@@ -197,7 +197,7 @@ class MergedPages(PagesOf):
 
 def _shared_places(question: Question, member: Member) -> dict[int, Any]:
     """What orders all records of a log alike, by the number of the field that is sorted by."""
-    from jitdb.engine.answering.field_order import place_of
+    from jitdb.engine.answering.order import place_of
 
     by = question.order
     keys = () if isinstance(by, bool) else by

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from thoroughness import tries
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_key
+from jitdb.engine.answering import order as orders
 from jitdb.engine.answering.coded import place_of_key, ranks_of
 from jitdb.errors import QueryError
 from jitdb.log.codecs.fields.located import FieldValues
@@ -46,6 +47,14 @@ NUMBERS = [0, -0.0, 1, 1.5, -7, 2**53, 2**53 + 1, 2**63, -(2**63), 2**64 - 1, 1e
 NOTHING = [None, float("nan")]
 OTHERS = [True, False, b"", b"a", b"b", [], [1], {}, {"a": 1}]
 VALUES = TEXTS + TIMES + NUMBERS + NOTHING + OTHERS
+
+
+@pytest.fixture(autouse=True, scope="module", params=[1, orders.FEW])
+def _few(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Choose the best of many records before they are sorted, also where there are few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "FEW", request.param)
+        yield
 
 
 def opened(tmp_path: Path, records: Sequence[Any], folder: str | None = "memory") -> JITDB:

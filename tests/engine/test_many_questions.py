@@ -16,7 +16,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, LogSet
-from jitdb.engine.answering.field_order import Column
+from jitdb.engine.answering.order import Column
 from jitdb.indexes.files.index import Index
 from jitdb.logset import asking
 from jitdb.operators import field

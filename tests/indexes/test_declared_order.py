@@ -17,7 +17,7 @@ from test_columns import column as column_of
 from thoroughness import tries
 
 from jitdb.engine.answering import order
-from jitdb.engine.answering.order import Order
+from jitdb.engine.answering.order import declared_order
 from jitdb.indexes import segment
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import numbers as number_kind
@@ -43,13 +43,14 @@ def declared(values: Numbers, members: Sequence[int], wanted: int, descending: b
 
 
 def first(index: Index, members: Sequence[int], wanted: int, descending: bool) -> list[int]:
-    return Order(index).first(np.array(members, np.uint32), wanted, descending).tolist()
+    return declared_order(index).first(np.array(members, np.uint32), wanted, descending).tolist()
 
 
 @pytest.fixture
 def _short_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (order, number_kind, segment):
         monkeypatch.setattr(module, "ZONE", 4)
+    monkeypatch.setattr(order, "FEW", 8)
 
 
 few_numbers = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([0.5, math.inf, -math.inf, math.nan]))
@@ -120,7 +121,7 @@ def test_records_without_a_number_and_the_infinities(descending: bool) -> None:
 def test_an_order_that_grows_with_its_column() -> None:
     values: list[int | float | None] = []
     index = index_of([])
-    ordered = Order(index)
+    ordered = declared_order(index)
     for step in range(30):
         more = [(len(values) * 31 + i * 17) % 50 + (0.5 if step == 12 else 0) for i in range(step % 5 + 1)]
         if step == 20:

@@ -1,124 +1,253 @@
-"""In which order the answers come, and the first of them without sorting all; field_order.py has that by fields.
+"""In which order the answers come, and the first of them without sorting all.
 
-*Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows
-in the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
-million are found in some hundred of them, and the column is read in the spans of these alone. The extremes are those of
-`hi`; a zone that could tie is looked at too, and then `lo` and the seq decide, so the order is exact for integers of 64
-bits.
+*Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. Sorted by fields,
+records that have nothing to sort by come last. A field gives each record a number, and NaN where it has nothing: those
+of its column where all its values are numbers, those of its column of times where all are times as text, else the ranks
+of the values that its dictionary holds (coded.py). Which of these indexes serves makes no difference to the order; the
+smallest one that holds all values does. A column that is built knows whether there are others; until then another index
+of the field tells, or the first records.
+
+A log mostly grows in the order of time, so the extremes of short zones tell which few zones can hold the next answers:
+the ten newest of a million are found in some hundred of them, and the column is read in the spans of these alone. The
+extremes are those of `hi`; a zone that could tie is looked at too, and then `lo` and the seq decide, so the order is
+exact for integers of 64 bits. Where zones leave many records, those better than the k-th best number of the first field
+are among the first k, and of those that tie with it as many as the other fields choose. Only these few are sorted.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.common.times import AUTO, NUMBER, time_of_text
+from jitdb.common.values import value_at, value_key
+from jitdb.engine.answering.coded import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
-from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
+from jitdb.errors import LogError
+from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, seen_by
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.segment import ZONE
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.reading.sampling import first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.common.paths import Path
+    from jitdb.engine.answering.coded import CodedColumns
+    from jitdb.engine.catalog.catalog import Catalog
+    from jitdb.engine.declared_time import CoreFields
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.sorting import SortKey
 
 _Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
+_Place: TypeAlias = tuple[Any, ...]  # what orders a value among those of all logs: coded.place_of_key
 
-# What orders one record: whether it has a time, and that as a pair (jitdb.common.values).
-Time: TypeAlias = tuple[int, float, int]
-NO_TIME: Final[Time] = (0, 0.0, 0)
+_NO_TIME: Final[_Place] = (-1,)
+FEW: Final = 4 * ZONE  # records that are sorted without choosing the best first
+_LOOKED_AT: Final = 16  # records
+_TEXTS_ONLY: Final = seen.TEXTS | seen.ZONELESS
 
 
 class Order:
-    """The declared order of a column. Guarded by the engine's lock.
+    """An order by some columns, beside that of the records' seqs. Guarded by the engine's lock.
 
-    lacking_last: of promising(), that records without a number come last, ascending too
+    columns:     what is compared first, then where that is equal; and whether each falls
+    is_declared: records without a number come first, and last only in the reverse
     """
 
-    def __init__(self, index: Index, *, lacking_last: bool = False) -> None:
-        self._index = index
-        self._zones = Zones([])
-        self._lacking = np.inf if lacking_last else -np.inf
+    def __init__(self, columns: Sequence[tuple[Column, bool]], *, is_declared: bool = False) -> None:
+        self._columns, self._is_declared = columns, is_declared
 
     def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
-        """The first `wanted` of these records (ascending seqs) in declared order, or in its reverse.
+        """The first `wanted` of these records (ascending seqs) in this order, or in its reverse: then the greatest
+        come first, of equal ones the newest; sorted by fields, those without a value come last, either way.
 
-        Raises IndexBehind where the index does not cover them, IndexDamaged.
+        Raises IndexBehind where an index does not cover them, IndexDamaged.
         """
-        require(self._index, members[-1:])
+        for column, _ in self._columns:
+            require(column.index, members[-1:])
         if wanted <= 0 or not len(members):
             return members[:0]
-        if wanted * 4 < len(members) and len(members) > ZONE:
-            members = self.promising(members, wanted, descending)
-        hi, lo = numbers_at(self._index.segments, members)
-        missing = np.isnan(hi)
-        # Members ascend, and a stable sort leaves equal ones in that order. The last key counts most.
-        keys: list[NDArray[Any]] = [hi]
-        if lo is not None:
-            keys.insert(0, lo)
-        if missing.any():
-            keys.append(~missing)
-        order = np.argsort(hi, kind="stable") if len(keys) == 1 else np.lexsort(keys)
-        return members[order[::-1][:wanted] if descending else order[:wanted]]
+        if wanted * 4 < len(members):
+            column, falls = self._columns[0]
+            members = column.promising(members, wanted, falls != descending, self._is_declared)
+            if len(members) > FEW:
+                members = np.sort(self._best(members, wanted, descending, 0))
+        if descending:
+            members = members[::-1]  # a stable sort leaves equal ones in that order
+        keys: list[NDArray[Any]] = []  # the last counts most
+        for column, falls in reversed(self._columns):
+            keys += self._compared(column, members, falls != descending)[::-1]
+        order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys)
+        return members[order[:wanted]]
 
-    def times(self, seqs: NDArray[np.uint32], descending: bool) -> list[Time]:
+    def _best(self, members: NDArray[np.uint32], wanted: int, descending: bool, level: int) -> NDArray[np.uint32]:
+        """The first `wanted` of these records (ascending seqs), in no order, by the fields from this one on."""
+        if wanted >= len(members):
+            return members
+        if level == len(self._columns):
+            return members[-wanted:] if descending else members[:wanted]
+        column, falls = self._columns[level]
+        if level:
+            members = column.promising(members, wanted, falls != descending, self._is_declared)
+        sure, tied = [], np.arange(len(members))
+        for number in self._compared(column, members, falls != descending):
+            number = number[tied]
+            bound = np.partition(number, wanted - 1)[wanted - 1]
+            sure.append(members[tied[number < bound]])
+            wanted -= len(sure[-1])
+            tied = tied[number == bound]
+        return np.concatenate([*sure, self._best(members[tied], wanted, descending, level + 1)])
+
+    def _compared(self, column: Column, seqs: NDArray[np.uint32], falls: bool) -> list[NDArray[Any]]:
+        """What of the numbers of these records is compared first, and what where that is equal; NaN tie."""
+        hi, lo = column.numbers_of(seqs)
+        numbers: list[NDArray[Any]] = [-hi if falls else hi]
+        missing = np.isnan(hi)
+        if missing.any():
+            is_first = self._is_declared and not falls
+            numbers = [~missing if is_first else missing, np.where(missing, 0.0, numbers[0])]
+        return numbers if lo is None else [*numbers, -lo if falls else lo]
+
+    def times(self, seqs: NDArray[np.uint32], descending: bool) -> list[Any]:
         """What orders these records, in whatever order they are: smaller ones come first, those of other logs too;
         descending: greater ones.
 
-        Raises IndexBehind where the index does not cover them, IndexDamaged.
+        Raises IndexBehind where an index does not cover them, IndexDamaged.
         """
         ascending = np.argsort(seqs, kind="stable")
-        require(self._index, seqs[ascending[-1:]])
-        hi, lo = numbers_at(self._index.segments, seqs[ascending])
-        rests = [0] * len(seqs) if lo is None else lo.tolist()
-        found: list[Time] = [NO_TIME] * len(seqs)
-        for place, number, rest in zip(ascending.tolist(), hi.tolist(), rests, strict=True):
-            if number == number:
-                found[place] = (1, number, rest)
-        return found
+        parts: list[list[Any]] = []
+        for column, falls in self._columns:
+            require(column.index, seqs[ascending[-1:]])
+            found: list[Any] = [None] * len(seqs)
+            for at, place in zip(ascending.tolist(), column.places_of(seqs[ascending]), strict=True):
+                found[at] = (place or _NO_TIME) if self._is_declared else _merged_by(place, falls, descending)
+            parts.append(found)
+        return parts[0] if self._is_declared else list(zip(*parts, strict=True))
 
     def keys(self, seqs: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """The same as arrays, [2, n]: hi, NaN where there is none, and lo. Raises as times() does."""
-        ascending = np.argsort(seqs, kind="stable")
-        require(self._index, seqs[ascending[-1:]])
+        """The numbers of the first column as an array, [2, n]: hi, NaN where there is none, and lo, of records in
+        whatever order. Raises as times() does.
+        """
+        column, ascending = self._columns[0][0], np.argsort(seqs, kind="stable")
+        require(column.index, seqs[ascending[-1:]])
         found = np.zeros((2, len(seqs)))
-        hi, lo = numbers_at(self._index.segments, seqs[ascending])
+        hi, lo = column.numbers_of(seqs[ascending])
         found[0, ascending] = hi
         if lo is not None:
             found[1, ascending] = lo
         return found
 
     def zones(self) -> Zones:
+        """The extremes of the first column, which is one of numbers."""
+        column = self._columns[0][0]
+        assert isinstance(column, Numbers)
+        return column.zones()
+
+
+def place_of(value: Any, key: SortKey, descending: bool) -> _Place:
+    """What Order.times has for a record with this value in the field."""
+    return _merged_by(place_of_key(value_key(value)), key.descending, descending)
+
+
+def _merged_by(place: _Place | None, falls: bool, descending: bool) -> _Place:
+    if place is None:
+        return (-1,) if descending else (1,)
+    return (0, _Falling(place) if falls else place)
+
+
+class _Falling:
+    """Wraps what is to be ordered the other way round."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+    def __lt__(self, other: _Falling) -> bool:
+        return bool(other.place < self.place)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Falling) and bool(self.place == other.place)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+class Column(ABC):
+    """A number a record."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    @abstractmethod
+    def numbers_of(self, seqs: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+        """hi and lo (None: all 0) of these records, in ascending or descending order; NaN: nothing to sort by."""
+
+    @abstractmethod
+    def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
+        """What orders these records (ascending seqs) among those of any log."""
+
+    def promising(
+        self, members: NDArray[np.uint32], wanted: int, falls: bool, lacking_first: bool
+    ) -> NDArray[np.uint32]:
+        """Those of these records (ascending seqs) among which the first `wanted` are, and all that tie with these.
+
+        lacking_first: unless it falls, records without a number come first
+        """
+        return members
+
+
+class Numbers(Column):
+    """Those of a column of numbers, or of times."""
+
+    def __init__(self, index: Index, group: int) -> None:
+        super().__init__(index)
+        self._group = group
+        self._zones = Zones([])
+
+    def numbers_of(self, seqs: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+        if len(seqs) > 1 and seqs[0] > seqs[-1]:
+            hi, lo = numbers_at(self.index.segments, seqs[::-1])
+            return hi[::-1], None if lo is None else lo[::-1]
+        return numbers_at(self.index.segments, seqs)
+
+    def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
+        hi, lo = self.numbers_of(seqs)
+        pairs = zip(hi.tolist(), [0] * len(seqs) if lo is None else lo.tolist(), strict=True)
+        return [(self._group, number, rest) if number == number else None for number, rest in pairs]
+
+    def zones(self) -> Zones:
         """The extremes of its numbers. Raises IndexDamaged."""
-        segments = self._index.segments
+        segments = self.index.segments
         if list(map(id, self._zones.segments)) != list(map(id, segments)):
             self._zones = Zones(segments, self._zones)
         return self._zones
 
-    def numbers(self, seqs: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """The nearest doubles of these records, in whatever order they are; -inf of those without a number."""
-        ascending = np.argsort(seqs)
-        found = np.empty(len(seqs), np.float64)
-        found[ascending] = numbers_at(self._index.segments, seqs[ascending])[0]
-        found[np.isnan(found)] = -np.inf
-        return found
-
-    def promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
-        """Those members, ascending, among which the first `wanted` are, and all that tie with them: some zones' worth.
-
-        Raises IndexDamaged.
-        """
-        segments, zones = self._index.segments, self.zones()
+    def promising(
+        self, members: NDArray[np.uint32], wanted: int, falls: bool, lacking_first: bool
+    ) -> NDArray[np.uint32]:
+        """Some zones' worth of them. Raises IndexDamaged."""
+        if len(members) <= ZONE:
+            return members
+        segments, zones = self.index.segments, self.zones()
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
-        bound = -zones.high if descending else zones.low
+        bound = -zones.high if falls else zones.low
         begins = np.searchsorted(members, zones.starts)
         ends = np.append(begins[1:], len(members))
         filled = np.flatnonzero(ends > begins)
         filled = filled[np.argsort(bound[filled], kind="stable")]
+        lacking = -np.inf if falls or lacking_first else np.inf
         chosen: list[NDArray[np.uint32]] = []
         best = np.empty(0, np.float64)
         taken, step = 0, 1
@@ -129,13 +258,44 @@ class Order:
             found = np.concatenate([members[begins[zone] : ends[zone]] for zone in batch])
             chosen.append(found)
             hi = numbers_at(segments, found)[0]
-            hi = np.where(np.isnan(hi), -np.inf if descending else self._lacking, hi)
-            best = np.concatenate([best, -hi if descending else hi])
+            hi = np.where(np.isnan(hi), lacking, hi)
+            best = np.concatenate([best, -hi if falls else hi])
             if len(best) >= wanted:
                 best = np.partition(best, wanted - 1)[:wanted]
                 if taken < len(filled) and bound[filled[taken]] > best[wanted - 1]:
                     break
         return np.sort(np.concatenate(chosen))
+
+
+class _Ranks(Column):
+    """Where the values of a dictionary stand in the order of all."""
+
+    def __init__(self, index: Index, coded: CodedColumns) -> None:
+        super().__init__(index)
+        self._coded = coded
+
+    def numbers_of(self, seqs: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+        column = self._coded.get(self.index)
+        found = column.ranks[column.codes(bitmap_of(seqs))]
+        return (found[::-1] if len(seqs) > 1 and seqs[0] > seqs[-1] else found), None
+
+    def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
+        column = self._coded.get(self.index)
+        codes = column.codes(bitmap_of(seqs)).tolist()
+        known = {code: place_of_key(column.key(code)) for code in set(codes)}
+        return [known[code] for code in codes]
+
+
+def declared_order(index: Index) -> Order:
+    """That of the column of declared times."""
+    return Order([(Numbers(index, OF_TIMES), False)], is_declared=True)
+
+
+def column_of(index: Index, coded: CodedColumns) -> Column:
+    """What gives the numbers of a field that is sorted by, from the index that holds them."""
+    if index.spec.form == "dictionary":
+        return _Ranks(index, coded)
+    return Numbers(index, OF_TIMES if index.spec.form == "time" else OF_NUMBERS)
 
 
 class Zones:
@@ -180,14 +340,48 @@ def numbers_at(
     return np.concatenate([np.empty(0), *highs]), lo if lo.any() else None
 
 
-class SomeOrder(Protocol):
-    """An order of the records of one log, beside that of their seqs. Order and FieldOrder are two."""
+def sorting_spec(path: Path, core: CoreFields, catalog: Catalog, log: LogSource) -> IndexSpec:
+    """The index to sort by this field from, which may not be there yet."""
+    column = IndexSpec("column", (path,))
+    time = IndexSpec("time", (path,), name=AUTO if core.unit == NUMBER else core.unit)
+    dictionary = IndexSpec("dictionary", (path,))
+    for spec in (column, time, dictionary):
+        index = catalog.get(spec)
+        if index.segments and _holds_all(index):
+            return spec
+    if catalog.get(column).segments or catalog.get(time).segments:
+        return dictionary
+    return {_is_number: column, _is_time: time}.get(_what_all_are(path, log), dictionary)
 
-    def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
-        """The first `wanted` of these records (ascending seqs)."""
 
-    def times(self, seqs: NDArray[np.uint32], descending: bool) -> Sequence[Any]:
-        """What orders each of these records among those of all logs."""
+def _holds_all(index: Index) -> bool:
+    """Whether it holds all values that the field has, as far as it reaches."""
+    bits = 0
+    if index.spec.form != "dictionary":
+        for segment in index.segments:
+            bits |= seen_by(segment)
+    return not bits & ~_TEXTS_ONLY
+
+
+def _what_all_are(path: Path, log: LogSource) -> Any:
+    """_is_number or _is_time, where that is true of all values in the first records, and there are some."""
+    try:
+        found = [value_at(record, path) for record in first(log, _LOOKED_AT)]
+    except LogError:  # it is raised where these records are read
+        return None
+    values = [value for value in found if value]  # empty values and 0 say little
+    return next((kind for kind in (_is_number, _is_time) if values and all(map(kind, values))), None)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and time_of_text(value) is not None
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
 
 
 class Answer:
@@ -196,7 +390,7 @@ class Answer:
     order: what they are sorted by; None: they come in the order of the log
     """
 
-    def __init__(self, bitmap: BitMap, order: SomeOrder | None) -> None:
+    def __init__(self, bitmap: BitMap, order: Order | None) -> None:
         self.total = len(bitmap)
         self._bitmap = bitmap
         self.order = order
@@ -227,7 +421,7 @@ class Answer:
             passed = self._ordered[descending][:start]
         return self._bitmap - bitmap_of(passed)
 
-    def _sorted(self, order: SomeOrder, stop: int, descending: bool) -> NDArray[np.uint32]:
+    def _sorted(self, order: Order, stop: int, descending: bool) -> NDArray[np.uint32]:
         """At least the first `stop` answers in order. Each time four times as many are sorted.
 
         What was put in order once stays so, and the others come behind it: where the column was built again meanwhile,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
-from jitdb.engine.answering.order import Answer, Order, SomeOrder
+from jitdb.engine.answering.order import Answer, Column, Order, column_of, sorting_spec
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, needs_of_context
@@ -23,7 +23,6 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
-    from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.sorting import SortKeys
     from jitdb.operators.question import Context
@@ -88,7 +87,7 @@ class IndexState:
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, _Planned] = {}
-        self._columns: dict[tuple[bool, IndexSpec], Any] = {}  # to sort by, as the declared time or as a field
+        self._columns: dict[IndexSpec, Column] = {}  # to sort by
         self._changes = 0  # how often the fields of the time had changed when this was remembered
 
     def forget(self) -> None:
@@ -113,31 +112,23 @@ class IndexState:
             self._answers.move_to_end(key)
         return answer
 
-    def order(self, by: bool | SortKeys) -> SomeOrder | None:
+    def order(self, by: bool | SortKeys) -> Order | None:
         """What sorts by that; None: the order is that of the log."""
         if by is False:
             return None
         indexes = [self.catalog.get(need.spec) for need in self.order_needs(by)]
+        for index in indexes:
+            if index.spec not in self._columns:  # which all orders share that it is a part of
+                self._columns[index.spec] = column_of(index, self.coded)
+        columns = [self._columns[index.spec] for index in indexes]
         if isinstance(by, bool):
-            return self._column(indexes[0], True, Order)
-        from jitdb.engine.answering.field_order import FieldOrder, column_of
-
-        columns = [self._column(index, False, lambda index: column_of(index, self.coded)) for index in indexes]
-        return FieldOrder(by, columns)
-
-    def _column(self, index: Index, is_declared: bool, make: Callable[[Index], T]) -> T:
-        """The sorting column of an index, shared by all orders that it is a part of."""
-        key = (is_declared, index.spec)
-        if key not in self._columns:
-            self._columns[key] = make(index)
-        return self._columns[key]  # type: ignore[no-any-return]
+            return Order([(columns[0], False)], is_declared=True)
+        return Order([(column, key.descending) for column, key in zip(columns, by, strict=True)])
 
     def order_needs(self, by: bool | SortKeys) -> Needs:
         """An index for each field that is sorted by."""
         if isinstance(by, bool):
             return (Requirement(self.core.column("timestamp")),) if by else ()
-        from jitdb.engine.answering.field_order import sorting_spec
-
         return tuple(Requirement(sorting_spec(key.path, self.core, self.catalog, self.log)) for key in by)
 
     # --- plans -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from jitdb.display.columns import DEEPEST, leaf_paths
-from jitdb.engine.answering.order import Order
 from jitdb.engine.reading.paging import Located, Pages, Snapshot, located
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
@@ -59,7 +58,7 @@ class FieldBatches(Pages):
 
     def _choose(self, answer: Answer) -> NDArray[np.uint32]:
         seqs = super()._choose(answer)
-        self._keys = answer.order.keys(seqs) if self.is_keyed and isinstance(answer.order, Order) else None
+        self._keys = answer.order.keys(seqs) if self.is_keyed and answer.order is not None else None
         return seqs
 
     def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:

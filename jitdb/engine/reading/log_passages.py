@@ -96,7 +96,8 @@ def _near(
     step = 1
     while _SPARSE * max(int(np.count_nonzero(taken)), len(chosen)) < len(starts):
         line = _ordered(_members_in(universe, starts, taken), order)
-        numbers = line if order is None else order.numbers(line)
+        numbers = line if order is None else order.keys(line)[0]
+        numbers = np.where(np.isnan(numbers), -np.inf, numbers)
         places = _places(line, chosen)
         first, last = places - context.before - 1, places + context.after + 1
         low = np.where(first < 0, -np.inf, numbers[np.maximum(first, 0)])
@@ -246,7 +247,6 @@ class LogPassages(Passages):
             if context.same is not None:
                 column = manager.coded.get(manager.catalog.get(also[0].spec))
             order = manager.order(by_time)
-            assert order is None or isinstance(order, Order)
             line = line_of(universe, chosen, context, order, column)
             turned = question.descending and isinstance(question.order, bool)
             found = neighbours(line, chosen, context, turned)
