@@ -244,7 +244,7 @@ class JITDB(OneLog):
     def evidence(self) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence
 
-        return LogEvidence(self._manager)
+        return LogEvidence(self._manager, self.remarks, self.sample)
 
     def _state(self) -> object:
         return self.log.identity, self.log.durable_end
@@ -265,11 +265,9 @@ class JITDB(OneLog):
 
     def indexes(self) -> Indexes:
         """The indexes that questions have left: what each is about, its size, and whether it is fresh."""
-        from jitdb.engine.showing.overview import describe_indexes, indexes_in_memory
+        from jitdb.engine.showing.overview import indexes_of
 
-        if self.folder is None:
-            return indexes_in_memory(self._manager.opened(), self.log.durable_end)
-        return describe_indexes(self.folder, self.log)
+        return indexes_of(self._manager)
 
     def known(self) -> Known | None:
         """What the indexes say of all records: how many, up to which byte of the log, of which time. None where the log

@@ -39,7 +39,7 @@ from jitdb.indexes.files.folder import known_indexes, remove_locked
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.io import osfile
-from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -64,10 +64,6 @@ class IndexManager(IndexUpdater):
         self._bounds = bounds
         begins_anew(self)
 
-    def for_part(self, log: LogSource) -> IndexManager:
-        """A manager for a log that has some of these records; its indexes stay in memory."""
-        return IndexManager(log, None, self.core, self._threads, False)
-
     def close(self) -> None:
         with self.lock:
             self.catalog.close()
@@ -81,18 +77,20 @@ class IndexManager(IndexUpdater):
         cancel: threading.Event | None,
         answer: Callable[[int], T],
         also: Needs = (),
+        bounds: Bounds | None = None,
     ) -> T:
         """`answer(end_seq)` under the lock, with all indexes fresh: they know every record below end_seq.
 
         order: what the answer is sorted by (Question.order), which may need indexes of its own
         also:  more indexes that are needed
+        bounds: on new indexes, if not those of the database
 
         Raises QueryCancelled, LogError, and what the user's functions raise.
         """
         while True:
             try:
                 with self.log.guessing():
-                    return self._ask(operation, order, cancel, answer, also)
+                    return self._ask(operation, order, cancel, answer, also, bounds or self._bounds)
             except LogSuperseded:
                 self.log.refresh()
 
@@ -103,6 +101,7 @@ class IndexManager(IndexUpdater):
         cancel: threading.Event | None,
         answer: Callable[[int], T],
         also: Needs,
+        bounds: Bounds,
     ) -> T:
         unread = None
         records, end = self.records, self.log.durable_end
@@ -133,7 +132,7 @@ class IndexManager(IndexUpdater):
                 if is_unknown:
                     self.follow(cancel)
                 elif stale:
-                    self.build(needs, cancel, self._bounds)
+                    self.build(needs, cancel, bounds)
                 elif damaged:
                     self.leave_out(records, damaged, cancel)
                 else:
@@ -167,27 +166,16 @@ class IndexManager(IndexUpdater):
     def prepare(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes up to date, and those that every page needs."""
         while True:
-            records = self.records
+            records = self.ask(EVERYTHING, True, cancel, lambda _: self.records, tuple(needs), UNBOUND)
             try:
-                with self.log.guessing():
-                    self.follow(cancel)
-                    with self.lock:
-                        records, core = self.records, self.core_needs(True)
-                    self.build((*core, *needs), cancel, UNBOUND)
-                    self._keep([need.spec for need in needs], cancel)
-                    with self.lock:
-                        damaged = records.unseen_damage()
-                if damaged:
-                    self.leave_out(records, damaged, cancel)
-                elif not self.changed(records):
-                    return
+                self._keep([need.spec for need in needs], cancel)
             except IndexDamaged as damage:
                 self.drop_damaged(damage, cancel)
             except LogSuperseded:
                 self.log.refresh()
-            except (LogError, OSError):
+            else:
                 if not self.changed(records):
-                    raise
+                    return
 
     def _keep(self, specs: Sequence[IndexSpec], cancel: threading.Event | None) -> None:
         """Give these indexes files even where no record has a value in their fields."""

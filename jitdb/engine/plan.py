@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
-    from jitdb.operators.question import Context
 
 
 Needs: TypeAlias = tuple[Requirement, ...]
@@ -57,12 +56,6 @@ def requirements(operation: Operation, core: CoreFields) -> Needs:
         if need is not None:
             found.setdefault(need.spec, need)
     return tuple(found.values())
-
-
-def needs_of_context(context: Context, core: CoreFields) -> Needs:
-    """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
-    same = () if context.same is None else (Requirement(IndexSpec("dictionary", (context.same,))),)
-    return same if context.among is None else same + requirements(context.among, core)
 
 
 class Bounds(NamedTuple):

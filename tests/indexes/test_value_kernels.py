@@ -373,10 +373,14 @@ def test_grouping(data: st.DataObject) -> None:
     assert counts.tolist() == [sum(place == n for place, _ in entries) for n in range(len(counts))]
 
     for named in ([], owners):
-        sorted_records, begins = np.empty(len(flat), np.uint32), np.empty(groups + 2, np.int64)
+        sorted_records = np.empty(len(flat), np.uint32)
+        sizes = [sum(place is not None and places[place] == group for place, _ in entries) for group in range(groups)]
+        begins = np.cumsum([0, *sizes])
+        ends = begins[:-1].copy()
         roaring_kernels.group_records(
-            *arrays, np.array(places, np.uint32), groups, np.array(named, np.uint32), lead, sorted_records, begins
+            *arrays, np.array(places, np.uint32), np.array(named, np.uint32), lead, sorted_records, ends
         )
+        assert ends.tolist() == begins[1:].tolist()
         expected = [
             [named[at] if named else lead + at for place, at in entries if place is not None and places[place] == group]
             for group in range(groups)

@@ -321,7 +321,7 @@ def _write_columns(
     """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
     from jitdb.engine.checks import question_of
     from jitdb.engine.database import JITDB
-    from jitdb.engine.reading.field_batches import columns_of, first_of, portion_of
+    from jitdb.engine.reading.field_batches import first_of, portion_of
 
     if form in BINARY:
         check_pyarrow()
@@ -331,7 +331,7 @@ def _write_columns(
     if options.fields:
         settings = {**settings, "select": options.fields}
     question = question_of(db, operation, settings, limit)
-    select = columns_of(db, question, None)
+    select = db.selected_fields(question)
     question = question.changed(select=select, limit=portion_of(question), batch=None)
     unseen = dict(enumerate(path for _, path in select)) if options.fields else {}
 

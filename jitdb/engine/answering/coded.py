@@ -363,14 +363,14 @@ def ranks_of(values: FieldValues) -> NDArray[np.float64]:
 def _find_times(
     values: FieldValues, group: NDArray[np.uint8], hi: NDArray[np.float64], lo: NDArray[np.int16]
 ) -> None:  # fmt: skip
-    from jitdb.indexes.kinds.number_kernels import earliest_times
+    from jitdb.indexes.kinds.number_kernels import least_numbers
 
     may_be = (values.kind == STRING) | (values.kind == EXTENSION)
     if not may_be.any():
         return
     kind = np.where(may_be, values.kind, np.uint8(ABSENT))
     when, rest = np.empty(len(kind)), np.empty(len(kind), np.int16)
-    earliest_times(
+    least_numbers(
         values.buffer, kind, values.start, values.length, values.number, UNITS.index(AUTO), 0, when, rest
     )  # fmt: skip
     times = ~np.isnan(when)

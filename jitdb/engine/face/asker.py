@@ -15,8 +15,9 @@ from jitdb.common.arguments import flag
 from jitdb.display.shown import Shown
 from jitdb.engine.checks import question_of
 from jitdb.engine.hinting.evidence import QuestionWarnings
-from jitdb.errors import QueryError, library
+from jitdb.errors import QueryError, Remedy, library
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.selection import named
 from jitdb.operators.question import Context, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.paging import Page, PagesOf
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.operators.nodes.field_ref import PathLike
+    from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.question import Explained, Feed
@@ -224,12 +226,27 @@ class Asker(Summaries, Shown, ABC):
 
         See Query.to_arrow. Raises QueryError, LogError, MissingLibrary.
         """
-        from jitdb.engine.reading.field_batches import columns_of
-
         library("pyarrow")
         asked = self._ready(question, settings, limit, cancel)
-        asked = asked.changed(select=columns_of(self, asked, cancel))
+        asked = asked.changed(select=self.selected_fields(asked, cancel))
         return self._arrow(asked, schema, self.times if times else None, places, cancel)
+
+    def selected_fields(self, question: Question, cancel: Cancel = None) -> Selection:
+        """The fields that the question selects; else all that its records have, which are read to find them.
+
+        Raises QueryError where they have none, and where they have too many.
+        """
+        if question.select is not None:
+            return question.select
+        paths = self.leaf_paths(question, cancel=cancel)
+        if not paths:
+            first = self.paginate(question.changed(limit=1, batch=None), cancel=cancel).data
+            if any(not isinstance(record, dict) for record in first):
+                raise QueryError(
+                    "these records have no fields to make columns of",
+                    remedy=Remedy("go through them: for record in query", "--format ndjson writes them as they are"),
+                )
+        return named(paths)
 
     def record_set(
         self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]

@@ -15,7 +15,7 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Column, Order, column_of, sorting_spec
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
-from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, needs_of_context
+from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, requirements
 from jitdb.engine.records import DamageReport, Records
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
@@ -158,7 +158,10 @@ class IndexState:
 
     def context_needs(self, context: Context | None) -> Needs:
         """The indexes that find what stands around answers; of a field that is to be the same, the first."""
-        return () if context is None else needs_of_context(context, self.core)
+        if context is None:
+            return ()
+        same = () if context.same is None else (Requirement(IndexSpec("dictionary", (context.same,))),)
+        return same if context.among is None else same + requirements(context.among, self.core)
 
     def plan(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered; functions count by their names alone."""

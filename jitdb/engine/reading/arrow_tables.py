@@ -22,7 +22,7 @@ from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
-from jitdb.indexes.kinds.number_kernels import earliest_times
+from jitdb.indexes.kinds.number_kernels import least_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
 from jitdb.log.codecs.containers import Steps, list_values
 
@@ -239,7 +239,7 @@ class _Times(NamedTuple):
 def _times(values: FieldValues, unit: int) -> _Times:
     count = len(values.kind)
     hi, lo = np.empty(count), np.empty(count, np.int16)
-    earliest_times(*values.arrays, unit, 0, hi, lo)
+    least_numbers(*values.arrays, unit, 0, hi, lo)
     fits = np.abs(hi) < _FAR  # which NaN is not
     return _Times(np.where(fits, hi, 0.0).astype(np.int64) + np.where(fits, lo, 0), fits)
 

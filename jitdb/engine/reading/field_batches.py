@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,25 +17,16 @@ from jitdb.log.codecs.compiled import build_trie
 from jitdb.log.codecs.container_kernels import first_with_more
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch, known_encoding
-from jitdb.operators.nodes.selection import Selection, named
 
 if TYPE_CHECKING:
     import threading
 
     from numpy.typing import NDArray
 
-    from jitdb.common.paths import Keys, Path
+    from jitdb.common.paths import Keys
     from jitdb.engine.answering.order import Answer
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
-
-
-class Asked(Protocol):
-    """A database, or a set of logs."""
-
-    def paginate(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any: ...
-
-    def leaf_paths(self, question: Question, /, *, cancel: threading.Event | None = None) -> Sequence[Path]: ...
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
@@ -120,24 +111,6 @@ class Passes:
         while page is not None:
             yield from page.data
             page = pages.read()
-
-
-def columns_of(database: Asked, question: Question, cancel: threading.Event | None) -> Selection:
-    """The fields that the question selects; else all that its records have, which are read to find them.
-
-    Raises QueryError where they have none, and where they have too many.
-    """
-    if question.select is not None:
-        return question.select
-    paths = database.leaf_paths(question, cancel=cancel)
-    if not paths:
-        first = database.paginate(question.changed(limit=1, batch=None), cancel=cancel).data
-        if any(not isinstance(record, dict) for record in first):
-            raise QueryError(
-                "these records have no fields to make columns of",
-                remedy=Remedy("go through them: for record in query", "--format ndjson writes them as they are"),
-            )
-    return named(paths)
 
 
 def portion_of(question: Question) -> int:

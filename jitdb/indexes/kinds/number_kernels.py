@@ -189,11 +189,12 @@ def split_nanoseconds(whole):
 
 
 @kernel
-def earliest_times(
+def least_numbers(
     buf: U8, kind: U8, start: I32, length: I32, number: F64, unit: int, more: int, out_hi: F64, out_lo: I16
 ) -> int:  # fmt: skip
     """The time that each record holds in a field: hi and lo, or NaN and 0 where it holds none. With `more`, the earlier
-    of that and of what `out_hi` and `out_lo` have already. `unit`: 0 is told by the size, 1 to 4 are s, ms, us, ns.
+    of that and of what `out_hi` and `out_lo` have already. `unit`: 0 is told by the size, 1 to 4 are s, ms, us, ns; -1:
+    not times are looked for, but numbers, as they are.
 
     Gives the bits of seen.py.
     """
@@ -208,7 +209,13 @@ def earliest_times(
         if held != ABSENT and held != NULL:
             hi = np.nan
             lo = np.int64(0)
-            if held == NUMBER:
+            if unit < 0:
+                if held == NUMBER:
+                    hi = number[i]
+                    lo = np.int64(length[i])
+                else:
+                    seen |= np.int64(OTHERS)
+            elif held == NUMBER:
                 value = number[i]
                 factor, bit = unit_of(abs(value), unit)
                 if value == value:
@@ -243,35 +250,6 @@ def earliest_times(
             if hi == hi and (best != best or hi < best or (hi == best and lo < rest)):
                 best = hi
                 rest = lo
-        out_hi[i] = best
-        out_lo[i] = np.int16(rest)
-    return seen
-
-
-@kernel
-def smallest(
-    kind: U8, number: F64, length: I32, more: int, out_hi: F64, out_lo: I16
-) -> int:  # fmt: skip
-    """The number that each record holds in a field: hi and lo, or NaN and 0 where none does. With `more`, the smaller
-    of that and of what `out_hi` and `out_lo` have already.
-
-    Gives the bits of seen.py.
-    """
-    seen = np.int64(0)
-    for i in range(kind.shape[0]):
-        best = np.nan
-        rest = np.int64(0)
-        if more:
-            best = out_hi[i]
-            rest = np.int64(out_lo[i])
-        if kind[i] == NUMBER:
-            hi = number[i]
-            lo = np.int64(length[i])
-            if best != best or hi < best or (hi == best and lo < rest):
-                best = hi
-                rest = lo
-        elif kind[i] != ABSENT and kind[i] != NULL:
-            seen |= np.int64(OTHERS)
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
     return seen

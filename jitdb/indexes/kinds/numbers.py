@@ -220,14 +220,11 @@ def smallest_numbers(
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with the earliest time if
     there is a `unit` (of numbers); NaN and 0 where a record has none. Gives bits of seen.py.
     """
-    from jitdb.indexes.kinds.number_kernels import earliest_times, smallest
+    from jitdb.indexes.kinds.number_kernels import least_numbers
 
-    looked, seen = 0, 0
+    looked, seen, number_of_unit = 0, 0, -1 if unit is None else UNITS.index(unit)
     for buffer, kind, start, length, number in (values.arrays for values in fields):
         if not looked or kind.any():  # a field that no record has changes nothing
-            if unit is None:
-                seen |= smallest(kind, number, length, looked, hi, lo)
-            else:
-                seen |= earliest_times(buffer, kind, start, length, number, UNITS.index(unit), looked, hi, lo)
+            seen |= least_numbers(buffer, kind, start, length, number, number_of_unit, looked, hi, lo)
             looked = 1
     return seen

@@ -177,31 +177,19 @@ def count_numbers(numbers: U32, bounds: I64, bases: I64, counts: I64) -> None:
 
 @kernel
 def group_records(
-    numbers: U32, bounds: I64, bases: I64, places: U32, groups: int, owners: U32, lead: int, out: U32, begins: I64
+    numbers: U32, bounds: I64, bases: I64, places: U32, owners: U32, lead: int, out: U32, nexts: I64
 ) -> None:  # fmt: skip
     """Sort the records of all pieces by the group of their number, places[base + number], stably.
 
-    `owners` names the record of each entry; empty, entry i is of record lead + i. Fills `out` with the sorted records
-    and `begins` with where each group begins and, one behind the last, where that ends; begins[groups + 1] is scratch.
-    Entries of NO_RECORD, or whose place is not below `groups`, are left out.
+    `owners` names the record of each entry; empty, entry i is of record lead + i. `nexts` is where each group begins in
+    `out`, and becomes where it ends. Entries of NO_RECORD, or whose place is not below the groups, are left out.
     """
-    begins[:] = 0
-    for piece in range(bases.shape[0]):
-        base = bases[piece]
-        for i in range(bounds[piece], bounds[piece + 1]):
-            if numbers[i] != NO_RECORD:
-                place = np.int64(places[base + np.int64(numbers[i])])
-                if place < groups:
-                    begins[place + 2] += 1
-    for group in range(1, groups):
-        begins[group + 1] += begins[group]
-    # begins[group + 1] is where the group's next record goes: at the end, where the group ends.
     owned = owners.shape[0] > 0
     for piece in range(bases.shape[0]):
         base = bases[piece]
         for i in range(bounds[piece], bounds[piece + 1]):
             if numbers[i] != NO_RECORD:
                 place = np.int64(places[base + np.int64(numbers[i])])
-                if place < groups:
-                    out[begins[place + 1]] = owners[i] if owned else np.uint32(lead + i)
-                    begins[place + 1] += 1
+                if place < nexts.shape[0]:
+                    out[nexts[place]] = owners[i] if owned else np.uint32(lead + i)
+                    nexts[place] += 1

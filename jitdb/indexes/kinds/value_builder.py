@@ -100,20 +100,22 @@ class _Numbered:
         self._bases = np.array([base[id(piece.table)] for _, piece in pieces], np.int64)
         self._lead = run[0] % SPAN
         self._owners = pieces.members() if pieces.are_owned else np.empty(0, np.uint32)
-        counts = np.zeros(len(self._all), np.int64)
-        kernels.count_numbers(self._numbers, self._bounds, self._bases, counts)
-        self.keys = sorted({self._all[place] for place in np.flatnonzero(counts).tolist()})
+        self._counts = np.zeros(len(self._all), np.int64)
+        kernels.count_numbers(self._numbers, self._bounds, self._bases, self._counts)
+        self.keys = sorted({self._all[place] for place in np.flatnonzero(self._counts).tolist()})
 
     def grouped(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """The records of all keys, one key after the other, relative to the span's start; and where each begins."""
         place_of = {key: place for place, key in enumerate(self.keys)}
         outside = len(self.keys)
         places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
-        records, begins = np.empty(len(self._numbers), np.uint32), np.empty(outside + 2, np.int64)
+        sizes = np.bincount(places, self._counts, outside + 1)[:outside].astype(np.int64)
+        begins = np.append(0, np.cumsum(sizes))
+        records = np.empty(len(self._numbers), np.uint32)
         kernels.group_records(
-            self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead, records, begins
+            self._numbers, self._bounds, self._bases, places, self._owners, self._lead, records, begins[:-1].copy()
         )
-        return records[: begins[outside]], begins[: outside + 1]
+        return records[: begins[outside]], begins
 
 
 def _hashed(pieces: Pieces) -> Pieces:

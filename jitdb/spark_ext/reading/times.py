@@ -11,7 +11,7 @@ from jitdb.common.paths import Path
 from jitdb.common.times import AUTO, NUMBER, UNITS, time_of_text
 from jitdb.common.values import ABSENT, EXTENSION, STRING, value_at
 from jitdb.common.values import NUMBER as IS_NUMBER
-from jitdb.indexes.kinds.number_kernels import earliest_times
+from jitdb.indexes.kinds.number_kernels import least_numbers
 from jitdb.log.codecs.fields.located import FieldValues
 
 _MILLISECONDS = (AUTO, "ms", NUMBER)  # units in which numbers stay as they are
@@ -29,7 +29,7 @@ def in_millis(values: FieldValues, unit: str = AUTO) -> FieldValues:
         return values
     hi, lo = np.empty(len(kind), np.float64), np.empty(len(kind), np.int16)
     wanted = np.where(taken, kind, np.uint8(ABSENT))
-    earliest_times(buffer, wanted, start, length, number, UNITS.index(unit), 0, hi, lo)
+    least_numbers(buffer, wanted, start, length, number, UNITS.index(unit), 0, hi, lo)
     taken &= hi == hi
     near = np.abs(hi) < 2.0**63
     micros = np.floor_divide(np.where(near, hi, 0.0).astype(np.int64) + lo, 1000)
