@@ -81,7 +81,6 @@ def spans_of(records: int) -> Iterator[None]:
         "engine.building.scan",
         "engine.catalog.carry",
         "indexes.kinds.set_builders",
-        "indexes.kinds.value_builder",
         *(f"indexes.kinds.{layout.content.partition(':')[0]}" for layout in LAYOUTS.values()),
     ):  # what is loaded later would keep such spans for good
         importlib.import_module(f"jitdb.{name}")

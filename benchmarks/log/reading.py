@@ -28,7 +28,7 @@ def resident(name):
 
 db = jitdb.open(sys.argv[1], sys.argv[2], read_only=True)
 import numpy, pyroaring, jitdb.engine.building.scan, jitdb.log.blocks.walk_kernels
-import jitdb.log.codecs.locate_kernels, jitdb.indexes.kinds.value_builder
+import jitdb.log.codecs.locate_kernels, jitdb.indexes.kinds.set_builders
 before = resident("VmRSS")
 db.count(equal("value.content.type", "post"))
 print(resident("VmHWM") - before)

@@ -26,12 +26,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, TypeVar
 
-from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.evaluate import Unconfirmed
-from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.maintenance.updater import IndexUpdater
 from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan
 from jitdb.errors import IndexDamaged, LogClosed, LogCorrupt, LogError, LogSuperseded, QueryError
@@ -42,7 +39,6 @@ from jitdb.log.io import osfile
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
     from jitdb.operators.nodes.sorting import SortKeys
 
 T = TypeVar("T")
@@ -50,19 +46,6 @@ T = TypeVar("T")
 
 class IndexManager(IndexUpdater):
     """The indexes of one log, up to date and sound when a question is answered."""
-
-    def __init__(
-        self,
-        log: LogSource,
-        folder: FilePath | None,
-        core: CoreFields,
-        threads: int,
-        show_progress: bool | None,
-        bounds: Bounds = UNBOUND,
-    ) -> None:
-        super().__init__(log, folder, core, threads, show_progress)
-        self._bounds = bounds
-        begins_anew(self)
 
     def close(self) -> None:
         with self.lock:

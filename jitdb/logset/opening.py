@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jitdb.common.arguments import file_path, flag, whole_number
 from jitdb.common.digests import blake2b
@@ -55,24 +55,21 @@ def open_many(
     """
     folder = None if indexes is None else file_path(indexes)
     count = whole_number("threads is a number", threads, 0, InvalidArgument)
-
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
+    settings: dict[str, Any] = {
+        "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": count, "progress": False,
+    }  # fmt: skip
 
     def open_log(member: Member) -> JITDB:
         if isinstance(member, Together):
-            return JITDB(
-                BundledLines(member.bundle), None if member.bundle.place else "memory",
-                timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
-            )  # fmt: skip
+            return JITDB(BundledLines(member.bundle), None if member.bundle.place else "memory", **settings)
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
-            timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
+            **settings,
         )  # fmt: skip
 
     def over(log: LogSource) -> JITDB:
-        return JITDB(
-            log, "memory", timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False
-        )
+        return JITDB(log, "memory", **settings)
 
     form = LineForm(is_prefixed, parse_each(each))
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"

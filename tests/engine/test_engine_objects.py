@@ -14,7 +14,7 @@ from oracle import Oracle
 from jitdb import JITDB, Log
 from jitdb.engine.declared_time import CoreFields
 from jitdb.indexes import numbering
-from jitdb.indexes.kinds import value_builder
+from jitdb.indexes.kinds import set_builders
 from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
@@ -31,7 +31,7 @@ def kind_of(db: JITDB) -> int:
     return index.kind
 
 
-@pytest.mark.parametrize(("users", "kind"), [(value_builder.FEW_VALUES, BITMAPS), (5_000, PREFIXES)])
+@pytest.mark.parametrize(("users", "kind"), [(set_builders.FEW_VALUES, BITMAPS), (5_000, PREFIXES)])
 @pytest.mark.parametrize("codec", ["bipf", "msgpack"])
 def test_objects_are_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, users: int, kind: int) -> None:
     made = []
@@ -44,7 +44,7 @@ def test_objects_are_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cod
         db = JITDB(log, threads=2)
         assert db.count(absent("user")) == 1
         assert kind_of(db) == kind
-        assert len(made) <= 4 * value_builder.FEW_VALUES + 4, "every object was decoded to learn that they are many"
+        assert len(made) <= 4 * set_builders.FEW_VALUES + 4, "every object was decoded to learn that they are many"
         same = sum(number % users == 7 for number in range(20_000))
         assert db.count(equal("user", {"tags": ["a", 7], "id": 7.0})) == same
         assert db.count(equal("user", {"id": 7})) == 0

@@ -41,7 +41,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "engine.answering.order",
         "engine.manager",
         "indexes.kinds.set_builders",
-        "indexes.kinds.value_builder",
         "indexes.files.index",
         *(f"indexes.kinds.{layout.content.partition(':')[0]}" for layout in LAYOUTS.values()),
         "engine.catalog.carry",

@@ -123,7 +123,7 @@ def test_prepared_indexes_and_those_of_the_time_have_files(tmp_path: Path) -> No
 
 
 def test_full_spans_share_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = ("content", "builder", "value_builder", "numbers", "set_builders")
+    kinds = ("content", "builder", "numbers", "set_builders")
     for module in (
         "engine.building.targets",
         "indexes.files.index",

@@ -19,7 +19,7 @@ from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import bitmaps as index_limits
-from jitdb.indexes.kinds import value_builder
+from jitdb.indexes.kinds import set_builders
 from jitdb.indexes.kinds.builder import Piece
 from jitdb.indexes.kinds.numbers import NumbersBuilder
 from jitdb.indexes.kinds.set_builders import OffsetsBuilder
@@ -44,10 +44,10 @@ def _many_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def limits(monkeypatch: pytest.MonkeyPatch, *, few: int, most: int = 1 << 16, most_bytes: int = 16 << 20) -> None:
     """Other limits for the values that get bitmaps."""
-    for module in (value_builder, index_limits):
+    for module in (set_builders, index_limits):
         monkeypatch.setattr(module, "FEW_VALUES", few)
     monkeypatch.setattr(index_limits, "RECORDS_A_VALUE", 1 << 30)
-    for module in (index_limits, value_builder):
+    for module in (index_limits, set_builders):
         monkeypatch.setattr(module, "MAX_VALUES", most)
         monkeypatch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 
@@ -289,7 +289,7 @@ def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int
 WORK = [
     (Piece, "cut"),
     (OffsetsBuilder, "make"),
-    (value_builder.ValuesBuilder, "make"),
+    (set_builders.ValuesBuilder, "make"),
     (NumbersBuilder, "make"),
     (Index, "append"),
     (Index, "_take"),

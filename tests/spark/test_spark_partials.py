@@ -22,7 +22,7 @@ from jitdb import Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
 from jitdb.indexes.kinds import bitmaps as index_limits
-from jitdb.indexes.kinds import value_builder
+from jitdb.indexes.kinds import set_builders
 from jitdb.operators import absent, contains, equal, gt, includes, lt, predicate, starts_with
 from jitdb.spark_ext.building import joining, scanning
 from jitdb.spark_ext.building.driver import Driver
@@ -62,9 +62,9 @@ FEW = [ALL[0], ALL[2], ALL[5], ALL[11]]
 
 def limits(patch: pytest.MonkeyPatch, few: int, most: int, most_bytes: int) -> None:
     """Other limits for the values that get bitmaps."""
-    for module in (value_builder, index_limits, joining, scanning):
+    for module in (set_builders, index_limits, joining, scanning):
         patch.setattr(module, "FEW_VALUES", few)
-    for module in (index_limits, value_builder):
+    for module in (index_limits, set_builders):
         patch.setattr(module, "MAX_VALUES", most)
         patch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 

@@ -19,8 +19,14 @@ from jitdb.indexes.kinds.builder import Builder, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.dictionary import DictionaryBuilder, TooLarge
 from jitdb.indexes.kinds.numbers import ExtremesBuilder, NumbersBuilder
 from jitdb.indexes.kinds.prefixes import PrefixBuilder
-from jitdb.indexes.kinds.set_builders import DeletedBuilder, OffsetsBuilder, PredicateBuilder, TextBuilder, TextTest
-from jitdb.indexes.kinds.value_builder import ValuesBuilder
+from jitdb.indexes.kinds.set_builders import (
+    DeletedBuilder,
+    OffsetsBuilder,
+    PredicateBuilder,
+    TextBuilder,
+    TextTest,
+    ValuesBuilder,
+)
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.indexes.spec import Requirement
 from jitdb.operators.nodes.literals import seek_name

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.coded import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Column, Order, column_of, sorting_spec
+from jitdb.engine.building.build_lock import BuildLock
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, requirements
@@ -46,14 +48,26 @@ class IndexState:
     (`catalog`, `records`, `evaluator`, `suspects`), and to plan or answer from that.
     """
 
-    def __init__(self, log: LogSource, folder: FilePath | None, core: CoreFields) -> None:
-        self.lock = threading.RLock()
-        self.log = log
-        self.folder = folder
-        self.core = core
+    def __init__(
+        self,
+        log: LogSource,
+        folder: FilePath | None,
+        core: CoreFields,
+        threads: int,
+        show_progress: bool | None,
+        bounds: Bounds = UNBOUND,
+    ) -> None:
+        self.log, self.folder, self.core = log, folder, core
+        self._threads, self._show_progress, self._bounds = threads, show_progress, bounds
+        self._new_locks()
         self.name = LogName(b"", 0)
         self.token: bytes | None = None  # the log's when its content was looked at; None: that was never done
         self.open()
+        begins_anew(self)
+
+    def _new_locks(self) -> None:
+        self.lock = threading.RLock()
+        self.build_lock = BuildLock(self.folder)
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         """Open the indexes of the log as it is now; `content` names its bytes (log_content.py)."""
@@ -75,7 +89,7 @@ class IndexState:
 
     def begin_anew(self) -> None:
         """In a forked child: other threads of the parent left their work half done here."""
-        self.lock = threading.RLock()
+        self._new_locks()
         with suppress(LogClosed):  # nothing will be asked of it
             self._open_catalog()
 

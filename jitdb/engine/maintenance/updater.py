@@ -7,12 +7,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
 
-from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock, works_for
+from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
-from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.maintenance.state import IndexState
 from jitdb.engine.plan import Bounds, Plan
 from jitdb.engine.progress import Bar
@@ -33,7 +31,7 @@ from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
 if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
+    pass
 
 _OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 LISTED: Final = 1000  # records that are looked at together, and named
@@ -42,18 +40,6 @@ _LOOKED_AT: Final = 64  # times so many are looked at: a bad line behind more bl
 
 class IndexUpdater(IndexState):
     """Follows the log, brings indexes up to date, and goes on without what is damaged."""
-
-    def __init__(
-        self, log: LogSource, folder: FilePath | None, core: CoreFields, threads: int, show_progress: bool | None
-    ) -> None:
-        super().__init__(log, folder, core)
-        self.build_lock = BuildLock(folder)
-        self._threads = threads
-        self._show_progress = show_progress
-
-    def begin_anew(self) -> None:
-        super().begin_anew()
-        self.build_lock = BuildLock(self.folder)
 
     # --- the log as it is ------------------------------------------------------------------------------------------
 

@@ -21,8 +21,7 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.indexes.files.file import LogName, read_segment
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
 from jitdb.indexes.kinds.builder import Pieces
-from jitdb.indexes.kinds.set_builders import OffsetsBuilder
-from jitdb.indexes.kinds.value_builder import ValuesBuilder
+from jitdb.indexes.kinds.set_builders import OffsetsBuilder, ValuesBuilder
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import Requirement
 from jitdb.spark_ext.errors import sends_errors
