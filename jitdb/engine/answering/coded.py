@@ -8,7 +8,7 @@ is asked again after the log has grown numbers the values of its new segments al
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -45,22 +45,6 @@ if TYPE_CHECKING:
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _HEAD: Final = 7  # bytes of a value by which many are told apart without making an object of each
-
-
-class Coded(Protocol):
-    """Of records, as sets that ascend: which code each has, or how many have each."""
-
-    def __len__(self) -> int:
-        """How many codes there are, 0 among them."""
-
-    def key(self, code: int) -> bytes:
-        """The key of a code's value (jitdb.common.values)."""
-
-    def counts(self, matches: BitMap) -> NDArray[np.int64]:
-        """How many of these records have each code."""
-
-    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
-        """The code of each of these records, ascending by seq."""
 
 
 class _Part(NamedTuple):
@@ -111,6 +95,7 @@ class CodedColumn:
         return self._table.filled
 
     def key(self, code: int) -> bytes:
+        """The key of a code's value (jitdb.common.values)."""
         return key_at(self.values, code - 1) if code else _ABSENT_KEY
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
@@ -241,6 +226,9 @@ class ConstantCodes:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         return np.full(len(matches), self._code, np.uint32)
+
+
+Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes
 
 
 def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:

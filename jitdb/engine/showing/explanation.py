@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.common.immutable import Told
 from jitdb.common.words import counted, duration, size_in_words
@@ -220,6 +220,9 @@ class SetExplanation(_Plan):
         return Sheet(["index", "logs", "state"], rows, None, {}, "")
 
 
+Explain: TypeAlias = Callable[["Question"], Explanation | SetExplanation | None]
+
+
 def _told(counts: Counter[str]) -> str:
     return ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
 
@@ -254,11 +257,7 @@ def explained_soon(manager: IndexManager, question: Question) -> Explanation | N
     return manager.look(lambda: explained(manager, question, ordered=True))
 
 
-def first_look(
-    question: Question,
-    explain: Callable[[Question], Explanation | SetExplanation | None],
-    ask: Callable[[Question], Page],
-) -> Display:
+def first_look(question: Question, explain: Explain, ask: Callable[[Question], Page]) -> Display:
     """The question, how it would be answered, and its first answers where that reads next to nothing."""
     code = Code(repr(question))
     if question.operation.unresolved:
@@ -285,11 +284,7 @@ def first_look(
     return Display("Query", about, [code, *seen, Folded("how it is answered", plan._replace(footer=said))])
 
 
-def _count_of(
-    question: Question,
-    explain: Callable[[Question], Explanation | SetExplanation | None],
-    ask: Callable[[Question], Page],
-) -> int | None:
+def _count_of(question: Question, explain: Explain, ask: Callable[[Question], Page]) -> int | None:
     """How many answers there are, where only their order is not indexed."""
     told = explain(question)
     if told is None or not told.is_ready or told.confirm_bytes > _CONFIRMED:
