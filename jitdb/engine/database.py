@@ -64,8 +64,8 @@ class JITDB(OneLog):
     sequence:  the field behind `declared_sequence`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
-    max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
-               one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
+    max_indexes, max_index_bytes: the most indexes, and bytes of them, that questions may build; one that needs more is
+               a TooManyIndexes error; prepare() is not bound, nor are the indexes that all answers need
 
     What can be asked of it stands in Asker and OneLog.
     """
@@ -149,7 +149,7 @@ class JITDB(OneLog):
     ) -> T:
         """This log's part of a summary of several: see operators/summaries/summary.py.
 
-        known: fields that all of its records have, in the place of their own
+        known: fields that all of its records share; they replace fields of the same name
         """
         from jitdb.engine.answering.summarizing import viewed
 
@@ -270,7 +270,7 @@ class JITDB(OneLog):
         return indexes_of(self._manager)
 
     def known(self) -> Known | None:
-        """What the indexes say of all records: how many, up to which byte of the log, of which time. None where the log
+        """What the indexes know of all records: how many, up to which byte of the log, from when to when. None: the log
         must be read first.
         """
         from jitdb.engine.showing.overview import known_of

@@ -42,8 +42,8 @@ MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
 
 
 class Gone(Exception):
-    """Records that were to be read are deleted, or count as that because the codec cannot read them. Without `seqs`: no
-    seq of the answer in hand means anything any more.
+    """Records that were to be read are deleted, or count as deleted because the codec cannot read them. Without `seqs`:
+    the seqs of the answer in hand are all void.
     """
 
     def __init__(self, seqs: NDArray[np.uint32]) -> None:
@@ -100,7 +100,7 @@ class Records:
         self._journal, self._scanned = position, scanned
 
     def add_deleted(self, seqs: BitMap) -> None:
-        """Records that turned out to be deleted."""
+        """Count these records as deleted, too."""
         if seqs and not seqs.issubset(self.deleted):
             self.deleted = self.deleted | seqs
             self.deletions += 1
@@ -363,7 +363,7 @@ class DamageReport:
             )
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
-        """These blocks are damaged, which costs so many records that were known."""
+        """Warn that these blocks are damaged, and how many known records that costs."""
         broken = [fault.offset for fault in faults if fault.expected is None and fault.offset is not None]
         self.broken_at(broken)
         wrong = [fault for fault in faults if fault.offset not in broken]

@@ -1,4 +1,4 @@
-"""What of a question is asked of which log of a set, and the asking: of each, or of files that are counted together.
+"""Which part of a question each log of a set is asked, and the asking: log by log, or files counted together.
 
 Small files of a folder are counted together, by bundles (log/lines/bundles/), where what differs from log to log does
 not matter: their paths leave the same question of each, and, where it is about the time, the same fields are the time
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
-_MOST: Final = 1 << 16  # questions to single logs that are remembered, some hundred bytes each; beyond, none is
+_SMALL: Final = 2 << 20  # bytes of a log: below, most of its scan is Python, which threads do not speed up
+_MOST: Final = 1 << 16  # remembered questions to single logs, some hundred bytes each; beyond, all are forgotten
 _COUNTS: Final = 1 << 16  # counts, some hundred bytes each; beyond, all are forgotten
-_TRIED: Final = 8  # such logs, before it is judged whether they are waited for
+_TRIED: Final = 8  # logs that are scanned in this thread before it decides about threads
 
 
 class Part(NamedTuple):
@@ -82,7 +82,7 @@ class Asking:
         return before != self.members or any(changed)
 
     def parts(self, operation: Operation) -> list[Part]:
-        """What is to be asked of which log."""
+        """What each log is asked; logs in which nothing can match are left out."""
         parts = [Part(member, operation.narrowed(member.fields)) for member in self.members]
         return [part for part in parts if part.operation != NOTHING]
 
@@ -170,17 +170,17 @@ def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> No
 
 
 class Counts:
-    """How many records of single logs matched, for as long as a `stat` shows that the file is unchanged. Thread-safe.
+    """How many records of single logs matched, valid while a `stat` shows the file unchanged. Thread-safe.
 
-    A set may have more logs than it keeps open, and opening one takes a hundred times as long as the `stat`. So a count
-    that is asked again opens only changed logs.
+    A set may have more logs than it keeps open, and opening one takes a hundred times as long as the `stat`. So a
+    repeated count opens only changed logs.
     """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[object, int]] = {}
 
     def of(self, part: Part) -> int | None:
-        """How many records of the log match; None where it must be asked."""
+        """How many records of the log match; None: the log must be asked."""
         known = self._known.get(_key(part))
         return known[1] if known is not None and part.member.look() == known[0] else None
 
@@ -195,7 +195,7 @@ class Counts:
         return found
 
     def forget(self) -> None:
-        """Ask again: somebody may have let a log forget what functions said of its records."""
+        """Ask again: a log may have been told to forget what functions said of its records (reindex)."""
         self._known.clear()
 
 
@@ -225,7 +225,7 @@ class Together(Member):
         return len(self.members) == len(self.bundle.files)
 
     def within(self, view: LogView) -> LogView:
-        """What is counted of a log that has all files of the bundle."""
+        """The part of the bundle's records that is counted."""
         if self.is_whole:
             return view
         return view.within(BundledLines(self.bundle).parts({os.path.basename(member.path) for member in self.members}))
@@ -236,7 +236,7 @@ class Together(Member):
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """What is the same in all records of all these logs."""
+        """The fields that all records of all these logs share."""
         return MappingProxyType({name: value for name, value in self.members[0].fields.items() if name != LOG_PATH})
 
     @property
@@ -252,11 +252,11 @@ class Together(Member):
 
 
 class Bundles:
-    """Finds them, and makes them. Safe for threads.
+    """Finds bundles, and makes them. Safe for threads.
 
-    store_of: where those of a folder's files are; None: in memory
+    store_of: where the bundles of a folder's files are; None: in memory
     has_own:  whether the file has indexes of its own
-    time:     the fields that say when a record of any file was made are known
+    time:     whether the fields of the declared time are given; else the records of each file show them
     """
 
     def __init__(self, store_of: Callable[[str], Path | None], has_own: Callable[[str], bool], time: bool) -> None:
@@ -267,9 +267,9 @@ class Bundles:
         self._alone: dict[str, set[str]] = defaultdict(set)  # names of files, by folder, that are asked one by one
 
     def joined(self, parts: Sequence[Part], is_timed: bool) -> list[Part]:
-        """The same question, with logs that are counted together as one part.
+        """The same parts, with logs that are counted together as one part.
 
-        is_timed: it is about the time, so of these logs the same fields must say it
+        is_timed: the question is about the time, so only logs whose time is in the same fields are joined
         """
         folders: dict[str, dict[str, Part]] = defaultdict(dict)
         for part in parts:
@@ -302,7 +302,7 @@ class Bundles:
             return self._found[key]
 
     def _differ_in_time(self, bundle: Bundle) -> bool:
-        """Whether some of its files have other fields that say when a record was made. Their first records tell."""
+        """Whether the declared time of some of its files is in other fields, as their first records show."""
         if self._is_time_known:
             return False
         if bundle.identity not in self._differ:
@@ -317,7 +317,7 @@ class Bundles:
         remove(bundle)
 
     def look_again(self) -> list[Bundle]:
-        """There may be other files by now; which bundles are void that were found before."""
+        """Look for other files; gives the bundles that are void now."""
         with self._lock:
             bundles = {bundle.identity: bundle for found in self._found.values() for bundle in found}.values()
             self._found.clear()
@@ -329,7 +329,7 @@ class Bundles:
 
 
 def is_of_each(question: Question) -> bool:
-    """Whether it counts by the path, which each log has for itself."""
+    """Whether it counts by the path, which differs from log to log."""
     return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)
 
 

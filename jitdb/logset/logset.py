@@ -246,7 +246,7 @@ class LogSet(Asker):
         return SavedLogSets(self._asking)
 
     def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
-        """What is made of each record, or offset, of a log."""
+        """The function that makes an answer of a record, or offset, of a log."""
         if question.as_offsets:
             return lambda offset, member: Place(member.path, offset)
         select = question.select
@@ -264,7 +264,7 @@ class LogSet(Asker):
         return overview(self._asking, self.sample, lambda: self.times)
 
     def sample(self, count: int) -> list[Any]:
-        """At most so many live records, of logs from all over the set."""
+        """At most `count` live records, from logs all over the set."""
         step = max(len(self._asking.members) // _SAMPLED, 1)
         found: list[Any] = []
         for member in self._asking.members[::step][:_SAMPLED]:
@@ -295,12 +295,12 @@ class LogSet(Asker):
         return list(found)
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
-        with suppress(Unbundled):  # a file was changed just now: the next call sees that
+        with suppress(Unbundled):  # a file changed just now: the next call sees it
             return super().hints(question, is_empty=is_empty)
         return []
 
     def _explain(self, question: Question) -> SetExplanation:
-        """Of each log that would be asked, by path, and sums."""
+        """The explanation of each log that would be asked, by path, and their sums."""
         parts = self._asking.parts(question.operation)
 
         def of_one(db: JITDB, part: Part) -> tuple[str, Explanation]:
@@ -325,7 +325,7 @@ class LogSet(Asker):
         return SetExplanation.of(repr(question.operation), told, len(self._asking.members) - asked)
 
     def first_look(self, question: Question) -> Display:
-        """As JITDB.first_look. Of more logs than are soon looked at, the question alone."""
+        """As Asker.first_look; with many logs, only the question."""
         from jitdb.display.parts import Code, Display, Note
 
         if len(self._asking.members) > _LOOKED_AT:
@@ -402,10 +402,12 @@ class SetEvidence:
             if not all(lacks):
                 return ""
             found += lacks
-        return max(found, key=lambda lack: lack != "the field", default=None)  # what is true of all of them
+        return max(found, key=lambda lack: lack != "the field", default=None)  # what all of them lack
 
     def _lacks(self, member: Member, path: Path) -> list[Lack]:
-        """Of the log, if it has any record; or of those that are counted together, whether or not they were now."""
+        """What the log lacks, if it has any record; for logs that are counted together, what each lacks if the bundle
+        does not know.
+        """
         with self._asking.using(member) as db:
             if not db.log.durable_end:
                 return []
@@ -436,7 +438,7 @@ def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JIT
 
 
 def _with_shared(record: dict[str, Any], member: Member, select: Selection) -> dict[str, Any]:
-    """What was selected of a record, with what all records of its log have by its path."""
+    """The selected fields of a record, with those that its log's path gives."""
     shared = member.fields
     if not any(path[0] in shared for _, path in select):
         return record

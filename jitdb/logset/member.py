@@ -56,7 +56,7 @@ class Member(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What it has for itself."""
+        """What tells it from other members."""
         return self.path
 
     @property
@@ -65,10 +65,10 @@ class Member(NamedTuple):
         try:
             return os.path.getsize(self.path)
         except OSError:
-            return 0  # opening it says why
+            return 0  # opening it raises the error
 
     def look(self) -> object:
-        """What tells that its file is what it was: equal to LogSource.settled_stamp() of then."""
+        """The stamp of its file: an equal one later (LogSource.settled_stamp) proves the file unchanged."""
         return stamp_at(FilePath(self.path))
 
 
@@ -77,10 +77,10 @@ def find_members(where: Where | Iterable[Where], *, is_following: bool = False) 
 
     where: a file, a pattern (`*`, `?`, `[…]`, and `**` for folders within folders), a folder, whose files at any depth
            are meant, or several of these
-    is_following: what was named may be gone for a while
+    is_following: a named file may be missing for a while
 
-    Hidden files and what is in sidecar folders (`NAME.jitdb`) are no logs, nor are these folders where other places
-    are named with them. Raises LogError for a file that is not there, InvalidArgument.
+    Hidden files and files in sidecar folders (`NAME.jitdb`) are no logs. A sidecar folder that is named beside other
+    places is left out. Raises LogError for a file that is not there, InvalidArgument.
     """
     places = [file_path(place) for place in ([where] if isinstance(where, str | os.PathLike) else where)]
     found: dict[str, Member] = {}
@@ -155,12 +155,12 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = fork_safe(threading.Lock())  # held while the log is opened
         self.db: JITDB | None = None
-        self.is_of_nothing = False  # its file was empty when it was opened, and may be of another kind since
+        self.is_of_nothing = False  # its file was empty when opened; by now it may be of another kind
         self.users = 0
 
 
 class OpenLogs:
-    """Opens members when they are used. Safe for threads. `most`: so many stay open that are not in use."""
+    """Opens members when they are used. Safe for threads. `most`: how many stay open while nobody uses them."""
 
     def __init__(self, open_log: Callable[[Member], JITDB]) -> None:
         self._open_log = open_log
@@ -211,7 +211,7 @@ class OpenLogs:
         _close(gone)
 
     def drop(self, member: Member) -> None:
-        """Close it, unless it is in use: it will not be asked again."""
+        """Close it, unless it is in use; it is not asked again."""
         with self._lock:
             entry = self._entries.get(member)
             gone = [] if entry is None or entry.users else [self._entries.pop(member)]
@@ -237,7 +237,7 @@ def _close(entries: list[_Entry]) -> None:
 
 
 def most_open() -> int:
-    """How many logs are kept open: they take half of what is left of the files that the process may have."""
+    """How many logs are kept open: half of the files that the process may still open."""
     try:
         import resource
 

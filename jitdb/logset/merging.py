@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 1000  # records of one log that are read at once, at most
 _HELD: Final = 1 << 15  # records of all logs that are in memory, about
-_FIRST: Final = 4  # of these, one in so many when the merge begins: some logs are not gone on with for long
+_FIRST: Final = 4  # a log's first page is this part of its share: many logs give no second one
 _GROWTH: Final = 4
 
 
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 class Stream(Iterator[tuple[Any, Any]]):
-    """The answer of one log: what orders each record, and what is made of the record.
+    """The answer of one log, as pairs: what orders a record among all logs, and what is made of the record.
 
     parts: how many logs are asked
     """
@@ -122,7 +122,7 @@ class Stream(Iterator[tuple[Any, Any]]):
             self._read(self._pages)
 
     def _rest(self, db: JITDB) -> Pages:
-        """What is still to come, of a log that was closed since."""
+        """The rest of the answer, of a log that was closed since."""
         asked = self._question.changed(as_of=self._place, start_from=self._given)
         try:
             pages = self._asked(db, asked)
@@ -143,8 +143,8 @@ class Stream(Iterator[tuple[Any, Any]]):
 
 
 class MergedPages(PagesOf):
-    """See operators.question.Pages. `begin` makes the streams, of as many logs as are asked; `tell` is called
-    once it is known whether none of them has an answer.
+    """See operators.question.Pages. `begin` makes a stream for each log; `tell` is called with whether there is no
+    answer, once the streams know.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class MergedPages(PagesOf):
 
     @property
     def total(self) -> int:
-        """How many records the answer has, before any is left out; known once a page was read."""
+        """How many records the answer has, skipped ones too; known once a page was read."""
         return self._total
 
     def _merged(self) -> Iterator[Any]:
@@ -196,7 +196,7 @@ class MergedPages(PagesOf):
 
 
 def _shared_places(question: Question, member: Member) -> dict[int, Any]:
-    """What orders all records of a log alike, by the number of the field that is sorted by."""
+    """The values by which all records of a log sort alike, by the number of the sort key."""
     from jitdb.engine.answering.order import place_of
 
     by = question.order
@@ -209,7 +209,7 @@ def _shared_places(question: Question, member: Member) -> dict[int, Any]:
 
 
 def _without(question: Question, shared: Mapping[int, Any]) -> Question:
-    """The question, sorted by the other fields alone."""
+    """The question, sorted by the other fields only."""
     by = question.order
     if isinstance(by, bool) or not shared:
         return question
@@ -225,7 +225,7 @@ def _key(timed: tuple[Any, Any]) -> Any:
 
 
 class _Passage(NamedTuple):
-    """Where one lies. `rank`: of its first answer, among those of all logs."""
+    """Where a passage lies. `rank`: of its first answer, among those of all logs."""
 
     rank: int
     member: Member

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records
-_LOOKED_AT: Final = 5  # records of a log, whose sizes tell how many there are
+_LOOKED_AT: Final = 5  # records of a log, from whose sizes the number of records is estimated
 
 
 class _Seen(NamedTuple):
@@ -73,7 +73,7 @@ def overview(asking: Asking, sample: Callable[[int], list[Any]], times: Callable
 
 
 def _seen(db: JITDB, size: int) -> _Seen:
-    """By the indexes, as far as they go; else by the lengths of some records. Raises LogError."""
+    """By the indexes, as far as they reach; else by the lengths of some records. Raises LogError."""
     known, end = db.known(), db.log.durable_end
     if known is not None and (known.reached or not end):
         return _Seen(size, known.records * max(end, 1) / max(known.reached, 1), known.reached >= end, known)
@@ -82,7 +82,7 @@ def _seen(db: JITDB, size: int) -> _Seen:
 
 
 def _records(seen: Sequence[_Seen], size: int, is_all: bool) -> str:
-    """How many there are in all logs, of which these were seen."""
+    """How many records all logs have, estimated from the logs that were seen."""
     records, of = sum(each.records for each in seen), sum(each.size for each in seen)
     if is_all and all(each.is_exact for each in seen):
         return f"{records:,.0f}"
@@ -91,7 +91,7 @@ def _records(seen: Sequence[_Seen], size: int, is_all: bool) -> str:
 
 
 def _time(seen: Sequence[_Seen], logs: int, records: Sequence[Any], times: Times | None) -> list[tuple[str, str]]:
-    """From when to when: as the indexes of some logs know, else as a sample has it."""
+    """The first and the last time: from the indexes of some logs, else from a sample."""
     spans = [each.known for each in seen if each.known and each.known.low <= each.known.high and each.known.is_time]
     if spans:
         low, high = min(told.low for told in spans), max(told.high for told in spans)

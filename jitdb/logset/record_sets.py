@@ -1,4 +1,4 @@
-"""Sets of records of several logs: of each log those that are its own, kept beside it under the same name."""
+"""Sets of records of several logs: each log's own records, kept beside it under the same name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT: Final = {"&": (False, False), "|": (True, True), "-": (True, False), "^":
 
 
 class LogSetRecordSet(RecordSet, MembersOfLogs):
-    """Records of the logs of a set, which are asked about them. Those of a log that is not there any more are gone."""
+    """Records of the logs of a set. Records of a log that is gone are gone, too."""
 
     __slots__ = ("logs",)
 
@@ -77,8 +77,8 @@ def set_of_places(logs: Asking, places: Iterable[Place]) -> LogSetRecordSet:
 
 
 class SavedLogSets(NamedSets[LogSetRecordSet]):
-    """Those of a set of logs: each log keeps its own part, under the same name. So they are put in log by log, and who
-    looks meanwhile may see the new part of one and the old one of another.
+    """Sets of records that a set of logs keeps: each log its own part, under the same name. They are written log by
+    log, so a reader may meanwhile see the new part of one log and the old part of another.
     """
 
     def __init__(self, logs: Asking) -> None:

@@ -69,7 +69,7 @@ class SetColumns(ArrowAnswer):
 
 
 def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | None) -> Iterator[FieldBatch]:
-    """The batches of one log, with what all its records have by its path."""
+    """The batches of one log, with the fields that its path gives."""
     shared, select = part.member.fields, asked.select or ()
     own = tuple((name, path) for name, path in select if path[0] not in shared)
     question = asked.changed(db=db, operation=part.operation, select=own)
@@ -81,7 +81,7 @@ def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | No
 
 
 def constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
-    """The same value for so many records."""
+    """The same value for `count` records."""
     one = FieldValues.of_keys([value_key(value_at(dict(shared), path))])
     parts: Iterator[Any] = (np.repeat(part, count) for part in one[2:])
     return FieldValues(one.encoding, one.buffer, *parts)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _ABSENT_KEY: Final = bytes([ABSENT])
-_HEAD: Final = 7  # bytes of a value by which many are told apart without making an object of each
+_HEAD: Final = 7  # bytes of a value by which most are told apart without making objects
 
 
 class _Part(NamedTuple):
@@ -62,7 +62,7 @@ class CodedColumn:
         self._ranks: NDArray[np.float64] | None = None
 
     def follow(self, segments: Sequence[Segment]) -> None:
-        """Be that of these segments. Raises IndexDamaged."""
+        """Take in new segments, and drop those that are gone. Raises IndexDamaged."""
         known = {id(part.segment): part for part in self._parts}
         self._parts = [known.get(id(segment)) or self._numbered(segment) for segment in segments]
 
@@ -131,20 +131,20 @@ class CodedColumn:
 
 
 class CodedColumns:
-    """Those of a database's indexes, kept as long as these are."""
+    """The coded columns of a database's indexes, each kept as long as its index."""
 
     def __init__(self) -> None:
         self._columns: WeakKeyDictionary[Index, CodedColumn] = WeakKeyDictionary()
 
     def get(self, index: Index) -> CodedColumn:
-        """That of an index as it is now. Raises IndexDamaged."""
+        """The column of an index as it is now. Raises IndexDamaged."""
         column = self._columns.setdefault(index, CodedColumn())
         column.follow(index.segments)
         return column
 
 
 class BitmapCodes:
-    """By the bitmaps of an index. Guarded by the engine's lock. `owned`: a record may have several values."""
+    """Codes from the bitmaps of an index. Guarded by the engine's lock. `owned`: a record may have several values."""
 
     def __init__(self, segments: Sequence[Segment], owned: bool = False) -> None:
         self._segments, self._owned = segments, owned
@@ -207,7 +207,7 @@ class BitmapCodes:
 
 
 class ConstantCodes:
-    """Of a field that has one value in all records, or is in none of them: what a log's path says."""
+    """Codes of a field that all records share, or none has: one that a log's path gives."""
 
     def __init__(self, value: Any) -> None:
         self._key = value_key(value)
@@ -232,7 +232,7 @@ Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes
 
 
 def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
-    """The first values of a field, by how many of so many records have each code."""
+    """The most frequent values of a field, by how many of `total` records have each code."""
     present = np.flatnonzero(counts[1:]) + 1
     found = present
     if limit is not None and len(present) > limit:

@@ -47,13 +47,13 @@ LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at wi
 _NOTHING_READ: Final = (BitMap(), BitMap())
 REMEMBERED: Final = 4096  # leaves whose matches are kept
 REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
-_BEING_READ: Final = 256  # leaves of which something was read, for questions that are asked again, or were cancelled
+_BEING_READ: Final = 256  # leaves whose candidates were read for a question that is asked again now, or was cancelled
 
 
 class Unconfirmed(Exception):
-    """A leaf has so many candidates that the engine's lock should not be held while they are read, or looked at.
+    """A leaf has too many candidates to read, or look at, while holding the engine's lock.
 
-    The caller runs `read` without it, and then asks again.
+    The caller runs `read` without the lock, and then asks again.
     """
 
     def __init__(self, read: Callable[[threading.Event | None], None]) -> None:
@@ -62,14 +62,14 @@ class Unconfirmed(Exception):
 
 
 class Reading(NamedTuple):
-    """What of the log a question still reads to check the candidates that indexes of prefixes name."""
+    """How much of the log a question must still read to check the candidates that prefix indexes name."""
 
     candidates: int  # of the records that are indexed
     bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
 
 
 class _LeafMatches(NamedTuple):
-    """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
+    """The records that a leaf matches: live ones below end_seq, as of one state of the deletions."""
 
     bitmap: BitMap
     end_seq: int
@@ -159,7 +159,7 @@ class Evaluator:
         return found if found.issubset(window) else found & window
 
     def unread(self, operation: Operation) -> Reading:
-        """What of the log must be read to check candidates, all in all. Reads indexes only. Raises IndexDamaged."""
+        """How much of the log must be read to check all candidates. Reads only indexes. Raises IndexDamaged."""
         offsets, end = self.catalog.get(OFFSETS), self.records.log.durable_end
         records = size = 0
         for leaf in operation.leaves():
@@ -175,11 +175,11 @@ class Evaluator:
         return Reading(records, size)
 
     def _rest(self, leaf: Operation, found: BitMap) -> BitMap:
-        """Those of the candidates that must be read."""
+        """The candidates that must be read."""
         return found - self.records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
 
     def confirmed(self, leaf: Operation, found: BitMap) -> BitMap:
-        """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
+        """The candidates that match. Raises Unconfirmed where too many are unread."""
         rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
         at_once = CONFIRMED_AT_ONCE if leaf.seek is None else 0
@@ -209,7 +209,7 @@ class Evaluator:
 
 
 def _put(held: dict[Any, T], key: Any, value: T) -> None:
-    """Keep it until the question is asked again; of many, the last, for one that was cancelled never is."""
+    """Keep it until the question is asked again; only the latest, for a cancelled question never is."""
     held[key] = value
     for oldest in list(held)[:-_BEING_READ]:
         held.pop(oldest, None)

@@ -1,7 +1,7 @@
-"""A summary is asked: the indexes it needs are brought up to date, and it is counted under the lock.
+"""Summaries of one log: bring the indexes up to date that a summary needs, and count under the lock.
 
-Of a field whose values are counted, the bitmaps serve that questions left behind, else its dictionary. Which one that
-is may change until all are up to date: then it is looked at again.
+The values of a field are counted from the bitmaps that questions left behind, else from its dictionary. Which of them
+serves may change while indexes are built; then it is looked at again.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def viewed(
     is_whole: bool,
     cancel: threading.Event | None,
 ) -> T:
-    """What the work makes of the records that match, with all indexes up to date that the summary needs."""
+    """The result of `work` on the matching records, with all indexes of the summary up to date."""
     paths = [path for path in summary.values_of if path[0] not in known]
 
     def serving() -> list[IndexSpec]:

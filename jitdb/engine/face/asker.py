@@ -1,7 +1,7 @@
 """What can be asked of a database, whether it is one log (JITDB) or many (LogSet).
 
 Each method takes an operation (None: all records) with settings, or a Question, which has its own. It makes a question
-ready, with checked settings and resolved tasks, and hands it to the method `_…` that a database has for itself.
+ready (checked settings, resolved tasks) and hands it to a method `_…`, which one log and many each have their own of.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Asker(Summaries, Shown, ABC):
 
     @abstractmethod
     def sample(self, count: int) -> list[Any]:
-        """At most so many live records from all over the log; the same ones while the log is unchanged.
+        """At most `count` live records from all over the log; the same ones while the log is unchanged.
 
         Records that cannot be decoded are left out. Raises LogError.
         """
@@ -172,7 +172,7 @@ class Asker(Summaries, Shown, ABC):
         """The answers among the records around them: an iterator, also for `async for`, of passages, each a list of
         Seen (record, is_match, place), in the order of the answer. Contexts that overlap or touch are one passage.
 
-        before, after: so many earlier and later records: by their times, or (sort_by="arrival") in the log
+        before, after: how many earlier and later records: by their times, or (sort_by="arrival") in the log
         same:  only records that have in this field what the answer has; those without it belong together, too
         among: only records of which this is true
         limit: of answers
@@ -266,7 +266,7 @@ class Asker(Summaries, Shown, ABC):
     ) -> Feed:
         """The matching records that come, without waiting for any: what live() is made of.
 
-        limit:      at most so many records a portion
+        limit:      most records of a portion
         old:        those that are there already come first
         after:      a cursor: those behind it, whether they are there already or not
         as_offsets: their offsets instead

@@ -108,8 +108,8 @@ class OneLog(Asker):
                whose indexes are
 
         Files that are damaged, or of another log, can be named too; what is no index file cannot. The next question
-        that needs one of them builds it anew. Others may be using them: who builds one is waited for,
-        and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
+        that needs one of them builds it anew. Other processes may use them: this waits for one that builds, while
+        one that reads goes on. Raises QueryError for a name or path that no index has, with the nearest.
         """
         self._manager.follow(None)
         names = dropped_names(which, self._manager.index_names(), self._core)
@@ -197,7 +197,7 @@ class OneLog(Asker):
 
     @contextmanager
     def _telling(self, work: str, progress: Progress | None) -> Iterator[Callable[[int, int], object]]:
-        """What to tell of the progress of this work: a bar, and the function of the user."""
+        """A function that passes progress on: to a bar, and to the user's function."""
         progress_function(progress)
         with Bar(f"{work} {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 

@@ -1,5 +1,5 @@
-"""What the indexes of a log say of fields and values that an answer did not have; nothing is scanned for it. Warn of
-them once: of an empty answer once for each question, of any other once for each field.
+"""What the indexes of a log say about fields and values that an answer lacks, without a scan; and warnings about them:
+for an empty answer once for each question, for any other once for each field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.nodes.operation import Operation
 
-_VALUES: Final = 32  # questions that differ in their values alone: no person asks more
+_VALUES: Final = 32  # questions that differ only in their values: no person asks more
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
 
@@ -47,7 +47,7 @@ class LogEvidence:
 
         def look() -> Lack:
             found = [index for index in manager.catalog.opened() if index.spec.paths == (path,) and index.segments]
-            about = [index for index in found if index.kind != SET]  # of what a function says of it, nothing follows
+            about = [index for index in found if index.kind != SET]  # a function's set says nothing of the field
             if not about:
                 return None
             if not all(is_void(segment) for index in about for segment in index.segments):
@@ -59,12 +59,12 @@ class LogEvidence:
     def has(self, leaf: Operation) -> bool:
         manager = self._manager
         if manager.look(lambda: manager.plan(leaf, False).stale(manager.log.durable_end)):
-            return False  # to know it takes a scan
+            return False  # only a scan could tell
         return manager.ask(leaf, False, None, lambda end: manager.evaluator.has_match(leaf, end))
 
 
 class QuestionWarnings:
-    """Warns of what is asked for and no record has. Safe for threads.
+    """Warns of fields and values that are asked for and that no record has. Safe for threads.
 
     evidence: what the log has
     where:    its path
@@ -72,15 +72,15 @@ class QuestionWarnings:
 
     def __init__(self, evidence: Callable[[], Evidence], where: str | os.PathLike[str] | None) -> None:
         self._evidence, self._where = evidence, where
-        self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by what they have in common
+        self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by operators and fields
         self._fields: set[Path] = set()  # that were looked for
         # The last question: asking it again costs nothing.
         self._last: tuple[Operation | None, bool, Sequence[Path]] = (None, False, ())
 
     def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:
-        """The question was answered: warn if it asks for what no record has.
+        """After an answer: warn if the question asks for what no record has.
 
-        paths: fields that it was asked of, and that none of the records of its answer has
+        paths: further fields of the question that no record of the answer has
         """
         last, was_empty, before = self._last
         if operation is last and is_empty == was_empty and paths == before:

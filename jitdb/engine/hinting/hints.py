@@ -1,4 +1,4 @@
-"""What a question asks for that no record has, a field or a value, with the one that was probably meant."""
+"""Fields and values that a question asks for and no record has, each with the one that was probably meant."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Evidence(Protocol):
 
 
 def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = ()) -> list[str]:
-    """Of an empty answer: a line for each field that no record has, and for each value that is there in another form.
+    """For an empty answer: a line for each field that no record has, and for each value that is there in another form.
 
     paths: further fields that were asked about
     """
@@ -61,14 +61,15 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
 
 
 def hints_about(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
-    """Of any answer: a line for each thing that no record has."""
+    """For any answer: a line for each field or value that no record has."""
     return hints_of(evidence, operation) if is_empty else list(missing_fields(evidence, operation.all_paths()).values())
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:
-    """Those of these fields that no record has, with a line for each.
+    """The fields among these that no record has, with a line for each.
 
-    Whatever the answer is: `not`, `!=` and `is absent` are true of all records then, and `or` loses a part.
+    That matters to answers that are not empty, too: `not`, `!=` and `is absent` are then true of all records, and `or`
+    loses a part.
     """
     lacks = _lacks(evidence, paths)
     return _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
@@ -79,13 +80,13 @@ def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
 
 
 def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]:
-    """Of records that have no fields at all, nothing is said."""
+    """A line for each missing field; none where the records have no fields at all."""
     missing = {path: lack for path, lack in lacks.items() if known and not is_known(path, known)}
     return {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
 
 
 def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
-    """The line for it, with the known field that was probably meant."""
+    """The line about an unknown field, with the known one that was probably meant."""
     meant = nearest_field(path, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
@@ -94,7 +95,7 @@ def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
 
 
 def typed(operation: Operation) -> str:
-    """As it can stand between the single quotes of a shell, where that is possible."""
+    """The operation as text that can stand between the single quotes of a shell, if possible."""
     text = format_expression(operation)
     return text if '"' in text else text.replace("'", '"')
 
@@ -108,7 +109,7 @@ def fields_in(records: Iterable[Any]) -> dict[Path, Any]:
 
 
 def is_known(path: Path, known: Container[Path]) -> bool:
-    """Whether it is one of these fields, which say of elements of arrays only that there are any."""
+    """Whether it is one of these fields, in which ANY stands for each element of an array."""
     return tuple(ANY if isinstance(step, int) else step for step in path) in known
 
 

@@ -42,7 +42,7 @@ _STEPS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
 
 
 class ArrowAnswer:
-    """An answer as columns. `batches` reads it anew each time that it is called, with the same records.
+    """An answer as columns. Each call of `batches` reads it again, with the same records.
 
     times:  None: what is text stays text, and numbers numbers
     schema: the types of the columns, in the order of the selection
@@ -79,7 +79,7 @@ class ArrowAnswer:
         return pa.RecordBatchReader.from_batches(self._schema, batches)
 
     def _made(self, most: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The schema, and all batches of it; those that are made before it is known take at most so many bytes."""
+        """The schema and its batches; batches made before it is known take at most `most` bytes."""
         schema = self._schema
         if schema is None:
             made, size, batches = [], 0, self._batches()
@@ -230,7 +230,7 @@ def _present(values: FieldValues) -> NDArray[np.bool_]:
 
 
 class _Times(NamedTuple):
-    """Nanoseconds since 1970, and of which values they are."""
+    """Nanoseconds since 1970, and which values are times."""
 
     times: NDArray[np.int64]
     fits: NDArray[np.bool_]

@@ -1,8 +1,8 @@
 """The answer to a live question: the records that match, as they come, in the order of the log.
 
-A feed keeps one place in the log and asks the engine for what matches behind it; nothing is queued, so a reader who is
-slow costs no memory and holds nobody up. What live_seqs() gave counts from then on: a record before the place that
-became true by it is handed out too, once.
+A feed keeps one place in the log and asks the engine for what matches behind it. Nothing is queued, so a slow reader
+costs no memory and delays nobody. Seqs that live_seqs() gives count from then on: a record before the place that they
+make match is handed out too, once.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Feed:
                 if self._nothing_new():
                     return None
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
-                    self._log.refresh()  # the place is known from who has seen more of the log
+                    self._log.refresh()  # the cursor is of a process that saw more of the log
                 self._found = self._manager.ask(self._asked, False, self._cancel, self._look)
                 if not len(self._found.seqs):
                     self._end_look(self._found)
@@ -147,7 +147,7 @@ class Feed:
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def _nothing_new(self) -> bool:
-        """Whether a look would find nothing, as far as that can be seen without one."""
+        """Whether it is clear without a look that there is nothing new."""
         for source, given in self._sources.items():
             given.take(source)
         if any(given.fresh for given in self._sources.values()):
@@ -243,7 +243,7 @@ class Feed:
     def _pass(
         self, found: Look, seqs: NDArray[np.uint32], live: NDArray[np.uint32], offsets: NDArray[np.int64]
     ) -> list[Cursor]:
-        """These matches, of which `live` still are, are done with; gives the places behind those."""
+        """Drop these matches as handed out; gives the places behind the `live` ones."""
         places = []
         for seq, offset in zip(live.tolist(), offsets.tolist(), strict=True):
             if seq >= found.first:
@@ -259,7 +259,7 @@ class Feed:
         return places
 
     def _end_look(self, found: Look) -> None:
-        """All that it found was handed out."""
+        """Note that all it found was handed out."""
         self._place, self._found = found.behind, None
         for given in self._sources.values():
             given.fresh -= given.looked

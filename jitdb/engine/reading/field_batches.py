@@ -84,8 +84,8 @@ def _bytes_about(at: Located, block_size: int) -> int:
 
 
 class Passes:
-    """An answer that can be read several times: each time the records that it had the first time, without those that
-    were deleted since; at most the question's limit.
+    """An answer that can be read several times: each time the same records, without those that were deleted since; at
+    most the question's limit.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class Passes:
 
 
 def portion_of(question: Question) -> int:
-    """How many of its records are read together."""
+    """How many of its records are read at a time."""
     return ROWS if question.limit is None else min(ROWS, question.limit)
 
 
 def first_of(batches: Iterable[FieldBatch], most: int | None) -> Iterator[FieldBatch]:
-    """The batches, up to so many records."""
+    """The batches, cut after `most` records."""
     left = most
     for batch in batches:
         if left is not None and len(batch) >= left:
@@ -188,7 +188,7 @@ class LeafPaths(Pages):
         try:
             value = records.log.codec.decode(record)
         except DecodeError:
-            return  # raised again to who reads its fields
+            return  # reading its fields raises it again
         self.found.update(dict.fromkeys(leaf_paths(value)))
         if len(self.found) > MOST_FIELDS:
             raise QueryError(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from jitdb.engine.answering.coded import CodedColumn
 
-_SPARSE: Final = 4  # where more than one in so many zones is to be looked at, all are
+_SPARSE: Final = 4  # more than one zone in 4 to be looked at: then all are
 
 
 class Line(NamedTuple):
@@ -130,7 +130,7 @@ def _members_in(universe: BitMap, starts: NDArray[Any], taken: NDArray[np.bool_]
 
 
 def _widened(taken: NDArray[np.bool_], step: int) -> NDArray[np.bool_]:
-    """These zones, and so many on either side of each."""
+    """These zones, and `step` more on either side of each."""
     edges = np.zeros(len(taken) + 1, np.int64)
     at = np.flatnonzero(taken)
     np.add.at(edges, np.maximum(at - step, 0), 1)
@@ -146,7 +146,7 @@ def _places(line: NDArray[np.uint32], chosen: NDArray[np.uint32]) -> NDArray[np.
 
 
 def neighbours(line: Line, chosen: NDArray[np.uint32], context: Context, descending: bool) -> Neighbours:
-    """The chosen records (all of them are in the line) with so many before and after each.
+    """The chosen records (all of them are in the line) with those before and after each.
 
     chosen:     in the order of the answer
     descending: the answer's order is the reverse of the line's, and each passage comes so, too
@@ -183,7 +183,7 @@ _PORTION: Final = 1000  # records read at a time, about
 
 
 class _Found(NamedTuple):
-    """Which records are to be shown, by the seqs that these records have."""
+    """The records to show, as seqs."""
 
     records: Records
     total: int
@@ -255,7 +255,7 @@ class LogPassages(Passages):
         return manager.ask(question.operation, question.order, self._cancel, look, also)
 
     def _read(self, found: _Found) -> None:
-        """The next passages: ready, but those of which nothing is left."""
+        """Read the next passages into `_ready`, without those of which nothing is left."""
         starts = found.chosen.starts
         begin = int(starts[self._next])
         last = max(self._next + 1, int(starts.searchsorted(begin + _PORTION)))
@@ -272,7 +272,7 @@ class LogPassages(Passages):
         self._next = last
 
     def _rows(self, found: _Found, seqs: NDArray[np.uint32]) -> dict[int, tuple[Any, int]]:
-        """Of each of these records that is still there what is given of it, and where it lies."""
+        """For each of these records that is still there: what is given of it, and where it lies."""
         at = located(self._manager, found.records, lambda: seqs)
         offsets = at.offsets.tolist()
         question = self._question

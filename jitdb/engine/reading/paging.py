@@ -97,7 +97,7 @@ class Page(Shown):
         return f"{head}[\n{''.join(rows)}{_rest(len(self.data), '    … and {} more,', chr(10))}])"
 
     def _display(self) -> Display:
-        """A table of the first records: the columns that tell most, and of what is left out how much."""
+        """A table of the first records: the most telling columns, and how much is left out."""
         from jitdb.common.words import duration
         from jitdb.display.parts import Display, Note, Part, Records
 
@@ -145,10 +145,10 @@ _MOST_BYTES: Final = 64 << 20  # of the lines that a page or a portion has, if i
 def reading(
     manager: IndexManager, records: Records, work: Callable[[], T], cancel: threading.Event | None = None
 ) -> T | None:
-    """What `work()` finds and reads of records; None where it must be looked for again.
+    """What `work()` finds and reads of records; None: look for them again.
 
-    That is so when the log is another one or was compacted, an index or a block of the log is damaged, or records were
-    deleted just now. By then it is known which: the next look finds other records, or ends with the error itself.
+    So it is when the log is another one or was compacted, an index or a block of the log is damaged, or records were
+    deleted just now. This takes note of which, so the next look finds other records, or raises the error itself.
     """
     try:
         found = work()
@@ -174,7 +174,7 @@ def reading(
 
 
 class Located(NamedTuple):
-    """Records of an answer, and where those of them lie that are still there."""
+    """Records of an answer; which of them are live, and where those lie."""
 
     seqs: NDArray[np.uint32]
     live: NDArray[np.uint32]
@@ -184,9 +184,9 @@ class Located(NamedTuple):
 def located(
     manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], *, are_read: bool = False
 ) -> Located:
-    """The records that `choose()` names, with the lock held. To be called in reading().
+    """The records that `choose()` names, with the lock held. Call it in reading().
 
-    are_read: fewer of them where they are long, so that what is held of them at once is not
+    are_read: give fewer of them where they are long, so that memory stays bounded
     """
     with manager.lock:
         if manager.changed(records):
@@ -274,10 +274,10 @@ class Pages(PagesOf):
     The log may change under it. Raises LogError where it turns out to be another one meanwhile; one that was compacted
     is still the same.
 
-    is_timed: whether `times` is to say of the records of the page that was read last what orders them: whoever merges
-              answers of several logs sets it before the first read()
-    portion:  records of a page, at most; it may be changed between two of them
-    tell: is called once it is known whether no record matches
+    is_timed: set it before the first read() to have in `times` what orders the records of the last page, for merging
+              answers of several logs
+    portion:  most records of a page; it may be changed between two pages
+    tell:     called with whether no record matches, once that is known
     """
 
     is_timed = False
@@ -380,10 +380,8 @@ class Pages(PagesOf):
         return Snapshot(end, records, answer, log.identity, log.generation, records.offset_segments())
 
     def _go_on(self, held: Snapshot) -> None:
-        """Go on with an answer of what is still to come.
-
-        What orders it, or tells where its records lie, was built again, or the records have other seqs. Raises LogError
-        where it is not known which.
+        """Go on with the rest of the answer: the index of its order or of places was built again, or the records have
+        other seqs. Raises LogError where these are not known.
         """
         manager, by = self._manager, self._question.order
         rest = held.answer.rest(self._start, self._question.descending)
@@ -396,12 +394,12 @@ class Pages(PagesOf):
         self._start = 0
 
     def _moved(self, held: Snapshot, seqs: BitMap) -> BitMap:
-        """Those of these records of the answer in hand that are still there, by the seqs that they have now."""
+        """The seqs that these records of the answer in hand have now; without those that are gone."""
         log = held.records.log
         if self._manager.records is held.records:
             return seqs
         if log.identity == held.identity and log.generation == held.generation:
-            with suppress(IndexDamaged, OSError):  # what told where they lie may have been dropped
+            with suppress(IndexDamaged, OSError):  # the index of their places may have been dropped
                 offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
                 return self._manager.records.seqs_at(offsets)
         removals = log.removals(held.generation)  # by compactions of that log

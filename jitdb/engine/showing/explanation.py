@@ -1,5 +1,5 @@
-"""How a question would be answered: from which indexes, and what must be read of the log, which reads nothing. What
-there is to see of a question that is not asked yet: that and, where it reads next to nothing, its first answers.
+"""How a question would be answered: from which indexes, and how much of the log must be read. To find that out reads
+nothing. A question that is not asked yet shows this and, where they cost next to nothing, its first answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROWS: Final = 10
 _CONFIRMED: Final = 4 << 20  # bytes of candidates that are read for a look
 _READ: Final = 16 << 20  # bytes of records that are read for a look, about; one record in any case
-_SORTED: Final = 1 << 20  # records, of more of which none are sorted by fields for a look
+_SORTED: Final = 1 << 20  # records: more of them are not sorted by fields for a look
 
 
 class IndexNeeded(Told):
@@ -61,7 +61,7 @@ class IndexNeeded(Told):
 
 
 class _Plan(Told, Shown):
-    """What there is to say of one log, or of several."""
+    """The explanation of one log, or of several."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ class _Plan(Told, Shown):
 
     @property
     def records(self) -> int:
-        """That its indexes cover."""
+        """How many records its indexes cover."""
         raise NotImplementedError
 
     @property
@@ -248,7 +248,7 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
 
 
 def explained_soon(manager: IndexManager, question: Question) -> Explanation | None:
-    """What the question's first page would take, the order included; None where only a scan could tell.
+    """What the question's first page would cost, with its order; None: only a scan could tell.
 
     Raises LogError, QueryError.
     """

@@ -1,7 +1,7 @@
-"""What there is to see of a log: how many records, of which time, with which fields, and which indexes it has.
+"""The overview of a log: how many records, from when to when, with which fields, and which indexes it has.
 
-All of it from index files and from a sample of records: a person waits, so nothing is scanned, whatever the size of the
-log. What only a scan could find is estimated, and labelled so.
+It comes from index files and a sample of records: a person waits, so nothing is scanned, whatever the size of the log.
+What only a scan could find is estimated, and labelled as an estimate.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Known(NamedTuple):
 
 
 def overview(manager: IndexManager) -> Display:
-    """What there is to see. Never raises what may be wrong with the log: that is said."""
+    """The overview. Never raises: what is wrong with the log is a note."""
     log = manager.log
     try:
         return _overview(manager, log)
@@ -208,7 +208,7 @@ def known_of(manager: IndexManager) -> Known | None:
 
 
 def is_soon_known(manager: IndexManager) -> bool:
-    """Whether it is clear without a scan of whose bytes the indexes are: no other program changed the file since."""
+    """Whether the indexes are known to fit the log without reading it: no other program changed the file since."""
     if not manager.is_unknown():
         return True
     if manager.build_lock.status.state != "idle":
@@ -236,7 +236,7 @@ def _known(manager: IndexManager) -> Known:
 
 
 def _bins(segments: Sequence[Any], low: float, high: float) -> Spark:
-    """About how many records are of which time, from the zones alone: each spreads its own evenly over its span."""
+    """About how many records fall into each bin of time, from zones only: a zone's records count as evenly spread."""
     import numpy as np
 
     edges = np.linspace(low, high, _BINS + 1)
@@ -258,7 +258,7 @@ def _bins(segments: Sequence[Any], low: float, high: float) -> Spark:
 
 # --- the indexes -----------------------------------------------------------------------------------------------------
 
-# What the forms are for, by the name that `describe_indexes` gives them.
+# What each form of index answers.
 USES: Final = {
     "bitmaps": "==, in, absent",
     "prefixes": "starts_with, equal with the option prefix",
@@ -270,7 +270,7 @@ USES: Final = {
     "set": "a set of records",
 }
 
-# Which of these an index is that a question needs: what it turns out to be is said by its values.
+# The form, as above, of an index that a question needs; its values decide what it becomes.
 FORMS: Final = {
     "auto": "bitmaps", "bitmap": "bitmaps", "prefix": "prefixes", "prefix_map": "prefix map", "column": "numbers",
     "time": "times", "dictionary": "dictionary", "offsets": "offsets", "predicate": "set", "text": "set",
@@ -371,7 +371,7 @@ def describe_indexes(folder: str | os.PathLike[str], log: LogSource) -> Indexes:
 
 
 def indexes_in_memory(opened: Iterable[Index], end: int) -> Indexes:
-    """Those that a database keeps there, of a log that ends at this byte."""
+    """The indexes that a database keeps in memory, of a log that ends at byte `end`."""
     rows = []
     for index in opened:
         if index.segments:
@@ -383,7 +383,7 @@ def indexes_in_memory(opened: Iterable[Index], end: int) -> Indexes:
 
 
 def form_of(index: Index) -> str:
-    """The key of USES that says what it is for."""
+    """Its key in USES."""
     if index.spec.form == "time":
         return "times"
     return LAYOUTS[index.kind].name if index.kind else index.spec.form
