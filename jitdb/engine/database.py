@@ -196,11 +196,11 @@ class JITDB(OneLog):
         self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel
     ) -> ArrowAnswer:
         from jitdb.engine.reading.arrow_tables import ArrowAnswer
-        from jitdb.engine.reading.field_batches import Passes
+        from jitdb.engine.reading.field_batches import passes
 
         assert question.select is not None
-        passes = Passes(self._manager, question, cancel, self._tell)
-        return ArrowAnswer(question.select, passes, times, schema, places)
+        batches = passes(self._manager, question, cancel, self._tell)
+        return ArrowAnswer(question.select, batches, times, schema, places)
 
     def _record_set(self, question: Question, cancel: Cancel) -> LogRecordSet:
         from jitdb.engine.sets import set_of

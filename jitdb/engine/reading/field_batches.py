@@ -83,34 +83,29 @@ def _bytes_about(at: Located, block_size: int) -> int:
     return len(np.unique(at.offsets // block_size)) * block_size
 
 
-class Passes:
-    """An answer that can be read several times: each time the same records, without those that were deleted since; at
-    most the question's limit.
+def passes(
+    manager: IndexManager,
+    question: Question,
+    cancel: threading.Event | None,
+    tell: Callable[[Question, bool], object],
+) -> Callable[[], Iterator[FieldBatch]]:
+    """A function that reads the answer each time that it is called: the records that it had the first time, without
+    those that were deleted since; at most the question's limit.
     """
+    asked = question.changed(limit=portion_of(question), batch=None)
 
-    def __init__(
-        self,
-        manager: IndexManager,
-        question: Question,
-        cancel: threading.Event | None,
-        tell: Callable[[Question, bool], object],
-    ) -> None:
-        self._manager, self._cancel, self._tell = manager, cancel, tell
-        self._limit = question.limit
-        self._question = question.changed(limit=portion_of(question), batch=None)
-
-    def __call__(self) -> Iterator[FieldBatch]:
-        return first_of(self._batches(), self._limit)
-
-    def _batches(self) -> Iterator[FieldBatch]:
-        pages = FieldBatches(self._manager, self._question, self._cancel, self._tell)
+    def batches() -> Iterator[FieldBatch]:
+        nonlocal asked
+        pages = FieldBatches(manager, asked, cancel, tell)
         page = pages.read()
-        if page is not None and self._question.as_of is None:
+        if page is not None and asked.as_of is None:
             with suppress(LogError):  # it was compacted just now
-                self._question = self._question.changed(as_of=pages.place())
+                asked = asked.changed(as_of=pages.place())
         while page is not None:
             yield from page.data
             page = pages.read()
+
+    return lambda: first_of(batches(), question.limit)
 
 
 def portion_of(question: Question) -> int:
