@@ -128,78 +128,45 @@ def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, widt
 
     Those outside of the years 1 to 9999 are in none. Raises QueryError where they are too far apart.
     """
-    found = _in_one_pass(times, step, columns, width)
-    if found is not None:
-        return found
-    steps, there = steps_of(times, step)
-    return Series.of(steps, None if columns is None else columns[there], width)
-
-
-def _in_one_pass(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
-    """The same by a kernel, where times are near, and not too far apart; months are made of days."""
     from jitdb.operators.summaries import summary_kernels as kernels
 
     hi, lo = times
-    if not len(hi):
+    low, high = (float(end.reduce(hi, initial=math.nan)) for end in (np.fmin, np.fmax))
+    if low != low:
         return None
-    low, high = float(np.fmin.reduce(hi)), float(np.fmax.reduce(hi))
-    size, shift = _DAY if step.months else step.nanoseconds, step.shift
-    if not (-_FAR < low <= high < _FAR) or (high - low) / size > MOST - 4:
-        return None
-    first, last = ((int(end) + shift) // size + by for end, by in ((low, -1), (high, 1)))  # rests reach beyond
+    size = _DAY if step.months else step.nanoseconds  # months are made of days
+    if low <= -_FAR or high >= _FAR:
+        near = np.abs(hi) < _FAR
+        some = Numbers(hi[near], None if lo is None else lo[near])
+        far = ~near & (hi >= _BEGIN) & (hi < _END)
+        steps = np.floor((hi[far] + step.shift) / size).astype(np.int64)
+        steps = _months(steps, step) if step.months else steps
+        of_near, of_far = (None, None) if columns is None else (columns[near], columns[far])
+        return added([by_steps(some, step, of_near, width), Series.of(steps, of_far, width)])
+    first, last = ((int(end) + step.shift) // size + by for end, by in ((low, -1), (high, 1)))  # rests reach beyond
+    if not step.months:
+        check(first + 2, last - 2)
     flat = np.zeros((last - first + 1) * width, np.int64)
     rests, places = np.empty(0, np.int16) if lo is None else lo, np.empty(0, np.int64) if columns is None else columns
-    kernels.count_steps(hi, rests, places, width, size, shift, first, flat)
+    kernels.count_steps(hi, rests, places, width, size, step.shift, first, flat)
     counts = flat.reshape(-1, width)
     if step.months:
         months = _months(np.arange(first, last + 1), step)
         begins = np.flatnonzero(np.diff(months, prepend=months[0] - 1))
         first, counts = int(months[0]), np.add.reduceat(counts, begins)
     filled = np.flatnonzero(counts.any(axis=1))
+    check(first + int(filled[0]), first + int(filled[-1]))
     return Series(first + int(filled[0]), counts[filled[0] : filled[-1] + 1])
 
 
-def steps_of(times: Numbers, step: Step) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """In which step each of these times is (nanoseconds since 1970), of those in the years 1 to 9999; and which these
-    are.
-    """
-    hi, lo = times
-    there = (hi >= _BEGIN) & (hi < _END)  # no NaN
-    if not there.all():
-        hi, lo = hi[there], None if lo is None else lo[there]
-    far = np.abs(hi) > _FAR
-    if not far.any():
-        whole = hi.astype(np.int64)
-        return _numbered(whole if lo is None else whole + lo, step), there
-    found = np.empty(len(hi), np.int64)
-    near = ~far
-    whole = hi[near].astype(np.int64)
-    found[near] = _numbered(whole if lo is None else whole + lo[near], step)
-    if step.months:
-        found[far] = _months(np.floor((hi[far] + step.shift) / _DAY).astype(np.int64), step)
-    else:
-        found[far] = np.floor((hi[far] + step.shift) / step.nanoseconds).astype(np.int64)
-    return found, there
+def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
+    return np.asarray(days.astype("M8[D]").astype("M8[M]").astype(np.int64) // step.months)
 
 
 def calendar_extent(times: Numbers) -> Extent:
     """From where to where those in the years 1 to 9999 are."""
     some = times.hi[(times.hi >= _BEGIN) & (times.hi < _END)]
     return Extent(float(some.min()), float(some.max())) if len(some) else Extent()
-
-
-def _numbered(times: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
-    counted = times + step.shift if step.shift else times
-    return _months(counted // _DAY, step) if step.months else counted // step.nanoseconds
-
-
-def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
-    """By a table of the days there are: a calendar's arithmetic of each record would take ten times as long."""
-    if not len(days):
-        return days
-    first = int(days.min())
-    table = np.arange(first, int(days.max()) + 1).astype("M8[D]").astype("M8[M]").astype(np.int64) // step.months
-    return np.asarray(table[days - first])
 
 
 class Width(NamedTuple):
