@@ -15,7 +15,7 @@ from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 from jitdb.operators.nodes.positions import Offsets, Seqs
 from jitdb.operators.nodes.predicate import Predicate
-from jitdb.operators.nodes.sorting import SortKey
+from jitdb.operators.nodes.selection import SortKey
 from jitdb.operators.nodes.text_match import TextMatch
 
 MISSING = object()

@@ -11,7 +11,7 @@ from jitdb.common.times import UNITS
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.instants import Instant
-    from jitdb.operators.nodes.sorting import SortKey
+    from jitdb.operators.nodes.selection import SortKey
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
@@ -80,7 +80,7 @@ def fields(text: str) -> list[str]:
 
 def sort_fields(text: str) -> list[SortKey]:
     """The same to sort by, each with a `-` in front where the greatest comes first."""
-    from jitdb.operators.nodes.sorting import sort_keys
+    from jitdb.operators.nodes.selection import sort_keys
 
     return list(sort_keys("--sort", fields(text)))
 

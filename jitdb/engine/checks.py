@@ -16,8 +16,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
-from jitdb.operators.nodes.selection import selection
-from jitdb.operators.nodes.sorting import SortKeys, sort_keys
+from jitdb.operators.nodes.selection import SortKeys, selection, sort_keys
 from jitdb.operators.question import Database, Question
 
 

@@ -39,7 +39,7 @@ from jitdb.log.io import osfile
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
-    from jitdb.operators.nodes.sorting import SortKeys
+    from jitdb.operators.nodes.selection import SortKeys
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import Diagnostic, Failure, UsageError, warnings_on_one_line
 from jitdb.cli.opening import asked, is_pattern
 from jitdb.cli.options import OPTIONS, READING
-from jitdb.cli.output.tables import TABLE_ROWS
 from jitdb.cli.parser import Command
 from jitdb.common.paths import format_path
 from jitdb.common.spelling import nearest
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 #: The commands that a notebook has.
 ASKING: Final = ("query", "count", "values", "timeline", "stats", "histogram", "fields", "explain")
-_OF_A_FIELD: Final = frozenset({"values", "stats", "histogram"})  # whose first operand is a field
-_LIMITED: Final = frozenset({"query", "values", "stats"})  # the limit of a timeline is one of its series
 
 _OPEN: Final = Command(
     "open",
@@ -138,10 +135,9 @@ def _answer(db: AnyDatabase, options: Namespace, is_kept: bool) -> Any:
             f"{options.command}: --format is for a shell; here the answer is a value", "keep it: name << …"
         )
     command = find_command(options.command)
-    if options.command in _LIMITED and not is_kept:
-        options.limit = options.limit or TABLE_ROWS
+    options.is_kept = is_kept
     if options.command != "query":
-        options.format = ""  # all rows, unless there is a limit
+        options.format = "" if is_kept else "table"  # which has few rows, unless --limit says how many
     read_question(options, command.has_field)
     assert command.answer is not None  # as of all that ASKING names
     return command.answer(db, options, lambda _: None)  # the cell shows it
@@ -210,7 +206,7 @@ def read(line: str, cell: str | None, names: Names, current: str) -> Asked:
 def _choose_log(options: Namespace, names: Names, current: str, has_cell: bool) -> AnyDatabase | None:
     """Take the log from the operands, a variable or a path; else the current one."""
     operands: list[str] = options.expressions if "expressions" in options else options.more_logs
-    is_one_more = has_cell and len(operands) > 1 + (options.command in _OF_A_FIELD)
+    is_one_more = has_cell and len(operands) > 1 + find_command(options.command).has_field
     if operands and (_is_place(operands[0], names) or is_one_more or not current):
         options.log = operands.pop(0)
     elif current:

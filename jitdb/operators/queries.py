@@ -20,8 +20,7 @@ from jitdb.operators.nodes.compare import Bound, declared_time
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import And, Everything, Operation, and_, combine
-from jitdb.operators.nodes.selection import SelectField, selection
-from jitdb.operators.nodes.sorting import SortField, sort_keys
+from jitdb.operators.nodes.selection import SelectField, SortField, selection, sort_keys
 from jitdb.operators.question import Context, Explained, Live, Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results

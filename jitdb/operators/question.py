@@ -20,14 +20,13 @@ from jitdb.operators.nodes.literals import describe_path, describe_value
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 
 if TYPE_CHECKING:
-    from jitdb.operators.nodes.selection import SelectField, Selection
-    from jitdb.operators.nodes.sorting import SortField, SortKeys
+    from jitdb.operators.nodes.selection import SelectField, Selection, SortField, SortKeys
     from jitdb.operators.passages import Passages
     from jitdb.operators.summaries.summary import Summary
     from jitdb.operators.tabular import Arrow
 
 #: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
-#: (nodes/sorting.py), which one of those two names is in a list: ["arrival"].
+#: (nodes/selection.py), which one of those two names is in a list: ["arrival"].
 SortBy: TypeAlias = "Literal['declared', 'arrival'] | SortField | list[SortField] | tuple[SortField, ...]"
 
 #: An earlier state of the log: an offset, for the records up to the one there; or a cursor; None is now.

@@ -25,7 +25,7 @@ from jitdb.engine.answering.coded import place_of_key, ranks_of
 from jitdb.errors import QueryError
 from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.operators import everything, field, from_db, live, query, sort_by, to_iter
-from jitdb.operators.nodes.sorting import sort_keys
+from jitdb.operators.nodes.selection import sort_keys
 
 TEXTS = [
     "",

@@ -16,7 +16,7 @@ from jitdb.common.values import value_key
 from jitdb.engine.hinting.evidence import LogEvidence
 from jitdb.operators import field
 from jitdb.operators.nodes.operation import everything
-from jitdb.operators.nodes.sorting import sort_keys
+from jitdb.operators.nodes.selection import sort_keys
 
 COLUMNS = [
     [math.nan],

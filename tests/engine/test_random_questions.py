@@ -38,7 +38,7 @@ from jitdb.operators import (
 )
 from jitdb.operators import offsets as at_offsets
 from jitdb.operators.nodes.operation import Operation
-from jitdb.operators.nodes.sorting import SortKey
+from jitdb.operators.nodes.selection import SortKey
 
 pytestmark = pytest.mark.slow
 

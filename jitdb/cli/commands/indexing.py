@@ -93,7 +93,7 @@ def explain(options: Namespace) -> int:
 
 @explain.answers
 def explanation(db: AnyDatabase, options: Namespace, show: Show) -> Any:
-    from jitdb.operators.nodes.sorting import sort_keys
+    from jitdb.operators.nodes.selection import sort_keys
     from jitdb.operators.question import Context
 
     question = db.query(options.operation).question

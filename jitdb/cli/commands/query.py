@@ -104,7 +104,7 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> Any:
     if options.fields:
         settings["select"] = options.fields
     note_order(db, operation, options)
-    limit = options.limit or max(db.count(operation, as_of=options.as_of), 1)
+    limit = options.limit or (max(db.count(operation, as_of=options.as_of), 1) if options.is_kept else TABLE_ROWS)
     page = db.paginate(operation, limit=limit, **settings)
     note_unseen(db, page.data, dict(page.select or ()), options)
     note_answer(db, operation, options, is_empty=not page.total)
@@ -147,7 +147,7 @@ def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespa
 def check_sort(options: Namespace) -> None:
     """Raises UsageError where several --sort name one field twice."""
     from jitdb.errors import QueryError
-    from jitdb.operators.nodes.sorting import sort_keys
+    from jitdb.operators.nodes.selection import sort_keys
 
     try:
         options.sort = options.sort and sort_keys("--sort", options.sort)

@@ -113,14 +113,13 @@ def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
     counts = values_at_a_glance(log, indexes, options.path)
     if not counts or not any(key != b"\0" for key in counts):
         return None
-    from jitdb.common.values import value_of_key
-    from jitdb.operators.summaries.value_counts import ValueCount, ValueCounts, in_order
+    from jitdb.operators.summaries.summary import Ranked
+    from jitdb.operators.summaries.value_counts import counted_values, in_order
 
     missing = counts.pop(b"\0", 0)
-    pairs = in_order((((key,), count) for key, count in counts.items() if count), _rows(options))
-    rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
-    distinct = sum(map(bool, counts.values()))
-    return ValueCounts(rows, sum(counts.values()) + missing, missing, options.path, distinct)
+    there = [((key,), count) for key, count in counts.items() if count]
+    total = sum(counts.values()) + missing
+    return counted_values(options.path, Ranked(in_order(there, _rows(options)), len(there), total, missing))
 
 
 @question(

@@ -75,15 +75,6 @@ class Portion(NamedTuple):
             begin = self.data.index(b"\n", begin) + 1
         return self._replace(begin=begin), count
 
-    def lines(self, begin: int, count: int) -> tuple[list[bytes], int]:
-        """So many lines from the one at `begin` on, or all, without their newlines; and where the next one begins."""
-        found: list[bytes] = []
-        while begin < self.end and len(found) < count:
-            stop = self.data.index(b"\n", begin)
-            found.append(bytes(memoryview(self.data)[begin:stop]))
-            begin = stop + 1
-        return found, begin
-
 
 def no_utf8(line: bytes | bytearray, error: UnicodeDecodeError) -> str:
     """Why a line cannot be read."""

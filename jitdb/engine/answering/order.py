@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.sorting import SortKey
+    from jitdb.operators.nodes.selection import SortKey
 
 _Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
 _Place: TypeAlias = tuple[Any, ...]  # what orders a value among those of all logs: coded.place_of_key

@@ -26,7 +26,7 @@ from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
-    from jitdb.operators.nodes.sorting import SortKeys
+    from jitdb.operators.nodes.selection import SortKeys
     from jitdb.operators.question import Context
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.literals import describe_path
 from jitdb.operators.nodes.operation import Operation, everything, not_, or_
 from jitdb.operators.nodes.predicate import predicate
-from jitdb.operators.nodes.sorting import SortKey
+from jitdb.operators.nodes.selection import SortKey
 
 P = ParamSpec("P")
 

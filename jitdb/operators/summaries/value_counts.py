@@ -15,7 +15,7 @@ from jitdb.display.sheet import Code, Sheet
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.summaries.pictures import bars_plot
-from jitdb.operators.summaries.summary import Drawn, Keys, R, Ranked, Summary, View, limit_of
+from jitdb.operators.summaries.summary import Drawn, Keys, R, Ranked, S, Summary, View, limit_of
 
 _PAIR: Final = struct.Struct("<dh")
 
@@ -130,14 +130,23 @@ class GroupCounts(_Counts[GroupCount]):
         return bars_plot(ax, self.rows, self.others, ", ".join(map(format_path, self.paths)), self.sheet().footer)
 
 
-class ValuesAsked(Summary[ValueCounts]):
+class _CountsAsked(Summary[S]):
+    """How many records have which values of the fields."""
+
+    __slots__ = ()
+    limit: int | None
+
+    def count(self, view: View, settled: object) -> Ranked:
+        return view.ranked(self.values_of, self.limit)
+
+
+class ValuesAsked(_CountsAsked[ValueCounts]):
     """How many records have which value of a field."""
 
     __slots__ = __match_args__ = ("path", "limit")
     name = "value_counts"
 
     path: Path
-    limit: int | None
 
     def __init__(self, path: PathLike, limit: int | None = None) -> None:
         self._keep(as_path(self.name, path), limit_of(limit))
@@ -146,23 +155,23 @@ class ValuesAsked(Summary[ValueCounts]):
     def values_of(self) -> tuple[Path, ...]:
         return (self.path,)
 
-    def count(self, view: View, settled: object) -> Ranked:
-        return view.ranked((self.path,), self.limit)
-
     def result(self, counts: Sequence[Ranked], settled: object) -> ValueCounts:
-        pairs, distinct, total, missing = added(counts, self.limit)
-        rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
-        return ValueCounts(rows, total, missing, self.path, distinct)
+        return counted_values(self.path, added(counts, self.limit))
 
 
-class GroupsAsked(Summary[GroupCounts]):
+def counted_values(path: Path, values: Ranked) -> ValueCounts:
+    """The result of these counts of a field's values."""
+    rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in values.pairs)
+    return ValueCounts(rows, values.total, values.missing, path, values.distinct)
+
+
+class GroupsAsked(_CountsAsked[GroupCounts]):
     """How many records have which values of several fields together."""
 
     __slots__ = __match_args__ = ("paths", "limit")
     name = "group_count"
 
     paths: tuple[Path, ...]
-    limit: int | None
 
     def __init__(self, paths: Sequence[PathLike], limit: int | None = None) -> None:
         if not paths:
@@ -172,9 +181,6 @@ class GroupsAsked(Summary[GroupCounts]):
     @property
     def values_of(self) -> tuple[Path, ...]:
         return self.paths
-
-    def count(self, view: View, settled: object) -> Ranked:
-        return view.ranked(self.paths, self.limit)
 
     def result(self, counts: Sequence[Ranked], settled: object) -> GroupCounts:
         pairs, distinct, total, missing = added(counts, self.limit)
