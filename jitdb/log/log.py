@@ -21,6 +21,7 @@ from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClose
 from jitdb.log.codecs import Codec
 from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.opened import Opened, stored_meta
+from jitdb.log.reading.extent import Extent
 from jitdb.log.reading.log_reader import LogReader
 from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.source import MaintainedSource
@@ -77,7 +78,7 @@ class Log(LogReader, MaintainedSource):
 
             opened = self._alive()
             try:
-                self._writer = Writer(opened, self._extent, self._reader, interval)
+                self._writer = Writer(self._reader, self._rebind, interval)
             except BaseException:
                 self._opened = None
                 opened.close()
@@ -85,8 +86,8 @@ class Log(LogReader, MaintainedSource):
         self._begin()
         begins_anew(self)
 
-    def _take(self, opened: Opened) -> None:
-        super()._take(opened)
+    def _take(self, opened: Opened, extent: Extent) -> None:
+        super()._take(opened, extent)
         self._is_raw = opened.codec.name == "raw"
         self._encode = opened.codec.encode
 
@@ -197,7 +198,7 @@ class Log(LogReader, MaintainedSource):
         from jitdb.log.maintenance.compact import compact
 
         tell = progress_function(progress)
-        return self._exchange(lambda writer: compact(writer, self._options, self.stats, tell, self._rebind))
+        return self._exchange(lambda writer: compact(writer, self.stats, tell))
 
     def replace_with(self, fresh: Path, codec: str) -> None:
         """Put the records of the log `fresh`, a closed file on the same file system, in the place of these.
@@ -210,15 +211,14 @@ class Log(LogReader, MaintainedSource):
         from jitdb.log.maintenance.exchange import replace
 
         options, fresh = OpenOptions.of(codec, None), Path(file_path(fresh))
-        self._exchange(lambda writer: replace(writer, fresh, codec, self._rebind))
-        self._options = options
+        self._exchange(lambda writer: replace(writer, fresh, codec, options))
 
     def _exchange(self, work: Callable[[Writer], T]) -> T:
         """Let `work` put other bytes into the log's file; those that follow the log are notified."""
         writer = self._writing()
         with self._refreshing:  # one at a time
             done = work(writer)
-        self._extent.notify()
+        self._reader.extent.notify()
         self._watcher.tell()
         return done
 
@@ -281,7 +281,7 @@ class Log(LogReader, MaintainedSource):
         from jitdb.log.maintenance.repair import repair
 
         tell = progress_function(progress)
-        return self._exchange(lambda writer: repair(writer, self._options, tell, self._rebind))
+        return self._exchange(lambda writer: repair(writer, tell))
 
     # Ending
 

@@ -1,12 +1,12 @@
-"""What others need of a log, in steps, and what reading one gives. Code asks for no more of a log than it needs, and a
-kind of log says by its class what it can do.
+"""What other code needs of a log, in three steps, and what reading one gives. Code asks for no more than it needs, and
+a kind of log shows by its class what it can do.
 
     ScanSource         blocks of records that stay where they are                     a scan, a check of some blocks
     LogSource          the same with a name; it may grow and lose records meanwhile   questions: JITDB(source)
     MaintainedSource   its bytes are ours                                             JITDB.compact, .verify, .repair
 
-A new kind is one class. It overrides what is abstract, and of the rest what is otherwise with it: a method that is not
-abstract is right for records that nobody deletes or rewrites. jitdb.testing.sources has the tests that it must pass.
+A new kind of log is one class. It overrides the abstract methods, and others where it differs: their defaults are right
+for records that nobody deletes or rewrites. jitdb.testing.sources has the tests that it must pass.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Batch(NamedTuple):
     deleted: npt.NDArray[np.bool_]  # (n,)
     starts: npt.NDArray[np.int64]  # (n,) position of each record's first byte in `data`
     data: npt.NDArray[np.uint8]
-    damaged: npt.NDArray[np.bool_]  # (n,) in a block that is not what was written: such ones are in `deleted` too
+    damaged: npt.NDArray[np.bool_]  # (n,) in a damaged block; these are in `deleted`, too
 
 
 class Stats(NamedTuple):
     """The size of a log, durable records only. `total_bytes` reaches to the end of the last one."""
 
     total_bytes: int
-    deleted_bytes: int  # of deleted records, headers included: what compaction could give back, about
+    deleted_bytes: int  # of deleted records, headers included: about what compaction would free
     records: int  # live ones
     deleted_records: int
-    proven_blocks: int = 0  # that their checksums prove to be what was written
-    damaged_records: int = 0  # in blocks that are not what was written, as far as they can be found: left out above
+    proven_blocks: int = 0  # blocks that their checksums prove to be what was written
+    damaged_records: int = 0  # in damaged blocks, as far as they can be found; not counted above
 
 
 _CERTAIN: Final = nullcontext()
@@ -103,9 +103,9 @@ class ScanSource(ABC):
     @property
     @abstractmethod
     def durable_end(self) -> int:
-        """Just past the last durable record's bytes, where the next one of its block would begin; 0 when empty.
+        """Just past the last durable record, where the next one of its block would begin; 0 when empty.
 
-        Where no more can come to that block, it may be the block's end.
+        If nothing can be appended to that block any more, it may be the block's end.
         """
 
     @abstractmethod
@@ -117,25 +117,24 @@ class ScanSource(ABC):
         """
 
     def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 where none is known, -2 for a
-        block that is known not to be what was written. Of a block that has another one, second_look() tells whether
-        that is damage.
+        """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 if unknown, -2 for a block that is
+        known to be damaged. If a block has another CRC, second_look() says whether that is damage.
         """
         import numpy as np
 
         return np.full(count, UNKNOWN, np.int64)
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """The bytes of a block, read once more, and what is wrong with it: damage, if it is not what was written.
+        """The bytes of a block, read once more, and the damage, if it is damaged.
 
-        None where nothing is: somebody was writing to it, or its checksum says nothing any more.
+        None if it is not: somebody was writing to it, or its checksum is of no use any more.
         """
         data = bytearray(self.block_size)
         begin = block * self.block_size
         return bytes(data[: self.read_blocks(begin, begin + len(data), memoryview(data))]), None
 
     def refuses_malformed(self) -> LogError | None:
-        """What is to be raised where a scan finds records that no codec can read; None: people are warned."""
+        """The error to raise if a scan finds records that no codec can read; None: warn of them."""
         return None
 
 
@@ -145,20 +144,20 @@ class LogSource(ScanSource):
     @property
     @abstractmethod
     def identity(self) -> bytes:
-        """16 bytes that no other log has, kept when it is compacted. What was indexed under another one is void.
+        """16 bytes that no other log has, kept when it is compacted. Indexes of another identity are void.
 
-        No bytes while refresh() changes over to another log: what is read then may be of either.
+        Empty while refresh() changes over to another log: what is read then may be of either.
         """
 
     @property
     @abstractmethod
     def generation(self) -> int:
-        """Grows when the log was truncated, replaced or compacted: only after the last does `removals` know more."""
+        """Grows when the log was truncated, replaced or compacted; after a compaction `removals` knows what went."""
 
     @property
     @abstractmethod
     def identity_is_stored(self) -> bool:
-        """Whether the next process finds the same identity: index files can be bound to it then, and cursors."""
+        """Whether the next process finds the same identity, so that index files and cursors can be bound to it."""
 
     @property
     def sidecar(self) -> Path:
@@ -166,8 +165,8 @@ class LogSource(ScanSource):
         return sidecar_path(self.path)
 
     def guessing(self) -> AbstractContextManager[object]:
-        """Within, on this thread, `durable_end` may be a guess, where to know it takes to read the whole log: for what
-        reads all of it anyway. Leaving it finds out, and raises LogSuperseded where the guess was wrong.
+        """Within, on this thread, `durable_end` may be a guess, if the whole log must be read to know it: for code that
+        reads all of it anyway. Leaving it checks the guess, and raises LogSuperseded if it was wrong.
         """
         return _CERTAIN
 
@@ -193,8 +192,8 @@ class LogSource(ScanSource):
         return found
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
-        """The records at these ascending offsets, in one buffer; deleted ones are marked so. Whether the codec can read
-        them is looked at where get_many_raw looks, or not at all. The buffer may be the scratch's.
+        """The records at these ascending offsets, in one buffer, deleted ones marked. Whether the codec can read them
+        is checked as in get_many_raw, or not at all. The buffer may be the scratch's.
 
         Raises as get_many_raw does.
         """
@@ -220,85 +219,84 @@ class LogSource(ScanSource):
         return data
 
     def settled_stamp(self) -> Stamp | bytes | None:
-        """What a look tells (LogSet's Member.look) as long as there are the records that are known now, and no others.
+        """What LogSet's Member.look gives as long as the log has exactly the records that are known now.
 
-        None where a look does not tell that.
+        None if a look cannot show that.
         """
         return None
 
-    # What is not there any more
+    # What was deleted
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """A position in the journal of deletions, and the offsets deleted between `after` and there, in order.
 
-        Raises LogSuperseded to a reader whose records are not the log any more, until it calls refresh().
+        Raises LogSuperseded for a reader if another file took the log's place, until it calls refresh().
         """
         import numpy as np
 
         return 0, np.empty(0, np.int64)
 
     def deletion_position(self) -> int:
-        """Of deletions(), the position alone: how many entries the journal of deletions has. Raises as it does."""
+        """The position of deletions() alone. Raises as it does."""
         return self.deletions()[0]
 
     def deleting(self) -> list[int]:
-        """Offsets of records that count as deleted already, though `deletions` does not tell of them yet."""
+        """Offsets of records that count as deleted already, but are not in `deletions` yet."""
         return []
 
     def foreign_change_token(self) -> bytes:
-        """Stays equal as long as no other program was seen to have changed the log.
+        """Changes when another program was seen to have changed the log.
 
-        When it differs, records may have been deleted that `deletions` does not tell of.
+        Then records may have been deleted that are not in `deletions`.
         """
         return b""
 
     def removals(self, generation: int) -> list[Removals] | None:
         """The compactions that led from this generation of the same log to the present one, the oldest first.
 
-        None when that is not known any more: seqs of that generation mean nothing then.
+        None if that is not known any more: seqs of that generation mean nothing then.
         """
         return [] if generation == self.generation else None
 
     def beginning(self) -> LogSource:
-        """The log whose first records tell what is the time in this one: of several that are read as one, the first."""
+        """The log in whose first records to look for the field of time: the first of several that are read as one."""
         return self
 
     def counter(self) -> Callable[[int], int] | None:
-        """Counts the records before an offset of the log as it is now, also once another file took its place.
-
-        None where no file takes its place but another log's.
+        """A function that counts the records before an offset of the log as it is now, also once another file took its
+        place. None if only another log's file ever takes its place.
         """
         return None
 
     @property
     def is_rotated(self) -> bool:
-        """Whether somebody else writes it, and rotates its file: then the files are followed, and not the log."""
+        """Whether another program writes the log and rotates its file: then the files are followed, not the log."""
         return False
 
     def doubt(self) -> None:
-        """Its bytes were found not to be those that were indexed: let the next question look at all of them."""
+        """Let the next question check all bytes: they were found not to be those that were indexed."""
 
     def refusal(self, done: str) -> LogError:
-        """The error where it cannot be `done` something: compacted, repaired."""
+        """The error if it cannot be compacted or repaired, as `done` says."""
         return LogError(f"this kind of log cannot be {done}", path=self.path)
 
-    # What comes
+    # News
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call back, from any thread, whenever there may be news; the function that is given back ends it.
+        """Call back, from any thread, whenever there may be news; the returned function ends that.
 
-        A reader looks for what other processes did, several times a second, as long as anyone watches.
+        While anyone watches, a reader looks several times a second for what other processes did.
         """
         return lambda: None
 
     def refresh(self) -> bool:
-        """See what other processes did; whether end, deletions, token or identity changed since the last call."""
+        """See what other processes did. Gives whether end, deletions, token or identity changed since the last call."""
         return False
 
     def unreadable(self, offsets: Sequence[int]) -> list[int]:
-        """Which of these, by their places in the list, are no records for the codec cannot read what is there.
+        """Which of these, by their places in the list, are no records because the codec cannot read them.
 
-        Asked of records that count as deleted, where the framing names such. Raises LogError, LogSuperseded.
+        Asked about records that count as deleted, if the framing names such ones. Raises LogError, LogSuperseded.
         """
         return []
 
@@ -307,7 +305,7 @@ class LogSource(ScanSource):
 
 
 class MaintainedSource(LogSource):
-    """A log whose bytes are ours: records can be deleted, and go for good; damage can be found and put right."""
+    """A log whose bytes are ours: records can be deleted and removed, damage can be found and repaired."""
 
     @abstractmethod
     def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
@@ -315,16 +313,16 @@ class MaintainedSource(LogSource):
 
     @abstractmethod
     def flush(self) -> None:
-        """Return when all that was done to it is on the disk. Raises LogError."""
+        """Return when all changes are on the disk. Raises LogError."""
 
     @abstractmethod
     def compact(self, progress: Progress | None = None) -> Compaction:
-        """Remove deleted records for good, and give their room back. Raises LogCorrupt, LogError."""
+        """Remove deleted records, and free their space. Raises LogCorrupt, LogError."""
 
     @abstractmethod
     def verify(self, progress: Progress | None = None) -> LogReport:
-        """Read the whole log, and tell what is not as it was written; changes nothing. Raises LogError."""
+        """Read the whole log, and report what is not as it was written; changes nothing. Raises LogError."""
 
     @abstractmethod
     def repair(self, progress: Progress | None = None) -> RepairReport:
-        """Verify the log, and put right what can be put right. Raises LogError."""
+        """Verify the log, and repair what can be repaired. Raises LogError."""

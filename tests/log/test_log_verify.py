@@ -237,14 +237,15 @@ class Beside(Stepping):
     STEPS = ("pread", "fstat", "stat")
 
     work: Callable[[], object] | None = None
+    beside = threading.Thread()
     left = 0
 
     def step(self) -> None:
         self.left -= 1
         if self.work is not None and not self.left:
-            beside, self.work = threading.Thread(target=self.work), None
-            beside.start()
-            beside.join(0.2)  # it may wait for a lock that the caller of this holds
+            self.beside, self.work = threading.Thread(target=self.work), None
+            self.beside.start()
+            self.beside.join(0.2)  # it may wait for a lock that the caller of this holds
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -264,6 +265,7 @@ def test_who_verifies_while_the_log_is_closed_is_told_so(
                 assert log.verify().ok
                 if fs.work is not None:  # there is no call of this number
                     break
+                fs.beside.join()
             except LogClosed:
                 assert log.closed
     assert number > 10
@@ -290,6 +292,7 @@ def test_who_verifies_while_the_log_is_compacted_sees_no_damage(
                 assert report.records == 20
                 if fs.work is not None:
                     break
+                fs.beside.join()
         assert number > 10
         fs.work = None
 

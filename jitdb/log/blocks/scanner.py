@@ -1,6 +1,6 @@
 """Reading many blocks, a piece at a time, into one buffer: read, verify each against its checksum, walk the records.
 
-The compiled kernel and plain Python give the same arrays. The loop over it reports progress, and cancels by leaving.
+The compiled kernel and plain Python give the same arrays.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ PIECE: Final = 4 << 20  # bytes read at a time: many blocks of the usual size
 
 NO_SUMS: Final[Ints] = np.empty(0, np.int64)  # of which nothing is verified
 
-_KERNEL_FROM: Final = 32 << 20  # bytes to walk; below, Python is done before numba is loaded
-_LIBRARY_FROM: Final = 1 << 17  # the same, where a build has compiled it
-_KERNEL_LOADED_FROM: Final = 1 << 16  # the same, once the kernel is there
+_KERNEL_FROM: Final = 32 << 20  # bytes to walk; for fewer, Python is done before numba is loaded
+_LIBRARY_FROM: Final = 1 << 17  # the same, if a build has compiled the kernel
+_KERNEL_LOADED_FROM: Final = 1 << 16  # the same, once the kernel is loaded
 
 
 class Walked(NamedTuple):
@@ -34,7 +34,7 @@ class Walked(NamedTuple):
     starts: Ints  # (n,) position of each record's first byte
     lengths: Ints  # (n,) bytes
     deleted: NDArray[np.bool_]  # (n,)
-    faults: Ints  # positions of headers behind which the rest of a block is lost
+    faults: Ints  # positions of headers from which the rest of a block is lost
     wrong: list[int]  # numbers of the blocks that do not have their checksum
 
 
@@ -42,7 +42,7 @@ class Walker:
     """Walks runs of up to `largest` bytes. Not safe for threads: the kernel fills arrays that are used again."""
 
     def __init__(self, largest: int, block_size: int, *, total: int) -> None:
-        """`total` is how many bytes will be walked in all: it decides whether the kernel is loaded."""
+        """`total`, the number of bytes that will be walked in all, decides whether the kernel is loaded."""
         self._block_size = block_size
         self._header = header_size(block_size)
         self.compiled = _is_worth_compiling(total)
@@ -101,7 +101,7 @@ Walk = Callable[[Walker, int, Bytes, int], tuple[Walked, list[int]]]  # as Block
 
 
 class Piece:
-    """A run of blocks as it was read and walked, by which all is counted; `data` is used again for the next one."""
+    """A run of blocks that was read and walked. The next one overwrites `data`."""
 
     def __init__(
         self, begin: int, data: Bytes, walked: Walked, wrong: list[int], block_size: int, compiled: bool
@@ -112,7 +112,7 @@ class Piece:
         self.wrong = wrong  # numbers of the blocks that do not have their checksum
         self.first_block = begin // block_size  # in the log
         self.blocks = -(-len(data) // block_size)
-        self.compiled = compiled  # whether there are so many that kernels are worth while
+        self.compiled = compiled  # whether there are enough blocks for kernels
         self._size = block_size
 
     @property
@@ -121,7 +121,7 @@ class Piece:
 
     @cached_property
     def bounds(self) -> Ints:
-        """(blocks + 1,) the number of the first record of each block, and how many records there are in all."""
+        """(blocks + 1,) the number of the first record of each block, and last the number of all records."""
         return self.walked.starts.searchsorted(np.arange(0, (self.blocks + 1) * self._size, self._size))
 
     @cached_property
@@ -153,8 +153,8 @@ def scan(
 
     size: bytes of a piece, about
     first: of the first one, if it is to be smaller; each is twice as long as the one before, up to `size`
-    sums: what blocks are held against; without it, nothing is verified
-    walk: walks a piece instead, verifies it, and may look again: gives the numbers of blocks that are damaged
+    sums: the checksums of blocks; without it, nothing is verified
+    walk: walks and verifies a piece instead; gives the numbers of damaged blocks
     """
     size = min(max(1, size // block_size) * block_size, round_up(stop, block_size) - begin)
     buffer = np.empty(size, np.uint8)

@@ -28,8 +28,6 @@ from jitdb.log.maintenance.check_log import codec_of, invalid_records
 from jitdb.log.maintenance.exchange import make_next_log, prepare, put_in_place
 from jitdb.log.maintenance.report import Compaction
 from jitdb.log.opening import swap
-from jitdb.log.opening.format import OpenOptions
-from jitdb.log.opening.open_log import open_again
 from jitdb.log.opening.opened import Opened
 from jitdb.log.reading.record_reader import Verifier
 from jitdb.log.sidecar import deletions, removals
@@ -39,7 +37,7 @@ from jitdb.log.sidecar.deletions import Deletion
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
     from jitdb.log.source import Stats
-    from jitdb.log.writing.writer import Rebind, Writer
+    from jitdb.log.writing.writer import Writer
 
 
 LITTLE: Final = 8 << 20  # bytes that are copied while the writer waits: some milliseconds
@@ -50,9 +48,7 @@ _CUT_SHORT: Final = "a compaction was cut short in its last moment: open the log
 Progress = Callable[[int, int], object]  # bytes copied, of so many
 
 
-def compact(
-    writer: Writer, options: OpenOptions, measure: Callable[[], Stats], progress: Progress, rebind: Rebind
-) -> Compaction:
+def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress) -> Compaction:
     """Compact the log of this writer, which `measure` reads. Raises LogCorrupt, LogWriteFailed, LogClosed."""
     writer.flush()
     stats = measure()
@@ -74,7 +70,7 @@ def compact(
                 break
         with writer.exclusively() as opened:
             copy.finish(writer.durable_end, writer.tail_proof, tell)
-            writer.reopen(partial(copy.take_place, copy.prepare(), options), rebind, _CUT_SHORT)
+            writer.reopen(partial(copy.take_place, copy.prepare()), _CUT_SHORT)
     except BaseException as error:
         if copy is not None and not copy.taken:
             with suppress(OSError):  # the next writer removes what is left of it
@@ -250,12 +246,11 @@ class Copy:
         deleted = b"".join(map(deletions.encode_entry, self._late))
         return prepare(self._opened, self._file.number, new, self._end, sums, deleted=deleted, removals=gone)
 
-    def take_place(self, pending: swap.PendingSwap, options: OpenOptions, _: Opened) -> Opened:
-        """Put the copy in the log's place; gives the log as it is now. The old one stays open."""
+    def take_place(self, pending: swap.PendingSwap, _: Opened) -> None:
+        """Put the copy in the log's place. The old file stays open."""
         self.taken = True
         put_in_place(self._opened, pending)
         self._file.close()
-        return open_again(self._opened, options)
 
     def discard(self) -> None:
         self._file.close()

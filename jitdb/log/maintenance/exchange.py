@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from jitdb.errors import LogWriteFailed
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.opening import swap
 from jitdb.log.opening.format import OpenOptions
-from jitdb.log.opening.open_log import open_again, open_log
+from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.recovery import measure, stamp_of
 from jitdb.log.reading.extent import Extent
@@ -25,9 +25,7 @@ from jitdb.log.sidecar.checksums import Entry
 from jitdb.log.sidecar.meta import Meta, new_identity
 
 if TYPE_CHECKING:
-    from jitdb.log.writing.writer import Rebind, Writer
-
-_AS_IT_IS: Final = OpenOptions(None, None)
+    from jitdb.log.writing.writer import Writer
 
 
 def make_next_log(opened: Opened) -> Descriptor:
@@ -72,16 +70,16 @@ def put_in_place(opened: Opened, pending: swap.PendingSwap) -> None:
     swap.finish(fs, opened.sidecar, pending)
 
 
-def replace(writer: Writer, fresh: Path, codec: str, rebind: Rebind) -> None:
+def replace(writer: Writer, fresh: Path, codec: str, options: OpenOptions) -> None:
     """Put the log `fresh` in the place of this writer's, in one moment. See Log.replace_with."""
-    new = open_log(fresh, _AS_IT_IS, read_only=True)
+    new = open_log(fresh, OpenOptions(None, None), read_only=True)
     try:
         end, block_size = new.recovery.tail.end, new.meta.block_size
         sums = Verifier(new, Extent(new.recovery.tail, block_size)).sums(0, -(-end // block_size)).tolist()
     finally:
         new.close()
 
-    def swap_in(opened: Opened) -> Opened:
+    def swap_in(opened: Opened) -> None:
         fs, sidecar = opened.fs, opened.sidecar
         meta = Meta(block_size, codec, new_identity(), opened.meta.generation + 1)
         fs.rename(fresh, sidecar / filenames.NEXT_LOG)
@@ -89,7 +87,7 @@ def replace(writer: Writer, fresh: Path, codec: str, rebind: Rebind) -> None:
             fs.share(fd, fs.fstat(opened.fd), is_log=True)
             pending = prepare(opened, fd, meta, end, [Entry(crc) if crc >= 0 else None for crc in sums])
         put_in_place(opened, pending)
-        return open_again(opened, _AS_IT_IS)
+        opened.options = options
 
     with writer.exclusively():
-        writer.reopen(swap_in, rebind, "another log was to take its place, and that was cut short: open the log again")
+        writer.reopen(swap_in, "another log was to take its place, and that was cut short: open the log again")

@@ -23,32 +23,29 @@ from jitdb.log.maintenance.exchange import make_next_log, prepare, put_in_place
 from jitdb.log.maintenance.report import LogReport, RepairAction, RepairReport
 from jitdb.log.maintenance.salvage import DamagedBlock, RepairedBlock, is_sound, repair_block
 from jitdb.log.opening import swap
-from jitdb.log.opening.open_log import open_again
 from jitdb.log.sidecar import checksums, deletions, meta
 from jitdb.log.sidecar.deletions import Deletion
 from jitdb.log.writing.erase import set_aside, truncate_to
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.format import OpenOptions
     from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.record_reader import RecordReader
-    from jitdb.log.writing.writer import Rebind, Writer
+    from jitdb.log.writing.writer import Writer
 
 _FILES = (filenames.META, filenames.COMMIT, filenames.DELETIONS, filenames.CHECKSUMS)
 _IN_THE_LOG = ("block", "deleted", "tail")
 _MARK = Deletion(deletions.APPLIED, 0)
 
 
-def repair(writer: Writer, options: OpenOptions, progress: Progress, rebind: Rebind) -> RepairReport:
+def repair(writer: Writer, progress: Progress) -> RepairReport:
     """Repair the log of this writer, and open it again. See Log.repair."""
     reports: list[RepairReport] = []
 
-    def work(opened: Opened) -> Opened:
+    def work(_: Opened) -> None:
         reports.append(_Repair(writer.reader, progress).run())
-        return open_again(opened, options)
 
     with writer.exclusively():
-        writer.reopen(work, rebind, "a repair was cut short: open the log again, and repair it again")
+        writer.reopen(work, "a repair was cut short: open the log again, and repair it again")
     return reports[0]
 
 

@@ -1,10 +1,10 @@
-"""What can be saved of a damaged block. Bytes in, bytes out; no I/O.
+"""Saving the records of a damaged block. Bytes in, bytes out; no I/O.
 
-Records that the codec accepts stay where they are, up to where the chain of lengths breaks. Behind it the next position
-is found from which a chain of valid records leads exactly to the block's end. What lies between, and each record that
-the codec refuses, becomes a deleted record, so that the chain is whole again.
+Up to where the chain of lengths breaks, records that the codec accepts stay where they are. After it, the next position
+is searched from which a chain of valid records leads exactly to the block's end. What lies between, and each record
+that the codec refuses, becomes a deleted record, so that the chain is whole again.
 
-Raw records cannot be told from other bytes: of a raw log, what lies behind a broken length is lost.
+Raw records cannot be told from other bytes: in a raw log, what follows a broken length is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jitdb.log.codecs import Codec
 
 
 class DamagedBlock(NamedTuple):
-    """A block as it was found."""
+    """A damaged block."""
 
     data: bytes  # block_size of them
     used: int  # where its records end, if that is known: of the last block; else block_size
@@ -26,19 +26,19 @@ class DamagedBlock(NamedTuple):
 
     @property
     def end_of_records(self) -> int:
-        """Where its records end, if all is in order: the last bytes other than zeros are theirs."""
+        """Where its records end, if their chain is whole: with the last byte that is not zero."""
         is_last = self.used < len(self.data)
         return self.used if is_last else len(self.data[: -header_size(len(self.data))].rstrip(b"\0"))
 
 
 class RepairedBlock(NamedTuple):
-    """A block as it shall be. Positions count from its beginning."""
+    """A repaired block. Positions count from its beginning."""
 
     data: bytes
     end: int  # where its records end
-    restored: bool = False  # whether this is what was written
+    restored: bool = False  # whether it is what was written
     kept: tuple[int, ...] = ()  # live records that are not certain to be what was written
-    lost: tuple[int, ...] = ()  # deleted records in the place of what cannot be read
+    lost: tuple[int, ...] = ()  # deleted records that replace unreadable bytes
 
     def promise(self) -> str:
         """What repair will do, behind the word "repair".
@@ -79,7 +79,7 @@ def _is_whole(walk: Walk, data: bytes, used: int) -> bool:
 
 
 def repair_block(damaged: DamagedBlock, codec: Codec) -> RepairedBlock:
-    """The best that can be made of it."""
+    """The block with all records that can be saved."""
     data, used, header = damaged.data, damaged.used, header_size(len(damaged.data))
     written = data[:used].ljust(len(data), b"\0")
     if damaged.expected == crc32(data[:used]) and is_sound(written, used, codec):
@@ -88,7 +88,7 @@ def repair_block(damaged: DamagedBlock, codec: Codec) -> RepairedBlock:
     walk = walk_block(data, used, len(data))
     if _is_whole(walk, data, used):
         return salvage.image(salvage.take(0, walk))
-    # Records that are refused, with none behind them that is not, are what a wrong length leads to.
+    # Refused records at the end of the chain are other bytes, to which a wrong length led.
     states = [is_zero(record) or codec.is_valid(record) for record in walk.records(data, header)]
     good = max((number + 1 for number, state in enumerate(states) if state), default=0)
     at = salvage.take(0, Walk(walk.positions[:good], walk.lengths[:good], 0, False))
@@ -108,10 +108,10 @@ class _Salvage:
         self._data = bytearray(damaged.data)
         self._kept: list[int] = []
         self._lost: list[int] = []
-        self._only_maps = True  # so far: then bytes that are a value by chance must be a map, too
+        self._only_maps = True  # so far; then what find_chain() accepts must be maps, too
 
     def take(self, start: int, walk: Walk) -> int:
-        """The records of a chain that begins at `start`, which the codec accepts; gives where it ends."""
+        """Keep the records of a chain from `start` on that the codec accepts; gives where the chain ends."""
         for position, length in zip(walk.positions, walk.lengths, strict=True):
             at, start_of = start + position, start + position + self._header
             record = bytes(self._data[start_of : start_of + length])
@@ -131,7 +131,7 @@ class _Salvage:
         data, read, header = self._damaged.data, header_reader(len(self._damaged.data)), self._header
         first_end = self._damaged.end_of_records
         last = self._damaged.used if self._damaged.used < len(data) else len(data) - header
-        leads = bytearray(last + 1)  # whether a chain from here leads to the end
+        leads = bytearray(last + 1)  # per position: whether a chain from it leads to the end
         leads[first_end:] = b"\1" * (last + 1 - first_end)
         is_value = _is_map if self._only_maps else _is_valid
         found = None
@@ -147,7 +147,7 @@ class _Salvage:
         return found
 
     def bridge(self, start: int, stop: int) -> None:
-        """What lies between two chains: one record, of which only the length may be wrong, or one that is lost."""
+        """What lies between two chains becomes one record: a valid one whose length was wrong, or a deleted one."""
         if self._codec.is_valid(bytes(self._data[start + self._header : stop])):
             self._write_length(start, stop)
             self._kept.append(start)
@@ -155,11 +155,11 @@ class _Salvage:
             self._lose(start, stop)
 
     def give_up(self, start: int) -> int:
-        """All from here on is lost; gives where the records end."""
+        """Give up all bytes from here on; gives where the records end."""
         least = start + self._header + 1
         stop = self._damaged.end_of_records
         if start == 0:
-            stop = max(stop, least)  # a block of the log's end must hold something
+            stop = max(stop, least)  # the last block must hold a record
         if stop < least:
             return start
         self._lose(start, stop)

@@ -1,9 +1,9 @@
-"""Which block size and codec a log has: what its sidecar says, what the caller says, what the file's bytes say.
+"""Which block size and codec a log has: by its sidecar, by what the caller says, by the file's bytes.
 
-Bytes are believed to be blocks when the chain of lengths in each of the first few ends in a zero header and
-nothing but zeros follows it: text, random bytes, and blocks of another size do not look like that. The block size shows
-at the first gap: behind the zeros that follow the first block's records the next block begins with a header that is not
-zero. With any other size in which all blocks are in order, the records are the same.
+Bytes are taken for blocks if the chain of lengths in each of the first few ends in a zero header, and only zeros
+follow: text, random bytes, and blocks of another size do not look like that. The block size shows at the first gap: the
+first block's records are followed by zeros, and then the second block begins with a header that is not zero. With any
+other size in which all blocks are in order, the records are the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SAMPLE: Final = 48  # records that must suit the codec
 
 
 class OpenOptions(NamedTuple):
-    """What the caller of Log(...) asked for; None: whatever it is."""
+    """What the caller of Log(...) asked for; None: whatever the log has."""
 
     codec: Codec | None
     block_size: int | None
@@ -54,13 +54,13 @@ class OpenOptions(NamedTuple):
 class LogFormat(NamedTuple):
     block_size: int
     codec: Codec
-    codec_name: str  # of the log; another than the codec's if the log is opened as raw bytes
+    codec_name: str  # of the log, also if it is opened as raw bytes
 
 
 def resolve_format(
     fs: FileSystem, fd: int, path: Path, options: OpenOptions, known: Meta | None, base: Entry | None
 ) -> LogFormat:
-    """Find it out. `known` and `base` are what the sidecar says, if there is one. Raises NotALog."""
+    """`known` and `base` are what the sidecar says, if there is one. Raises NotALog."""
     size = fs.size(fd)
     if known is not None and base is not None and (base.end > 0 or (base.kind != CLOSED and size > 0)):
         return _as_known(fs, fd, path, options, known)
@@ -68,7 +68,7 @@ def resolve_format(
         block_size = options.block_size or (known.block_size if known else DEFAULT_BLOCK_SIZE)
         codec = options.codec or get_codec(known.codec if known else DEFAULT_CODEC)
         return LogFormat(block_size, codec, codec.name)
-    # Nothing in the file is of our writing: the records have a word in it.
+    # We wrote nothing in this file, so the records are looked at.
     block_size = _block_size(fs, fd, path, options, known)
     records = _look(fs, fd, block_size).records
     if options.codec is not None:
@@ -76,7 +76,7 @@ def resolve_format(
         name = options.codec.name if known is None or options.codec.name != "raw" else known.codec
         return LogFormat(block_size, options.codec, name)
     if known is not None:
-        with suppress(NotALog):  # raised where the sidecar was made when the log was empty: find out
+        with suppress(NotALog):  # the sidecar may have been made when the log was empty
             codec = get_codec(known.codec)
             _check_codec(path, records, codec)
             return LogFormat(block_size, codec, codec.name)
@@ -106,7 +106,7 @@ def _as_known(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known: 
 
 
 def _detect_codec(path: Path, records: list[bytes]) -> Codec:
-    """That of the first records. Raises NotALog if they do not tell."""
+    """The codec of the first records. Raises NotALog if it is not clear."""
     name = guess_codec(records) if records else DEFAULT_CODEC
     if name is None:
         raise NotALog(
@@ -122,7 +122,7 @@ def _detect_codec(path: Path, records: list[bytes]) -> Codec:
 def _check_codec(path: Path, records: list[bytes], codec: Codec) -> None:
     """Raise NotALog if the first records are not of this codec."""
     wrong = [record for record in records if not codec.is_valid(record)]
-    if 2 * len(wrong) > len(records):  # a damaged record among others is no other codec
+    if 2 * len(wrong) > len(records):  # one damaged record is no other codec
         name = guess_codec(records)
         raise NotALog(
             f"its first records are not {codec.name} (a record starts with {wrong[0][:16]!r})"
@@ -138,18 +138,18 @@ class _Sample(NamedTuple):
     in_order: int  # blocks with records and nothing else
     damaged: int  # blocks with something else
     torn: bool  # only the file's last block is damaged, and only behind some records
-    cut: bool  # and that by a length that leads out of it: so its records have no other end that could be a block's
+    cut: bool  # and a length leads out of it, so no end of a block can be there
     records: list[bytes]  # live ones, of the blocks that are in order; if there are none, of the others
 
     def speaks(self, codec: Codec | None) -> bool:
-        """Whether the records are values of the codec, or of one of ours: raw ones cannot say that."""
+        """Whether the records are values of the codec, or of one of ours. Raw records never are."""
         if codec is None:
             return guess_codec(self.records) is not None
         whole = self.records[:-1] or self.records
         return codec.name != "raw" and bool(whole) and all(map(codec.is_valid, whole))
 
     def is_log(self, codec: Codec | None) -> bool:
-        """Whether these are blocks, given that they are of this size. Of one that is torn the records must say so."""
+        """Whether these are blocks of this size. If one is torn, the records must be values of the codec."""
         return not self.damaged or self.in_order > self.damaged or (self.torn and self.speaks(codec))
 
 
@@ -180,7 +180,7 @@ def _block_size(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known
     codec, given = options.codec, options.block_size
     if given is not None:
         sample = _look(fs, fd, given)
-        # Given both, a torn log of raw records is opened: nothing else can tell that it is one.
+        # With both given, a torn log of raw records is opened: nothing else could show that it is one.
         is_said = codec is not None and codec.name == "raw" and sample.torn and not _is_text(fs.read(fd, 4096, 0))
         if not sample.is_log(codec) and not is_said:
             raise _not_a_log(fs, fd, path, given)
@@ -191,7 +191,7 @@ def _block_size(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known
 
 
 def _detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None) -> int:
-    """That of a file that has no sidecar, for which most speaks. Raises NotALog, also where two do as well."""
+    """The most likely block size of a file without a sidecar. Raises NotALog, also if two are equally likely."""
     size, gaps = fs.size(fd), _gaps(fs, fd)
     found: dict[int, tuple[bool, bool, int]] = {}
     for block_size in dict.fromkeys([DEFAULT_BLOCK_SIZE, *gaps, *_SIZES]):
@@ -199,8 +199,8 @@ def _detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None)
         if whole or block_size in (DEFAULT_BLOCK_SIZE, *gaps):
             sample = _look(fs, fd, block_size)
             tidy, speaks = whole and not sample.damaged, sample.speaks(codec)
-            # Nothing but zeros, and raw records in a file cut anywhere, speak for no odd size. One block in order may
-            # be so by chance.
+            # Zeros alone, and raw records in a file cut anywhere, are no evidence for an odd size. A single block may
+            # be in order by chance.
             usual, several = block_size in _SIZES and tidy, sample.in_order > max(1, sample.damaged)
             is_end = sample.torn and (sample.cut or block_size in gaps)
             if usual or several or (speaks and (sample.in_order > sample.damaged or is_end)):
@@ -235,7 +235,7 @@ def _gaps(fs: FileSystem, fd: int) -> list[int]:
 
 
 def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> NotALog:
-    """The error that says best what the file is instead."""
+    """The error, which says what the file seems to be instead."""
     size, head = fs.size(fd), fs.read(fd, 4096, 0)
     if _is_text(head):
         if head.lstrip()[:1] in (b"{", b"["):

@@ -1,7 +1,7 @@
-"""Opening a log, and following it: find out what it is, bind it to its sidecar, find its end.
+"""Opening a log, and following it.
 
-A writer makes or repairs whatever is missing. A reader writes nothing to the log's file; in the sidecar it writes an
-identity where there is none, and notes what another program appended, if it may and no writer is there to do it.
+A writer makes or repairs whatever is missing. A reader writes nothing to the log's file. To the sidecar it writes an
+identity if there is none, and what another program appended, if it may and no writer is there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jitdb.log.opening.format import OpenOptions, resolve_format
 from jitdb.log.opening.opened import FileReplaced, Opened, bind, make_folder, read_sidecar, record_recovery
 from jitdb.log.sidecar import journal
 
-_TRIES = 5  # the log's file is replaced once at a time, but by misfortune
+_TRIES = 5  # the log's file may be replaced while it is opened
 
 
 def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> Opened:
@@ -35,12 +35,12 @@ def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: b
     raise LogError("other files take its place again and again: whatever does that must end first", path=real)
 
 
-def open_again(opened: Opened, options: OpenOptions) -> Opened:
-    """For the writer, which keeps the lock: the log as it is in the file now. Raises as open_log does."""
+def open_again(opened: Opened) -> Opened:
+    """For the writer, which keeps the lock: the log in the file that has its name now. Raises as open_log does."""
     fs = opened.fs
     file = _open_file(fs, opened.path, read_only=False)
     try:
-        again = bind(fs, opened.path, file, options, opened.lock)
+        again = bind(fs, opened.path, file, opened.options, opened.lock)
         again.notices = opened.notices
     except BaseException:
         file.close()
@@ -49,8 +49,8 @@ def open_again(opened: Opened, options: OpenOptions) -> Opened:
     return again
 
 
-def follow(opened: Opened, options: OpenOptions) -> Opened:
-    """As a reader: see what others did meanwhile; the same object, or that of another log. Raises NotALog, LogError."""
+def follow(opened: Opened) -> Opened:
+    """For a reader: see what others did. Gives the same object, or that of another log. Raises NotALog, LogError."""
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
     with opened.reading():
@@ -70,11 +70,11 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
         opened.deletions.stay(later)
         record_recovery(opened)
         return opened
-    return open_log(path, options, read_only=True)
+    return open_log(path, opened.options, read_only=True)
 
 
 def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> NotALog:
-    """The error, with the nearest name in the folder, or how to make a log; a reader has nothing to read."""
+    """The error, with the nearest name in the folder, or how to make a log."""
     from jitdb.common.spelling import nearest
 
     folder, name = os.path.split(os.fspath(path))
@@ -111,9 +111,9 @@ def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool
 
 
 def _refuse_half_compacted(fs: FileSystem, path: Path) -> None:
-    """Raises CompactionUnfinished where async-append-only-log compacts the log, or was ended while it did.
+    """Raises CompactionUnfinished if async-append-only-log compacts the log, or was ended while it did.
 
-    It moves records within the log's file, and keeps how far it came in a file beside it.
+    It moves records within the log's file, and keeps its progress in a file beside it.
     """
     state = path.with_name(path.name + filenames.COMPACTION_SUFFIX)
     if fs.exists(state):

@@ -1,4 +1,4 @@
-"""Which log is in a file, does its sidecar belong to it, and where does it end? And the log once that is known."""
+"""Binding a log's file to its sidecar: do they belong together, and where does the log end?"""
 
 from __future__ import annotations
 
@@ -32,42 +32,43 @@ if TYPE_CHECKING:
     from jitdb.log.sidecar.removals import Removals
 
 
-_LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
+_LOOKS: Final = 5  # until no writer came or went meanwhile: the second is nearly always the last
 
 
 class Opened:
-    """One log as it was opened. Closed when nobody needs it any more, if not before."""
+    """One log as it was opened. Closes itself when nobody holds it any more."""
 
     def __init__(
         self,
         fs: FileSystem,
         path: Path,
         file: Descriptor,
+        options: OpenOptions,
         codec: Codec,
         meta: Meta,
         stored: bool,
         journal: JournalReader,
         lock: Lock | None,
     ) -> None:
-        self.fs, self.path, self.file = fs, path, file
+        self.fs, self.path, self.file, self.options = fs, path, file, options
         self.sidecar = sidecar = filenames.sidecar_path(path)
         self.codec, self.meta = codec, meta
-        self.stored = stored  # `meta` is in the sidecar; if not, the identity holds for this process only
+        self.stored = stored  # whether `meta` is in the sidecar; if not, the identity holds for this process only
         self.journal = journal
         self.deletions = DeletionReader(fs, sidecar / filenames.DELETIONS, meta.generation)
         self.lock = lock  # a writer's
         self.recovery = self.examine()
         self.checksums = Checksums(fs, sidecar / filenames.CHECKSUMS, meta.generation, self.recovery.change)
-        self.notices: list[str] = []  # what was put in order when it was opened
+        self.notices: list[str] = []  # what was found and done when it was opened
 
     def examine(self) -> Recovery:
-        """Where the log ends; as a reader looks again, if a writer came and what was seen may be half written."""
+        """Where the log ends. A reader looks again if a writer came meanwhile, as what it saw may be half written."""
         fs, mine, is_written_here = self.fs, self.meta, self.lock is not None
-        # Of a log that is opened as raw bytes, what its own codec says counts.
+        # A log that is opened as raw bytes is examined by its own codec.
         codec = self.codec if self.codec.name == mine.codec else find_codec(mine.codec) or self.codec
         for _ in range(_LOOKS):
             state = self.journal.poll()
-            self.deletions.poll()  # after the entries, which tell what must be in it
+            self.deletions.poll()  # after the journal of commits, which says what must be in it
             alive = not is_written_here and has_writer(fs, self.sidecar / filenames.LOCK)
             journals = map(fs.find, (self.sidecar / filenames.COMMIT, self.sidecar / filenames.DELETIONS))
             last_word = max((each.st_mtime_ns for each in journals if each is not None), default=0)
@@ -87,7 +88,7 @@ class Opened:
         return self.file.number
 
     def read(self, size: int, offset: int) -> bytes:
-        """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed, LogError."""
+        """Bytes of the log's file, fewer than `size` only at its end. Raises LogClosed, LogError."""
         try:
             return self.fs.read(self.fd, size, offset)
         except OSError as error:
@@ -109,7 +110,7 @@ class Opened:
             raise self.unreadable(error, offset) from error
 
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
-        """See LogSource.deletions. `looks`: what others do is to be seen at once. Raises LogSuperseded, LogError."""
+        """See LogSource.deletions. `looks`: for deletions by other processes, too. Raises LogSuperseded, LogError."""
         position = self.deletion_position(after, looks=looks)
         return position, self.deletions.between(after, position)
 
@@ -118,7 +119,7 @@ class Opened:
         with self.reading():
             if looks:
                 self.deletions.look(self.path)
-            elif after > self.deletions.position:  # a reader was sooner to see what the writer just wrote
+            elif after > self.deletions.position:  # the caller saw what our writer wrote just now
                 self.deletions.poll()
         return self.deletions.position
 
@@ -138,7 +139,7 @@ class Opened:
         return LogClosed("the log was closed", path=self.path)
 
     def unreadable(self, error: OSError, offset: int | None = None) -> LogError:
-        """The error for a disk that cannot be read, or a log that was closed."""
+        """The error for a file that cannot be read, or a log that was closed."""
         if self.fd < 0:
             return self.closed()
         return LogError(f"cannot be read: {osfile.reason(error)}", path=self.path, offset=offset)
@@ -150,38 +151,38 @@ class Opened:
                 each.close()
 
 
-_DONE_WITHOUT: Final = (*NOT_ALLOWED, *osfile.NO_ROOM)  # a reader does without what it cannot write
+_DONE_WITHOUT: Final = (*NOT_ALLOWED, *osfile.NO_ROOM)  # a reader can do without writing
 _CANNOT_SYNC: Final = (*NOT_ALLOWED, errno.EINVAL, errno.EBADF)
 
 
 class FileReplaced(Exception):
-    """The file that is open is not the one of this name any more."""
+    """Another file has the name of the open one now."""
 
 
 def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lock: Lock | None) -> Opened:
     """The log in the open file. Raises FileReplaced, NotALog, LogError, OSError.
 
-    It has the identity that its sidecar tells, by which indexes know it, if sidecar and file are of one log. Else it
-    gets another one, of a later generation than any that is found.
+    If sidecar and file are of one log, it has the sidecar's identity, by which indexes know it. Otherwise it gets
+    another one, of a later generation than any that is found.
     """
     fd, sidecar = file.number, filenames.sidecar_path(path)
     state = read_sidecar(fs, path, warn=True)
     known = state.meta
     if state.first is not None and lock is None:
-        _sync(path, lambda: fs.sync_folder(path.parent))  # the process that renamed it may have died before it did
+        _sync(path, lambda: fs.sync_folder(path.parent))  # the process that renamed it may have died before it synced
     entries = journal.JournalReader(
         fs, sidecar / filenames.COMMIT, 0 if known is None else known.generation, state.first
     )
     base, of_commit = entries.poll().base, entries.last_generation
     later = max(of_commit, deletions.last_generation(fs, sidecar / filenames.DELETIONS))
-    # `commit` speaks of a generation before `meta` does, see store(): one that does not was lost, or is another's.
+    # store() writes a generation to `commit` before `meta`: where it is missing, `commit` was lost or is another log's.
     apart = known is not None and state.first is None and not of_commit == known.generation >= later
     if not fs.is_at(path, fd) or (apart and read_sidecar(fs, path).meta != known):
         raise FileReplaced
     form = resolve_format(fs, fd, path, options, known, base)
     if known is None:
         mine, stored = Meta(form.block_size, form.codec_name, meta.new_identity(), later + 1), False
-        if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
+        if lock is None and fs.size(fd) == 0:  # nothing to index yet: the first writer decides what it is
             mine = for_now(fs, fd, mine)
         else:
             mine, stored = store(fs, fd, path, mine, lock, None)
@@ -201,7 +202,7 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
         mine, stored = known, True
     if mine != known:
         entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation, state.first)
-    opened = Opened(fs, path, file, form.codec, mine, stored, entries, lock)
+    opened = Opened(fs, path, file, options, form.codec, mine, stored, entries, lock)
     if not fs.is_at(path, fd):
         raise FileReplaced
     if opened.recovery.replaced:
@@ -219,7 +220,7 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
         form = resolve_format(fs, fd, path, options, mine, None)
         mine, stored = renew(fs, fd, path, mine, form, lock)
         entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation)
-        opened = Opened(fs, path, file, form.codec, mine, stored, entries, lock)
+        opened = Opened(fs, path, file, options, form.codec, mine, stored, entries, lock)
     opened.notices = _notices(opened)
     for notice in opened.notices:
         _warn(path, notice)
@@ -227,13 +228,13 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
 
 
 def record_recovery(opened: Opened) -> None:
-    """For a reader: make durable what was found beyond the journal, and note it there, so that the next one recognises
-    the log. If the sidecar cannot be written, or a writer is there, nothing is noted.
+    """For a reader: make durable what was found beyond the journal, and note it there, so that the next process
+    recognises the log. Notes nothing if the sidecar cannot be written, or a writer is there.
     """
     fs, found = opened.fs, opened.recovery
     if found.is_recorded or found.tail.end == 0:
         return
-    # An index must never know records that a power failure can still take.
+    # An index must never know records that a power failure can still remove.
     _sync(opened.path, lambda: fs.fsync(opened.fd))
     _sync(opened.path, opened.journal.sync)
     base = opened.journal.state.base
@@ -254,7 +255,7 @@ def record_recovery(opened: Opened) -> None:
 
 
 def _sync(path: Path, sync: Callable[[], None]) -> None:
-    """As a reader: make durable what is seen, unless that is not allowed. Raises LogError."""
+    """For a reader: make durable what it sees, if it may. Raises LogError."""
     try:
         sync()
     except OSError as error:
@@ -269,7 +270,7 @@ def _notices(opened: Opened) -> list[str]:
             f"{sidecar}/{filenames.DELETIONS} is not the journal of deletions that the log was left "
             f"with ({found.lost}): which records are deleted is found by reading the log"
         )
-    if found.unacknowledged and (opened.lock is None or found.is_accepted):  # else the writer says what it does
+    if found.unacknowledged and (opened.lock is None or found.is_accepted):  # otherwise the writer warns
         what = (
             f"{sidecar}/{filenames.COMMIT} tells of the log up to byte {found.unacknowledged.start:,}, and "
             f"whole records follow up to byte {found.unacknowledged.stop:,}"
@@ -291,11 +292,11 @@ def _warn(path: Path, text: str) -> None:
 
 class SidecarState(NamedTuple):
     meta: Meta | None
-    first: journal.Entry | None = None  # where the log ended when it was put in the old one's place (swap.py)
+    first: journal.Entry | None = None  # where the log ended when it replaced the old one (swap.py)
 
 
 def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarState:
-    """What the sidecar of the log at `path` says. `warn`: of a `meta` that is damaged, which counts as none."""
+    """What the sidecar of the log at `path` says. A damaged `meta` counts as none; `warn` of it."""
     pending = swap.unfinished(fs, path)
     if pending is not None:
         return SidecarState(pending.meta, pending.entry)
@@ -310,12 +311,12 @@ def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarSt
 
 
 def stored_meta(path: str | os.PathLike[str]) -> Meta | None:
-    """What the sidecar says the log is by now; None where nothing tells. Raises LogError, OSError."""
+    """The present `meta` of the log; None without one. Raises LogError, OSError."""
     return read_sidecar(osfile.fs, filenames.log_path(path)).meta
 
 
 def make_folder(fs: FileSystem, folder: Path) -> None:
-    """The sidecar's folder, or its permissions as the log's are by now."""
+    """Make the sidecar's folder, or give it the log's present permissions."""
     try:
         fs.make_folder(folder)
     except FileExistsError:
@@ -325,9 +326,9 @@ def make_folder(fs: FileSystem, folder: Path) -> None:
 
 
 def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, seen: Meta | None) -> tuple[Meta, bool]:
-    """Put `meta` into the sidecar, in the place of what was `seen` there; gives what the log is, and whether that is
-    stored. A reader that may not gets an identity for itself. `commit` comes first, with the word that nothing of this
-    log is ours: so where `meta` stands without an entry of its generation, `commit` was lost.
+    """Replace the `meta` that was `seen` in the sidecar; gives the log's `meta`, and whether it is stored. A reader
+    that may not write gets an identity for itself. `commit` is written first, with an entry of this generation: if
+    `meta` is there without one, `commit` was lost.
     """
     sidecar = filenames.sidecar_path(path)
     own: Lock | None = None
@@ -337,7 +338,7 @@ def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, se
             own = Lock(fs, sidecar / filenames.LOCK, path)
             other = read_sidecar(fs, path).meta
             if other is not None and other != seen:
-                return other, True  # another reader was sooner
+                return other, True  # another reader stored one first
         journal.append_entry(fs, sidecar / filenames.COMMIT, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
         fs.replace_file(sidecar / filenames.META, meta.encode(mine))
     except LogLocked:
@@ -354,7 +355,7 @@ def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, se
 
 
 def for_now(fs: FileSystem, fd: int, mine: Meta) -> Meta:
-    """An identity without a sidecar to keep it: of this file, as long as its first block has these lengths."""
+    """An identity without a sidecar: of this file, as long as the chain of lengths of its first block is this one."""
     from jitdb.common.digests import blake2b
 
     status = fs.fstat(fd)
@@ -365,6 +366,6 @@ def for_now(fs: FileSystem, fd: int, mine: Meta) -> Meta:
 def renew(
     fs: FileSystem, fd: int, path: Path, old: Meta, form: LogFormat, lock: Lock | None, later: int = 0
 ) -> tuple[Meta, bool]:
-    """As store(), of the next generation, after `later` too: another log in the same file."""
+    """store() a new identity, because the file holds another log; of a generation after `old` and `later`."""
     new = Meta(form.block_size, form.codec_name, meta.new_identity(), max(old.generation, later) + 1)
     return store(fs, fd, path, new, lock, old)

@@ -1,8 +1,8 @@
-"""Where does a log end? What the journal says is compared with the file.
+"""Where does a log end? The journal is compared with the file.
 
-A log is recognised by a *fingerprint* of its end. Deleting a record changes its bytes, never its length: so the
-fingerprint has the **chains of lengths**, the CRC of all headers in the first block and in the block that holds the
-end, and the CRC of the newest record, unless that was deleted since.
+A log is recognised by a *fingerprint* of its end. Deleting a record changes its bytes, never its length. So the
+fingerprint consists of the chains of lengths (the CRC of all headers in the first block, and in the block that holds
+the end) and the CRC of the newest record, unless that was deleted since.
 
 The journal is in one of a few states, the file in one of a few others, and `OUTCOMES` says what each pair means
 (docs/format-log.md, "Opening", says why). Nothing is written here; opened.py and committer.py act on the outcome.
@@ -27,12 +27,12 @@ _CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
 
 
 class Tail(NamedTuple):
-    """The log up to `end`, as far as its first and last block tell. `end` 0 is the empty log."""
+    """What first and last block say about the log up to `end`. `end` 0 is the empty log."""
 
     end: int = 0  # just past the newest record
     last_record_size: int = 0
     last_record_crc: int = 0
-    last_record_deleted: bool = False  # its bytes are all zero: last_record_crc says nothing
+    last_record_deleted: bool = False  # its bytes are zero, so last_record_crc says nothing
     first_chain: int = 0
     tail_chain: int = 0
     block_crc: int = 0  # crc32 of the last block's bytes up to `end`; 0 where it is not known
@@ -49,7 +49,7 @@ class Tail(NamedTuple):
     def entry(
         self, kind: int, generation: int, change: bytes, deletions: journal.JournalPrefix | None = None
     ) -> journal.Entry:
-        """The journal's entry that says: the log ends here, and `deletions` are known of."""
+        """The journal's entry for a log that ends here and has these `deletions`."""
         return journal.Entry(
             start=deletions.packed if deletions is not None and deletions.packed >= 0 else self.end,
             end=self.end,
@@ -65,7 +65,7 @@ class Tail(NamedTuple):
         )
 
     def agrees(self, entry: journal.Entry) -> bool:
-        """Whether the block that holds the end is still the one that the entry tells of."""
+        """Whether the block that holds the end is still that of the entry."""
         if self.last_record_size != entry.last_record_size or self.tail_chain != entry.tail_chain:
             return False
         return self.last_record_crc == entry.last_record_crc or (
@@ -74,7 +74,7 @@ class Tail(NamedTuple):
 
 
 def measure(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail | None:
-    """The tail of the log in the file, were it to end at `end`. None if no record ends there."""
+    """The tail of the log in the file, if it ended at `end`. None if no record ends there."""
     if end == 0:
         return Tail()
     begin = end - end % block_size
@@ -119,7 +119,7 @@ def change_token(modified: int, size: int) -> bytes:
 
 
 def believe(fs: FileSystem, fd: int, end: int, entries: tuple[journal.Entry, ...], size: int) -> int:
-    """How far the bytes are those of which the DATA entries tell, from `end` on."""
+    """How far from `end` the bytes are those that the DATA entries announced."""
     for entry in entries:
         if entry.start != end or entry.end > size or _crc(fs, fd, entry.start, entry.end) != entry.data_crc:
             break
@@ -137,8 +137,8 @@ def _crc(fs: FileSystem, fd: int, start: int, end: int) -> int:
 def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, trusted: int) -> int:
     """The end of a log that another program wrote: just past the last whole, valid record of its last block.
 
-    `trusted` is the least that this gives back: what is before it counts, whatever the codec says. Blocks before the
-    last one are taken as they are, as the other program does: its blocks are written one after the other.
+    It is at least `trusted`: what is before that counts, whatever the codec says. Blocks before the last one are
+    accepted as they are, as the other program does, which writes one block after the other.
     """
     header = header_size(block_size)
     begin = round_up(size, block_size) - block_size
@@ -153,7 +153,7 @@ def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, tr
 
 
 def _good_end(block: bytes, block_size: int, codec: Codec) -> int:
-    """Just past the last record that is whole and valid. One that is not, with such a one behind it, is no torn end."""
+    """Just past the last record that is whole and valid. An invalid one before a valid one is no torn end."""
     header = header_size(block_size)
     walk = walk_block(block, len(block), block_size)
     for position, length in zip(reversed(walk.positions), reversed(walk.lengths), strict=True):
@@ -163,7 +163,7 @@ def _good_end(block: bytes, block_size: int, codec: Codec) -> int:
     return 0
 
 
-_BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes come no later than that after its last durable word
+_BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes are at most that much newer than its journals
 NO_CHANGE: Final = bytes(8)
 
 
@@ -192,21 +192,21 @@ class File(Enum):
 class Recovery(NamedTuple):
     tail: Tail
     change: bytes  # the token for what other programs did to the log
-    is_recorded: bool  # the journal says just this: there is nothing to record
+    is_recorded: bool  # the journal says so already
     stamp: int  # the file's modification time when it was looked at, nanoseconds
     replaced: bool = False  # this is not the log that the journal tells of
     damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
-    lost: str = ""  # what is wrong with the journal of deletions: it does not tell of all of them
-    unacknowledged: range = range(0)  # from where the journal tells of to where whole records end of which it does not
+    lost: str = ""  # what is wrong with the journal of deletions, if it lacks some
+    unacknowledged: range = range(0)  # from the end of what the journal covers to the end of whole records
 
     @property
     def is_accepted(self) -> bool:
-        """Whether such records count, because they were written later."""
+        """Whether unacknowledged records count, because they were written later."""
         return self.tail.end == self.unacknowledged.stop
 
 
 class Look:
-    """A log's file and its journals as they are at one moment: the state of each, and the outcome."""
+    """A log's file and journals at one moment: the state of each, and the outcome."""
 
     def __init__(
         self,
@@ -220,14 +220,14 @@ class Look:
         deletions: DeletionReader,
         last_word: int = 0,
     ) -> None:
-        """`last_word` is when a writer of ours last wrote to its journals, nanoseconds; `deletions` was read last."""
+        """last_word: when our writer last wrote to its journals, nanoseconds; `deletions` was read after `state`"""
         stat = fs.fstat(fd)
         self._fs, self._fd, self._block_size, self._codec = fs, fd, block_size, codec
         self._size, self._stamp = stat.st_size, stamp_of(stat)
         self._deletions, self._last_word, self._writer_alive = deletions, last_word, writer_alive
         self._base, self._data = state
         self._change, self._lost = NO_CHANGE, ""
-        self._tail = Tail()  # as it is in the file, were the log to end where the entry says
+        self._tail = Tail()  # of the file up to where the entry ends
         self.journal = self._journal()
         self.file = File.UNKNOWN if self._base is None else self._file(self._base)
 
@@ -265,7 +265,7 @@ class Look:
         return File.UNTOUCHED if untouched else File.TOUCHED
 
     def _is_older(self, base: journal.Entry, is_same: bool) -> bool:
-        """Hold the log against its journal of deletions, where one may be a copy, or of a writer that was killed."""
+        """Compare the log with its journal of deletions, if one of them may be a copy, or the writer was killed."""
         deletions, known, closed = self._deletions, base.deletions, base.kind == journal.CLOSED
         is_known = known is None or known.position == deletions.position
         if (is_same and not self._lost and is_known) or not (base.end or deletions.position):
@@ -283,10 +283,10 @@ class Look:
         return agreement.unapplied
 
     def _compare(self, end: int, applied: int) -> Agreement:
-        """Hold the log up to `end` against its journal of deletions, whose first `applied` entries should be zeros.
+        """Compare the log up to `end` with its journal of deletions, whose first `applied` entries should be zeros.
 
-        A record that is zero without an entry says that the journal is older; one that is not zero with such an entry,
-        that the file is older, or another one, compacted perhaps.
+        If a record is zero without an entry, the journal is older. If one with such an entry is not zero, the file is
+        older, or another one, perhaps compacted.
         """
         import numpy as np
 
@@ -310,40 +310,40 @@ class Look:
         return OUTCOMES[self.journal][self.file](self)
 
     def surveyed(self) -> Recovery:
-        """With its last whole record, of whatever program."""
+        """Ends with its last whole record, whoever wrote it."""
         end = self._survey(0)
         return Recovery(self._tail_at(end), self._changed if end else NO_CHANGE, False, self._stamp)
 
     def kept(self) -> Recovery:
-        """Where the entry says."""
+        """Ends where the entry says."""
         return Recovery(self._tail, self._change, not self._lost, self._stamp, lost=self._lost)
 
     def kept_damaged(self) -> Recovery:
-        """Where the entry says, and its last block is damaged."""
+        """Ends where the entry says, and its last block is damaged."""
         return self.kept()._replace(tail=Tail.of(self._entry), damaged=True)
 
     def believed(self) -> Recovery:
-        """With the last bytes that were announced and have their CRC."""
+        """Ends with the last bytes that were announced and have their CRC."""
         end = believe(self._fs, self._fd, self._entry.end, self._data, self._size)
         whole = self._survey(end)
         is_announced = whole <= max([end, *(entry.end for entry in self._data)])
         found = self._ending(end)._replace(unacknowledged=range(0) if is_announced else range(end, whole))
         if self._stamp <= self._last_word + _BREATH:
             return found
-        accepted = found if is_announced else self._ending(whole)  # not by our writer, killed between two words
+        accepted = found if is_announced else self._ending(whole)  # written after our writer was killed
         return self._changed_by_others(accepted)._replace(unacknowledged=found.unacknowledged)
 
     def accepted(self) -> Recovery:
-        """With its last whole record: another program wrote to it."""
+        """Ends with its last whole record: another program wrote to it."""
         return self._changed_by_others(self._ending(self._survey(self._entry.end)))
 
     def replaced(self) -> Recovery:
-        """With its last whole record, and it counts as another log."""
+        """Ends with its last whole record, and counts as another log."""
         return self.surveyed()._replace(change=self._changed, replaced=True)
 
     @property
     def _entry(self) -> journal.Entry:
-        assert self._base is not None  # else it is surveyed
+        assert self._base is not None  # otherwise it is surveyed
         return self._base
 
     def _ending(self, end: int) -> Recovery:
@@ -385,7 +385,7 @@ OUTCOMES: Final[dict[Journal, dict[File, Callable[[Look], Recovery]]]] = {
 
 
 def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
-    """What is wrong with the journal of deletions where it lacks entries that it had when this one was written."""
+    """What is wrong with the journal of deletions, if it lacks entries that it had when `base` was written."""
     known = base.deletions
     if known is None or deletions.extends(known):
         return ""
@@ -395,7 +395,7 @@ def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
 
 
 def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
-    """A token by which all records are looked at again: the journal does not tell which of them are deleted."""
+    """A new token, so that all records are read: the journal does not say which of them are deleted."""
     from jitdb.common.digests import blake2b
 
     return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()

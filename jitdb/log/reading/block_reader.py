@@ -1,4 +1,4 @@
-"""What all scans of a log share: bounds, reading into a buffer, verifying, ordinals, reports of damaged blocks."""
+"""What streams and batches share: bounds, verified blocks, ordinals, warnings about damage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyroaring import BitMap64
 from jitdb.common.arguments import whole_number
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
-from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy
+from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy, outside
 from jitdb.log.blocks.block_format import header_size, walk_block
 from jitdb.log.blocks.checksum import Bytes, Ints
 from jitdb.log.blocks.scanner import Walked, Walker, scan
@@ -43,7 +43,7 @@ def offset_range(end: int, gt: int | None, gte: int | None, lt: int | None, lte:
 
 
 def whole_limit(limit: int | None) -> int | None:
-    """How many records are wanted; None is all of them. Raises InvalidArgument."""
+    """The limit as an integer; None for all records. Raises InvalidArgument."""
     if limit is None:
         return None
     return min(whole_number("limit is a number of records", limit, 0, InvalidArgument), sys.maxsize)
@@ -82,9 +82,10 @@ class BlockReader:
     # What is damaged
 
     def walk(self, walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walked, list[int]]:
-        """The records of `data[:size]`, read at `begin`, and the numbers of the blocks in it that are damaged.
+        """The records of `data[:size]`, read at `begin`, and the numbers of the damaged blocks in it.
 
-        Of these the records are told as they are found: seqs count them. `data` gets what a second look brings.
+        The records of these are included as far as they are found, because seqs count them. A block that is read again
+        replaces its bytes in `data`.
         """
         first, count = begin // self.block_size, -(-size // self.block_size)
         walked = walker.walk(data, size, self._verifier.sums(first, count))
@@ -97,11 +98,11 @@ class BlockReader:
         return walked, damaged
 
     def proven(self) -> int:
-        """How many blocks are what was written, after all were walked."""
+        """How many blocks are proven to be what was written, once all were walked."""
         return self._verifier.proven() - len({offset // self.block_size for offset in self._reported})
 
     def _look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
-        """Put what a second look at these blocks brings into `data`; the numbers of those that are damaged, told of."""
+        """Read these blocks again, into `data`; warn of the damaged ones, and give their numbers."""
         damaged = []
         for number in wrong:
             at = number * self.block_size
@@ -114,7 +115,7 @@ class BlockReader:
         return damaged
 
     def _report(self, faults: Iterable[int]) -> None:
-        """Warn, once, of each offset behind which a block cannot be read."""
+        """Warn, once, of each offset from which a block cannot be read."""
         for offset in faults:
             block = offset // self.block_size
             text = f"block {block} is damaged at offset {offset:,}: the records behind it in this block are passed over"
@@ -124,13 +125,13 @@ class BlockReader:
     def _tell(self, fault: LogCorrupt, text: str, remedy: Remedy | None = None) -> None:
         assert fault.offset is not None
         if fault.offset not in self._reported:
-            warnings.warn(DamageWarning(text, [fault], path=self.opened.path, remedy=remedy), stacklevel=6)
-            self._reported.add(fault.offset)  # behind the warning: where that is an error, each read raises it
+            warnings.warn(DamageWarning(text, [fault], path=self.opened.path, remedy=remedy), stacklevel=outside())
+            self._reported.add(fault.offset)  # last: if warnings are errors, each read raises it
 
     # How many records
 
     def first_seq(self, block: int) -> int:
-        """The seq of the block's first record: the number of records before it. Counts them at the first need."""
+        """The seq of the block's first record: the number of records before it, which are counted once."""
         if block >= len(self._seqs):
             with self._counting:
                 self._count_to(block)
@@ -143,7 +144,7 @@ class BlockReader:
         return self.first_seq(block) + bisect_left(walk_block(data, len(data), self.block_size).positions, within)
 
     def offset_at(self, seq: int) -> int:
-        """Where the record with this seq begins; the log's end where there is none."""
+        """Where the record with this seq begins; the log's end if there is none."""
         end = self.extent.durable_end
         self.first_seq(max(0, end - 1) // self.block_size)
         block = bisect_right(self._seqs, seq) - 1
@@ -154,8 +155,8 @@ class BlockReader:
         return begin + positions[number] if number < len(positions) else end
 
     def learn(self, block: int, starts: Ints, size: int, seq: int) -> None:
-        """A scan came past, and had read all before: the run of `size` bytes that begins with `block` has records that
-        start there, the first of them with this seq. Notes the first seq of the block behind each whole one.
+        """Note the first seq of the block after each whole one, as a scan that passes has them anyway: a run of `size`
+        bytes from `block` on has records with these `starts`, the first of them with this seq.
         """
         with self._counting:
             if block < len(self._seqs) <= block + size // self.block_size:

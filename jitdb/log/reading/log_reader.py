@@ -1,7 +1,7 @@
-"""Reading a log: its records one by one and in order, and what others need of it (source.py).
+"""Reading a log: its records by offset and in order, and what other code needs of it (source.py).
 
-It lies in a file, whose place another one takes when the log is compacted, replaced or repaired. From then on all is of
-the other one; who streams the old one goes on with that.
+When the log is compacted, replaced or repaired, another file takes its place, and from then on all is read from that.
+Streams of the old file go on with the old one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class StreamOptions(TypedDict, total=False):
-    """Which records a stream gives, and how: the keywords of Log.stream."""
+    """The keywords of Log.stream: which records it gives, and how."""
 
     gt: int | None
     gte: int | None
@@ -47,50 +47,48 @@ class StreamOptions(TypedDict, total=False):
 
 
 class LogReader(LogSource):
-    """The reading side of a log. `read_only`: others write to it, and what they do is to be looked for."""
+    """The reading side of a log. `read_only`: other processes write to it, and it looks for what they do."""
 
-    _opened: Opened | None = None  # once it is closed, and before it is open
+    _opened: Opened | None = None  # None before it is open, and once it is closed
 
     def __init__(self, path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> None:
         self._read_only = read_only
-        self._options = options
         self._refreshing = fork_safe(threading.Lock())
-        self._coming: Opened | None = None  # the other log in the file that we are changing over to
-        self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
+        self._coming: Opened | None = None  # the other file's log, while we change over to it
+        self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former files, which streams may still read
         self._watcher = watcher = Watcher(self, looks=read_only)
         opened = open_log(path, options, read_only=read_only)
-        self._extent = Extent(opened.recovery.tail, opened.meta.block_size)
-        self._extent.observers.add(lambda since: watcher.tell())
-        self._take(opened)
+        extent = Extent(opened.recovery.tail, opened.meta.block_size)
+        extent.observers.add(lambda since: watcher.tell())
+        self._take(opened, extent)
         self._opened = opened
 
-    def _take(self, opened: Opened) -> None:
+    def _take(self, opened: Opened, extent: Extent) -> None:
         self._path = opened.path
         self._codec = opened.codec
         self._decode = opened.codec.decode
-        self._reader = RecordReader(opened, self._extent)
+        self._reader = RecordReader(opened, extent)
         self._blocks: BlockReader | None = None
 
     def _begin(self) -> None:
-        """All is open: from now on refresh() tells of news."""
+        """Note the state that the first refresh() compares with."""
         self._hide()
         self._seen = self._state()
 
-    def _rebind(self, opened: Opened) -> tuple[Extent, RecordReader]:
-        """Go over to another file, the log since it was compacted or replaced."""
+    def _rebind(self, opened: Opened) -> RecordReader:
+        """Change over to another file, which is the log since it was compacted or replaced."""
         self._coming = opened
         try:
             if self._opened is not None and self._opened is not opened:
                 self._retired.add(self._opened)
             self._opened = opened
-            self._extent = Extent(opened.recovery.tail, opened.meta.block_size, self._extent.observers)
-            self._take(opened)
+            self._take(opened, Extent(opened.recovery.tail, opened.meta.block_size, self._reader.extent.observers))
         finally:
             self._coming = None
-        return self._extent, self._reader
+        return self._reader
 
     def begin_anew(self) -> None:
-        """In a forked child: what another thread of the parent was at in refresh() or compact() is done to its end."""
+        """In a forked child: complete the refresh() or compact() that another thread of the parent was in."""
         opened = self._opened
         if self._coming is not None:
             self._rebind(self._coming)
@@ -115,7 +113,7 @@ class LogReader(LogSource):
 
     @property
     def identity(self) -> bytes:
-        """16 bytes that no other log has; none in the moment in which another log takes the file's place."""
+        """16 bytes that no other log has; empty while another file takes the log's place."""
         return b"" if self._coming is not None else (self._opened or self._alive()).meta.identity
 
     @property
@@ -139,12 +137,12 @@ class LogReader(LogSource):
     @property
     def since(self) -> int:
         """Offset of the newest durable record; -1 when there is none."""
-        return self._extent.since
+        return self._reader.extent.since
 
     @property
     def durable_end(self) -> int:
         """Just past the newest durable record, where the next one of its block would begin; 0 when there is none."""
-        return self._extent.durable_end
+        return self._reader.extent.durable_end
 
     def on_since(self, callback: Observer) -> Callable[[], None]:
         """Call `callback(since)` each time that `since` has moved; the function given back ends it.
@@ -152,7 +150,7 @@ class LogReader(LogSource):
         It is called without a lock, by the thread that flushed or refreshed; by then `since` may have moved further.
         """
         function("on_since() takes a function of an offset", callback, 1, InvalidArgument)
-        return self._extent.observers.add(callback)
+        return self._reader.extent.observers.add(callback)
 
     # Records
 
@@ -262,9 +260,7 @@ class LogReader(LogSource):
     # See source.py
 
     def newest(self) -> BlockReader:
-        """What there is now to be read in order, of another file where one took the log's place; what others deleted is
-        hidden.
-        """
+        """What reads the present file in order; records that other processes deleted are hidden."""
         self._hide(look=True)
         return self._block_reader()
 
@@ -284,7 +280,7 @@ class LogReader(LogSource):
         return blocks.opened.read_into(view[:size], start) if size else 0
 
     def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
-        """See ScanSource.checksums; `settled`: only those that need no second look where they do not fit."""
+        """See ScanSource.checksums; `settled`: only those that prove damage, without a second look."""
         self._alive()
         verifier = self._reader.verifier
         return verifier.settled(first, count) if settled else verifier.sums(first, count)
@@ -300,7 +296,7 @@ class LogReader(LogSource):
         return found
 
     def deletion_position(self) -> int:
-        """Of deletions(), the position alone: how many entries the journal of deletions has. Raises as it does."""
+        """The position of deletions() alone. Raises as it does."""
         return (self._opened or self._alive()).deletion_position(looks=self._read_only)
 
     def deleting(self) -> list[int]:
@@ -313,7 +309,7 @@ class LogReader(LogSource):
         return self._alive().removals(generation)
 
     def counter(self) -> Callable[[int], int]:
-        """How many records begin before an offset of the log as it is now, also once another file took its place."""
+        """A function that counts the records before an offset of the present file, also once another took its place."""
         return self._block_reader().rank
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -322,7 +318,7 @@ class LogReader(LogSource):
         return self._watcher.watch(callback)
 
     def refresh(self) -> bool:
-        """See what other processes did to the log; whether anything changed since the last call.
+        """See what other processes did to the log. Gives whether anything changed since the last call.
 
         Raises LogError, NotALog if the file is gone or is no log any more.
         """
@@ -330,13 +326,13 @@ class LogReader(LogSource):
             if self._read_only:
                 self._follow()
             seen, self._seen = self._seen, self._state()
-        self._extent.notify()
+        self._reader.extent.notify()
         return seen != self._seen
 
     def _follow(self) -> None:
         opened = self._alive()
         change = opened.recovery.change
-        now = follow(opened, self._options)
+        now = follow(opened)
         if now is not opened:
             self._rebind(now)
             self._hide()
@@ -348,11 +344,12 @@ class LogReader(LogSource):
 
     def _move(self, opened: Opened) -> None:
         tail = opened.recovery.tail
-        self._extent.move(tail.end, tail.since(opened.meta.block_size))
+        self._reader.extent.move(tail.end, tail.since(opened.meta.block_size))
 
     def _hide(self, *, look: bool = False) -> None:
-        """For a reader: hide the records that the journal says are deleted, and whose bytes may not be zero yet.
-        `look` for news of that.
+        """For a reader: hide records that the journal says are deleted, but whose bytes may not be zero yet.
+
+        `look`: read the journal again.
         """
         reader = self._reader
         if self._read_only and self._opened is not None:
@@ -372,7 +369,7 @@ class LogReader(LogSource):
         for each in (opened, *self._retired):
             each.close()
         self._opened = None  # last: an interrupted close() is called again
-        self._watcher.tell()  # those that wait for news learn that none will come
+        self._watcher.tell()  # so that waiting threads see that it is closed
 
     def _alive(self) -> Opened:
         if self._opened is None:

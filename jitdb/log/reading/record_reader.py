@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.reading.extent import Extent
 
 
 _RESTORE: Final = Remedy(

@@ -1,8 +1,8 @@
 """Records in the order of the log: one by one, as arrays, or live, waiting for more at the end.
 
-The file is read in pieces of whole blocks, the first ones small, so that a reader who wants three records does not
-pay for a megabyte. A block that does not have its checksum is reported by a DamageWarning and left out; one without a
-checksum whose chain of lengths is broken is skipped from there on.
+The file is read in pieces of whole blocks. The first ones are small, for readers that want only a few records. A block
+that differs from its checksum is left out, with a DamageWarning. If the chain of lengths breaks in a block without a
+checksum, the rest of the block is left out.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _make_record = partial(tuple.__new__, Record)
 def stream(
     reader: BlockReader, within: OffsetRange, limit: int | None, codec: Codec | None, owner: object
 ) -> Iterator[Record]:
-    """The records within the bounds, decoded, or as bytes where `codec` is None; those that are hidden now left out.
+    """The records within the bounds, decoded, or as bytes if `codec` is None, without those that are hidden now.
 
-    `owner`, the log or what holds it, is kept alive while the stream runs: the log would close itself otherwise.
+    `owner`, the log or what holds it, is kept alive: otherwise the log would close itself while the stream runs.
     """
     records = _raw(reader, within, reader.hidden(), owner)
     if codec is not None:
@@ -70,7 +70,7 @@ def _raw(reader: BlockReader, within: OffsetRange, hidden: BitMap64, owner: obje
 def _pieces(
     reader: BlockReader, within: OffsetRange, owner: object, *, first: int | None = None
 ) -> Iterator[tuple[Piece, int]]:
-    """The blocks that hold these offsets, verified and walked, each run of them with the seq of its first record."""
+    """The blocks that hold these offsets, verified and walked; each run of them with the seq of its first record."""
     if within.start >= within.stop:
         return
     size = reader.block_size
@@ -90,7 +90,7 @@ def _live(
         first, last = bisect_left(offsets, within.start), bisect_left(offsets, within.stop)
         offsets, values, seq = offsets[first:last], values[first:last], seq + first
     rows: Iterator[Any] = map(_make_record, zip(offsets, count(seq), values, strict=False))
-    # A deleted record begins with zero; few others do.
+    # Few records but deleted ones begin with a zero.
     if hidden or 0 in bytes(map(itemgetter(0), values)):
         live = [offset not in hidden and any(value) for offset, value in zip(offsets, values, strict=True)]
         rows = compress(rows, live)
@@ -138,16 +138,16 @@ def measure(reader: BlockReader) -> Stats:
     return Stats(end, deleted_bytes, records, deleted_records, reader.proven(), damaged_records)
 
 
-Newest: TypeAlias = Callable[[], BlockReader]  # a log's reader, of another file where one took the log's place
+Newest: TypeAlias = Callable[[], BlockReader]  # a log's present reader: another file may have taken the log's place
 Watch: TypeAlias = Callable[[Callable[[], object]], Callable[[], None]]  # LogSource.watch
 
 
 class LiveStream(Iterator[Record]):
     """What Log.stream(live=True) gives. Waits for more instead of ending, until it is closed.
 
-    Closing it from any thread ends it at once, also while it waits; so does leaving its `with`. Ctrl-C comes out of
-    waiting at once, and it may be read on. Several threads may read from one; each record goes to one of them. An error
-    comes out once and ends it: LogClosed, once the log was closed.
+    Closing it from any thread ends it at once, also while it waits; so does leaving its `with`. Ctrl-C interrupts the
+    waiting, after which it can be read on. Several threads may read from one; each record goes to one of them. An error
+    is raised once and ends it; if the log was closed, LogClosed.
     """
 
     def __init__(self, newest: Newest, watch: Watch, start: int, limit: int | None, raw: bool) -> None:
@@ -158,14 +158,14 @@ class LiveStream(Iterator[Record]):
         self._closed = False
         self._turn = fork_safe(threading.Lock())  # one thread waits for records, the others wait for it
         self._news = fork_safe(threading.Event())
-        self._news.set()  # nobody looked yet
+        self._news.set()  # so that the first read looks
         self._forked = False
         self._watch = watch
         self._unwatch = watch(self._news.set)  # not a method of this object: the watcher would keep it alive
         begins_anew(self)
 
     def begin_anew(self) -> None:
-        """In a forked child: another thread may have been reading, and the one that looks for news is not here."""
+        """In a forked child: begin to read again, as another thread may have been reading; look for news here."""
         self._forked = True
         self._records = iter(())
         self._news.set()
@@ -178,7 +178,7 @@ class LiveStream(Iterator[Record]):
                 self.close()
                 raise
             except BaseException:
-                self._records = iter(())  # it may have ended where it was interrupted: what is there is read again
+                self._records = iter(())  # an interrupted generator has ended: begin another one
                 self._news.set()
                 raise
 
@@ -196,12 +196,12 @@ class LiveStream(Iterator[Record]):
         raise StopIteration
 
     def _go_on_in_child(self) -> None:
-        """Look for news here too. Raises LogClosed where the log was open for writing: it is the parent's."""
+        """Look for news here, too. Raises LogClosed if the log was open for writing: it is the parent's."""
         self._unwatch()
         self._unwatch, self._forked = self._watch(self._news.set), False
 
     def close(self) -> None:
-        """End it, from any thread; a thread that waits for a record is released."""
+        """End it, from any thread; a thread that waits for a record returns."""
         self._closed = True
         self._unwatch()
         self._news.set()
@@ -218,11 +218,11 @@ class LiveStream(Iterator[Record]):
 
 
 class _Place:
-    """How far a stream came, by offset and by seq: after a compaction the seq tells where that is now."""
+    """How far a stream came, by offset and by seq; after a compaction, the offset follows from the seq."""
 
     def __init__(self, newest: Newest, offset: int) -> None:
         self._newest = newest
-        reader = newest()  # by which all is asked, for another file may take the log's place meanwhile
+        reader = newest()  # one reader for all of this: another file may take the log's place meanwhile
         self._offset = min(offset, reader.extent.durable_end)
         self._seq = reader.rank(self._offset)
         self._meta = reader.opened.meta
@@ -243,7 +243,7 @@ class _Place:
         before, now = self._meta, reader.opened.meta
         removals = reader.opened.removals(before.generation) if now.identity == before.identity else None
         if not self._seq:
-            removals = []  # the very beginning is that of any log: so a reader came before its writer had begun
+            removals = []  # at its very beginning it can read any log: this reader came before the writer had begun
         if removals is None:
             raise LogError("another log has taken its place while its records were streamed", path=reader.opened.path)
         seq = new_seq(removals, self._seq)

@@ -1,8 +1,8 @@
-"""`deletions`: which records were deleted, in order. A redo journal, and the index engine's news of deletions.
+"""`deletions`: which records were deleted, in order. A redo journal, from which indexes learn of deletions, too.
 
-docs/format-log.md has its bytes. An entry is durable before its record's bytes are zeroed, a mark when all before it
-are applied: what stands behind the last one is done again. A *position* counts entries, marks and damaged ones too. A
-journal of a later generation tells a reader that another file took the log's place since it looked.
+docs/format-log.md describes its bytes. An entry is durable before its record's bytes are zeroed. A mark says that all
+entries before it are applied; those after the last mark are applied again. A *position* counts entries, including
+marks and damaged ones. A journal of a later generation shows a reader that another file took the log's place.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
 
 _UNREADABLE: Final = b"\xff" * ENTRY_SIZE
-_TOGETHER: Final = 1 << 14  # entries that are read, or made, at once
+_TOGETHER: Final = 1 << 14  # entries that are read or encoded at once
 
 
 class Agreement(NamedTuple):
-    unlogged: bool  # a record is zero, and the journal does not tell of it
-    unapplied: bool  # a record is not, or not there, though the journal says that it was made zero
+    unlogged: bool  # a record is zero without an entry
+    unapplied: bool  # a record that the journal says was zeroed is not zero, or not there
 
 
 class Deletion(NamedTuple):
@@ -50,7 +50,7 @@ class Deletion(NamedTuple):
 
 
 class Deletions:
-    """Any number of them, in order: twelve bytes each."""
+    """Many deletions, in order, in twelve bytes each."""
 
     def __init__(self, offsets: Iterable[int] = (), lengths: Iterable[int] = ()) -> None:
         self.offsets, self.lengths = array("Q", offsets), array("I", lengths)
@@ -67,7 +67,7 @@ class Deletions:
 
     @classmethod
     def of(cls, parts: Sequence[Deletions]) -> Deletions:
-        """All of these, one behind the other."""
+        """All of these, one after the other."""
         if len(parts) == 1:
             return parts[0]
         chained = chain.from_iterable
@@ -86,7 +86,7 @@ def is_head(data: bytes) -> bool:
 
 
 def generation_in(head: bytes) -> int:
-    """The generation in these first 16 bytes; 0 where they are no such head."""
+    """The generation in the head; 0 if it is damaged."""
     (generation,) = _HEAD.unpack(head) or (0,)
     return int(generation) if generation < NO_GENERATION else 0
 
@@ -96,7 +96,7 @@ def encode_entry(deletion: Deletion) -> bytes:
 
 
 def encoded(deletions: Deletions) -> Iterator[bytes]:
-    """The entries of many, some at a time."""
+    """The entries, some at a time."""
     for at in range(0, len(deletions), _TOGETHER):
         yield b"".join(map(encode_entry, deletions[at : at + _TOGETHER]))
 
@@ -125,23 +125,23 @@ class DeletionReader(EntryFile):
         self.generation = generation
         self.position = 0  # entries read so far, marks counted
         self.marked = 0  # those of them up to the last mark
-        self.unapplied = Deletions()  # those behind it
-        self.is_lost = False  # another file is in the place of this journal, and does not go on from it
+        self.unapplied = Deletions()  # those after it
+        self.is_lost = False  # another file has replaced this journal, and does not contain it
         self._crc = 0  # of the entries read so far
         self._compared: tuple[object, Agreement] | None = None
         self._offsets = array("Q")  # of the entries read so far; APPLIED for marks and damaged ones
         self._polling = fork_safe(threading.Lock())
-        self._later = 0  # the generation of the journal that has taken the place of this one's
-        self._void = 0  # of one that was there though the log was still this one: it says nothing
+        self._later = 0  # the generation of a later journal that has replaced this one
+        self._void = 0  # of a later journal that was there though the log was still this one: it is ignored
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a file, of this generation; readers of it need not look for another one."""
+        """Whether there is such a file, of this generation."""
         return self._file.is_open
 
     @property
     def superseded_by(self) -> int:
-        """The later generation of which the journal was at the last poll(); 0 if it was of this one."""
+        """The later generation of the journal at the last poll(); 0 if it was of this one."""
         return self._later if self._later > self._void else 0
 
     def stay(self, later: int) -> None:
@@ -153,7 +153,7 @@ class DeletionReader(EntryFile):
         return JournalPrefix(self.position, self._crc)
 
     def extends(self, known: JournalPrefix) -> bool:
-        """Whether what was read begins with the entries that were known."""
+        """Whether the entries read so far begin with the known ones."""
         if known.position > self.position:
             return False
         crc = self._crc if known.position == self.position else self._crc_of(self._file.number, known.position)
@@ -169,10 +169,10 @@ class DeletionReader(EntryFile):
         return crc
 
     def _entries(self, fd: int, at: int, stop: int) -> Iterator[tuple[list[Deletion | None], bytes]]:
-        """Those in these bytes of the file, and their bytes, some at a time; of a damaged one _UNREADABLE: the CRC over
-        all is another one, too, where only the entry's own is damaged.
+        """The entries in these bytes of the file, and their bytes, some at a time. Damaged ones give _UNREADABLE, which
+        changes the CRC over all entries, too, if only the entry's own CRC is damaged.
         """
-        waiting: list[bytes] = []  # what cannot be read: damaged if a good entry follows, torn if none does
+        waiting: list[bytes] = []  # unreadable entries: damaged if a good one follows, otherwise torn
         while at < stop and (data := self._fs.read(fd, min(_TOGETHER * ENTRY_SIZE, stop - at), at)):
             at += len(data)
             entries = decode_all(data)
@@ -187,17 +187,17 @@ class DeletionReader(EntryFile):
             waiting.append(data[read:])
 
     def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
-        """What `compare` gives, asked for again only where the log is in another state, or the journal."""
+        """What `compare` gives; called again only if the state of the log or the journal changed."""
         key = (state, self.known)
         if self._compared is None or self._compared[0] != key:
             self._compared = key, compare()
         return self._compared[1]
 
     def look(self, log: Path) -> None:
-        """As poll(), for a reader of `log`. Raises LogSuperseded where that is not the log any more.
+        """poll() for a reader of `log`. Raises LogSuperseded if another file took the log's place.
 
-        What is zero in an index that was just read or built must not be taken for a live record without the field: a
-        deletion is in the journal before its bytes are zero.
+        A deletion is in the journal before its bytes are zero. So a reader that polls after reading records never takes
+        zeros for a live record.
         """
         self.poll()
         if self.superseded_by:
@@ -211,15 +211,15 @@ class DeletionReader(EntryFile):
             raise LogSuperseded("another journal of deletions is beside it", path=log, remedy=Remedy.refresh())
 
     def poll(self) -> bool:
-        """Read what was appended since the last call; whether there was anything."""
+        """Read what was appended since the last call; whether anything was."""
         with self._polling:
             return self._poll()
 
     def _poll(self) -> bool:
         if not self._file.is_open and not self._open():
             return False
-        found = self._fs.find(self._path)  # where there is none, what is open here is all that there is
-        if found is not None and not self._is(found):  # by a repair, which keeps positions, or a compaction: no news
+        found = self._fs.find(self._path)  # if it is missing, the open file is all that there is
+        if found is not None and not self._is(found):  # replaced by a repair, which keeps positions, or a compaction
             self._open()
         at = HEAD_SIZE + self.position * ENTRY_SIZE
         size = self._fs.fstat(self._file.number).st_size
@@ -227,7 +227,7 @@ class DeletionReader(EntryFile):
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
-            del self._offsets[position:]  # what an interrupt left
+            del self._offsets[position:]  # left by an interrupt
             for entries, data in self._entries(self._file.number, at, size):
                 for deletion in entries:
                     position += 1
@@ -243,7 +243,7 @@ class DeletionReader(EntryFile):
 
     def _open(self) -> bool:
         try:
-            self._fs.stat(self._path)  # each question looks: failing to open takes ten times as long
+            self._fs.stat(self._path)  # polled at each question, and a failing open takes ten times as long
             file = Descriptor(self._fs, self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             self._later = 0
@@ -256,7 +256,7 @@ class DeletionReader(EntryFile):
             return False
         self._later = 0
         if self.position and self._crc_of(file.number, self.position) != self._crc:
-            file.close()  # what was deleted since then is told of in the file that is open, if anywhere
+            file.close()  # later deletions are in the file that is open, if anywhere
             self.is_lost = True
             return False
         former, self._file = self._file, file
@@ -264,10 +264,10 @@ class DeletionReader(EntryFile):
         return True
 
     def between(self, position: int, stop: int) -> npt.NDArray[np.int64]:
-        """Offsets that the entries from `position` to `stop` deleted."""
+        """The offsets in the entries from `position` to `stop`."""
         import numpy as np
 
-        if position >= stop:  # as nearly each question finds
+        if position >= stop:  # as at nearly each question
             return np.empty(0, np.int64)
         offsets = np.array(self._offsets[max(0, position) : max(0, min(stop, self.position))], np.uint64)
         found: npt.NDArray[np.int64] = offsets[offsets != APPLIED].astype(np.int64)
@@ -280,7 +280,7 @@ class DeletionReader(EntryFile):
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
-    """The entries; None for a damaged one, or one that nobody writes. See framing.read_entries."""
+    """The entries; None for a damaged or impossible one. See framing.read_entries."""
     return read_entries(data, ENTRY_SIZE, _decode)
 
 
@@ -296,10 +296,10 @@ class DeletionWriter(EntryFile):
         super().__init__(fs, path)
         self._head = encode_head(generation)
         self._crc = 0
-        self.known = JournalPrefix(0, 0)  # the entries that are durable: what the journal of commits may tell of
+        self.known = JournalPrefix(0, 0)  # the durable entries: the journal of commits may note them
 
     def start(self, reader: DeletionReader) -> None:
-        """Go on behind what `reader` has found to be valid; make the file if it found none."""
+        """Go on after the valid entries that `reader` found; make the file if it found none."""
         if self._file.is_open:
             return
         if not reader.exists:
@@ -310,10 +310,10 @@ class DeletionWriter(EntryFile):
     def append(self, data: bytes) -> None:
         self._fs.write(self._file.number, data, self._end)
         end, crc = self._end + len(data), crc_of(data, self._crc)
-        self._end, self._crc = end, crc  # no call between the two: an interrupt finds both done or neither
+        self._end, self._crc = end, crc  # no call between the two, so an interrupt finds both done or neither
 
     def sync(self) -> None:
-        """Make durable what was appended, if anything was."""
+        """Sync, if anything was appended."""
         position = (self._end - HEAD_SIZE) // ENTRY_SIZE
         if self._file.is_open and self.known.position != position:
             super().sync()

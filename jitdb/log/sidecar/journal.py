@@ -4,8 +4,8 @@ A DATA entry says "the bytes from `start` to `end` are about to be written, and 
 matter which of the two reaches the disk first; a transaction that it covers is there whole or not at all. A settled
 entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain.
 
-Each entry is written twice, in one call. An entry that cannot be read is passed over, and at the end of the file taken
-for torn and overwritten: its copy says the same, so damage to one costs nothing.
+Each entry is written twice, in one call. An entry that cannot be read is skipped, and at the end of the file taken for
+torn and overwritten. Its copy says the same, so damage to one costs nothing.
 
 Entries are synced when the log is, and a DATA entry at once that comes LAG or more after the last one that was: bytes
 that were written much later than the newest entry that is left were not written by us.
@@ -40,14 +40,14 @@ _U32: Final = (1 << 32) - 1
 
 
 class JournalPrefix(NamedTuple):
-    """So many entries of the journal of deletions are durable: one without them is not what the log was left with."""
+    """The first entries of the journal of deletions, which are durable: a journal without them is another one."""
 
     position: int
     crc: int
 
     @property
     def packed(self) -> int:
-        """As it stands in an entry: the CRC in the upper 32 bits. Positions that 32 bits do not hold are not noted."""
+        """As in an entry: the CRC in the upper 32 bits. Positions beyond 32 bits are not noted (-1)."""
         return self.crc << 32 | self.position if self.position <= _U32 else -1
 
 
@@ -68,9 +68,9 @@ class Entry(NamedTuple):
 
     @property
     def deletions(self) -> JournalPrefix | None:
-        """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it.
+        """Of a settled entry: what the journal of deletions held; None if that was not noted.
 
-        Of an empty log it holds nothing, noted or not.
+        With an empty log it holds nothing, noted or not.
         """
         is_noted = self.kind != DATA and (self.start != self.end or self.end == 0)
         return JournalPrefix(self.start & _U32, self.start >> 32) if is_noted else None
@@ -86,12 +86,12 @@ def encode(entry: Entry) -> bytes:
 
 
 def written(entry: Entry) -> bytes:
-    """The entry as it stands in the file."""
+    """The entry as it is in the file, with its copy."""
     return encode(entry) * _COPIES
 
 
 def decode(data: bytes) -> Entry | None:
-    """None if these 64 bytes are not an entry, or one that nobody writes."""
+    """None if these 64 bytes are no entry, or an impossible one."""
     fields = _FRAME.unpack(data)
     if fields is None:
         return None
@@ -126,8 +126,8 @@ class JournalReader(EntryFile):
         super().__init__(fs, path)
         self._generation = generation
         self._first = State(first, ())
-        self.position = 0  # bytes of whole, valid entries
-        self.last_generation = 0  # the highest that an entry names, whichever log's it is; 0 if there is none
+        self.position = 0  # bytes up to the last valid entry
+        self.last_generation = 0  # the highest in any entry, of this log or another; 0 without entries
         self.state = self._first
 
     def poll(self) -> State:
@@ -143,7 +143,7 @@ class JournalReader(EntryFile):
         if stat.st_size >= self.position + ENTRY_SIZE:
             entries = self._read(stat.st_size)
             if None in entries:
-                entries = self._read(stat.st_size)  # one may have been written just while it was read
+                entries = self._read(stat.st_size)  # one may have been half written when it was read
             named = {entry.generation for entry in entries if entry is not None}
             possible = (generation for generation in named if generation <= LAST_GENERATION)
             self.last_generation = max(self.last_generation, *possible, 0)
@@ -161,12 +161,12 @@ class JournalReader(EntryFile):
 
 
 class JournalWriter(EntryFile):
-    """Appends to a journal that no one else appends to: the caller holds the log's lock."""
+    """Appends to a journal. The caller holds the log's lock."""
 
     _synced = 0  # the modification time that is durable, nanoseconds
 
     def start(self, position: int) -> None:
-        """Go on at `position`, behind the last valid entry; make the file if there are none."""
+        """Go on at `position`, after the last valid entry; make the file if there are none."""
         if position == 0:
             self._fs.replace_file(self._path, b"")
         self._open_to_append(position)
@@ -181,7 +181,7 @@ class JournalWriter(EntryFile):
         self._synced = self._time()
 
     def keep_up(self) -> None:
-        """Sync, unless that was done within the last second: before bytes are written of which an entry tells."""
+        """Sync, unless that was done within the last second: entries are durable soon before their bytes."""
         if not 0 <= self._time() - self._synced < LAG:
             self.sync()
 

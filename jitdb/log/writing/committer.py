@@ -38,7 +38,7 @@ class Committer:
     """Writes to one log's files. Not safe for threads; raises OSError as the files do, LogWriteFailed."""
 
     def __init__(self, opened: Opened) -> None:
-        """Put in order what a crash or another program left, and make ready to write."""
+        """Clean up what a crash or another program left, and prepare to write."""
         self._opened = opened
         self._fs = opened.fs
         self._block_size = opened.meta.block_size
@@ -46,8 +46,8 @@ class Committer:
         self._journal = journal.JournalWriter(opened.fs, opened.sidecar / filenames.COMMIT)
         self._deletions = DeletionWriter(opened.fs, opened.sidecar / filenames.DELETIONS, opened.meta.generation)
         self._deletions.known = opened.deletions.known
-        self._erasing = False  # in the middle of it, or it was interrupted
-        self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
+        self._erasing = False  # a deletion is under way, or was interrupted
+        self._running = False  # a step is under way; true at the beginning of one: the last was interrupted
         self.tail: Tail = opened.recovery.tail
         self.durable = self.tail
         self.damaged_block = self._tail_block if opened.recovery.damaged else -1
@@ -64,16 +64,16 @@ class Committer:
         found, base = opened.recovery, opened.journal.state.base
         if base is None or base.kind != journal.CLOSED or not base.end:
             opened.deletions.sync()
-            # The process that made the names in these folders may have died before it synced them.
+            # Names in these folders may be new, and their process dead before it synced them.
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
         if not found.is_recorded:
-            # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
+            # Bytes accepted by their CRC may not be on disk yet, nor the entries with these CRCs.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
         kept = None if found.damaged else set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
         is_kept = opened.checksums.open_to_write()
-        self._seal_believed(base)  # before the journal forgets what it proves
+        self._seal_believed(base)  # before the journal is begun anew, which proves them
         if not found.damaged:
             self._cut(kept)
         else:
@@ -90,7 +90,7 @@ class Committer:
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
         self._look()
-        if kept is None and found.is_recorded and base is not None and base.stamp == self._seen[0]:  # all was in order
+        if kept is None and found.is_recorded and base is not None and base.stamp == self._seen[0]:  # nothing to do
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:
@@ -98,20 +98,20 @@ class Committer:
         self._finish_deletions()
 
     def _seal_believed(self, base: journal.Entry | None) -> None:
-        """Write the checksums of blocks that were sealed after `base`: their writer may have died before it did."""
+        """Write the checksums of blocks that were sealed after `base`: the writer may have died before that."""
         size, sums, found = self._block_size, self._opened.checksums, self._opened.recovery
         if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
             return
         for block in range(base.end // size, self._tail_block):
             data = self._opened.read(size, block * size)
-            before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
+            before = data[: max(0, base.end - block * size)]  # else all of it has just been accepted by its CRC
             if not before or sums.get(block) is None:
                 is_proof = not before or crc32(before) == base.data_crc
                 sums.put(block, [crc32(data)], 0 if is_proof else UNPROVEN)
         sums.sync()
 
     def _cut(self, kept: Path | None) -> None:
-        """Cut off what stands behind the end; it is kept there, if it is not just zeros."""
+        """Cut the file off at the log's end. `kept` has the bytes behind it, unless they are zeros."""
         opened, end, found = self._opened, self.tail.end, self._opened.recovery
         if kept is not None:
             reason = f"the bytes from offset {end:,} on were never acknowledged or are no whole records"
@@ -124,12 +124,12 @@ class Committer:
             told = f"{reason}; they were cut off and kept in {kept}"
             opened.notices.append(told)
             warnings.warn(LogWarning(told, path=opened.path), stacklevel=outside())
-            # The file's time moves on now: a journal of long before would make what is not cut off yet count.
+            # The file gets a new time now. With an old journal, bytes that are not cut off yet would count.
             self._restart_journal()
         truncate_to(self._fs, opened.fd, end, self._block_size)
 
     def _finish_deletions(self) -> None:
-        """Zero what was to be zeroed. Only now: the CRC of a DATA entry that was just believed knows nothing of it."""
+        """Zero the records whose deletion was cut short. Only now: accepted DATA entries have CRCs from before that."""
         opened = self._opened
         opened.deletions.poll()
         if not opened.deletions.unapplied:
@@ -145,13 +145,13 @@ class Committer:
         self._deletions.sync()
 
     def _zero(self, deletions: Deletions, *, again: bool) -> None:
-        """Zero these records, which stand in the journal of deletions. `again`: somebody may have begun with that."""
+        """Zero these records, which are in the journal of deletions. `again`: this may have been begun before."""
         opened = self._opened
         self._deletions.sync()
         tail_begins = self._tail_block * self._block_size
         in_tail = max(deletions.offsets, default=-1) >= tail_begins
         known = self.tail.block_crc
-        if in_tail:  # until that is done, the CRC of the last block is neither the old one nor the new one
+        if in_tail:  # until that is done, the last block has neither the old CRC nor the new one
             self.tail = self.tail._replace(block_crc=0)
             self._append_entry(journal.SYNCED)
         self._journal.sync()
@@ -193,12 +193,12 @@ class Committer:
         self._look()
 
     def write_whole(self, packed: ScratchBlocks) -> None:
-        """Write records that one entry of the journal covers, all or none of them. Durable after the next sync()."""
+        """Write records that one entry of the journal covers: all or none. Durable after the next sync()."""
         fd = self._opened.fd
         with self._step():
             self._begin()
             self._announce(packed, packed.crc, durably=True)
-            # What makes the entry hold, the records of the last block, comes last: all else is there then.
+            # The last block makes the entry valid, so it is written last.
             last = max(packed.start, (packed.tail.end - 1) // self._block_size * self._block_size)
             packed.copy(fd, packed.start, last)
             self._note_sealed(packed)
@@ -207,7 +207,7 @@ class Committer:
             self.tail = packed.tail
 
     def _announce(self, blocks: PackedBlocks, data_crc: int, *, durably: bool = False) -> None:
-        """Tell the journal of the bytes that will be written, and make room for them: the file ends with a block."""
+        """Announce the bytes in the journal, and extend the file to whole blocks for them."""
         entry = blocks.tail.entry(journal.DATA, self._opened.meta.generation, self._opened.recovery.change)
         self._journal.append(entry._replace(start=blocks.start, data_crc=data_crc))
         self._last = journal.DATA
@@ -222,14 +222,14 @@ class Committer:
     def _note_sealed(self, blocks: PackedBlocks) -> None:
         first, sealed = blocks.start // self._block_size, blocks.sealed
         if sealed and first == self.damaged_block and not self.tail.block_crc:
-            first, sealed = first + 1, sealed[1:]  # nobody knows what it should be
+            first, sealed = first + 1, sealed[1:]  # its right CRC is unknown
         if sealed and first == self._doubted:
             self._opened.checksums.put(first, sealed[:1], UNPROVEN)
             first, sealed = first + 1, sealed[1:]
         self._opened.checksums.put(first, sealed)
 
     def sync(self) -> bool:
-        """Make durable what was written; whether there was anything."""
+        """Make durable what was written; whether anything was."""
         if self.tail.end == self.durable.end:
             return False
         with self._step():
@@ -252,7 +252,7 @@ class Committer:
             self._zero(deletions, again=False)
 
     def close(self) -> None:
-        """Leave word that all is in order. Everything must have been synced."""
+        """Note in the journal that the log was closed. Everything must have been synced."""
         if self.tail.end and self._doubted == self._tail_block:
             self._opened.checksums.put(self._doubted, [0], UNPROVEN)
         if self._last != journal.CLOSED:
@@ -267,7 +267,7 @@ class Committer:
 
     @property
     def tail_proof(self) -> int | None:
-        """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
+        """CRC-32 of the last block up to the end, as it was written; None if unknown, or if others wrote in it."""
         return None if self._doubted == self._tail_block else self.tail.block_crc or None
 
     @contextmanager
@@ -286,7 +286,7 @@ class Committer:
         self._running = False
 
     def _begin(self) -> None:
-        """Before anything changes in the log: the journal no longer says that it is closed."""
+        """Note in the journal, before the log changes, that it is no longer closed."""
         if self._last == journal.CLOSED:
             self._append_entry(journal.OPENED)
             self._journal.sync()
@@ -316,12 +316,12 @@ class Committer:
         self._seen = (stamp_of(stat), stat.st_size)
 
     def check_alone(self) -> None:
-        """Raises LogWriteFailed where others would not find what is written here, or write themselves."""
+        """Raises LogWriteFailed if files were moved or replaced, or another program wrote to the log."""
         self._check_place()
         self._check_unchanged()
 
     def _check_place(self) -> None:
-        """The file and its lock are those of their names: two looks, at each flush, are a few microseconds."""
+        """Check that the file, the lock and the journal still have their names. Takes microseconds at each flush."""
         opened, name = self._opened, self._opened.sidecar.name
         if not self._fs.is_at(opened.path, opened.fd):
             what, so = "the file", ", and what is written to it may never be found"
@@ -341,7 +341,7 @@ class Committer:
         )
 
     def _check_unchanged(self) -> None:
-        """No other program may append to the log meanwhile; one that deletes records is noticed."""
+        """Raise LogWriteFailed if another program appended to the log; note it if one deleted records."""
         stat = self._fs.fstat(self._opened.fd)
         if (stamp_of(stat), stat.st_size) == self._seen or self.damaged_block >= 0:
             return

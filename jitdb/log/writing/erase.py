@@ -1,7 +1,7 @@
-"""What a writer takes out of the log's file: the bytes of deleted records, and what stands behind the end.
+"""What a writer removes from the log's file: the bytes of deleted records, and bytes behind the end.
 
-A block gets the checksum of what it is to hold only if it held what it should before: what was damaged stays known as
-damaged. After a crash nobody can tell damage from zeros that were half written; then what is there counts.
+A block gets a new checksum only if it had its old one, so damage stays noticeable. After a crash, half-written zeros
+cannot be told from damage: then the block as it is gets the checksum.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAGE: Final = 1 << 12  # bytes that a file is written by
 
 
 def erase(fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Deletions, *, again: bool) -> None:
-    """Zero these records, durably, which the journal of deletions has. `again`: that may have been begun before."""
+    """Zero these records, which are in the journal of deletions, durably. `again`: this may have been begun before."""
     header = header_size(block_size)
     offsets, ascending = deletions.offsets, deletions
     if any(map(gt, offsets, islice(offsets, 1, None))):
@@ -55,8 +55,7 @@ def erase(fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deleti
 def _joined(spans: Iterable[tuple[int, int]], begin: int) -> Iterator[tuple[int, int]]:
     """What is written at once, of spans (start, length) in a block that begins at this byte of the file.
 
-    One that begins in the page in which the last one ends goes with it: the disk is given whole pages anyhow, so none
-    is written that need not be.
+    A span that begins in the page in which the last one ends is written with it: disks write whole pages anyway.
 
     >>> list(_joined([(0, 10), (4000, 200), (5000, 10), (9000, 10)], 0))
     [(0, 5010), (9000, 9010)]
@@ -73,7 +72,7 @@ def _joined(spans: Iterable[tuple[int, int]], begin: int) -> Iterator[tuple[int,
 
 
 def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) -> int | None:
-    """Those of a block's next checksum, if it gets one: it has one, and is what it should be."""
+    """The flags of a block's new checksum; None if it gets none, because it has none now or is damaged."""
     entry = checksums.get(block)
     if entry is None:
         return UNPROVEN if checksums.is_damaged(block) else None
@@ -83,7 +82,7 @@ def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) ->
 
 
 def stands(fs: FileSystem, fd: int, end: int, block_size: int, deletion: Deletion) -> bool:
-    """Whether there is such a record: a journal's entry must never zero anything else."""
+    """Whether there is such a record. Nothing else may ever be zeroed."""
     position = deletion.offset % block_size
     begin = deletion.offset - position
     if deletion.offset >= end:
@@ -102,7 +101,7 @@ def truncate_to(fs: FileSystem, fd: int, end: int, block_size: int) -> None:
 
 
 def set_aside(fs: FileSystem, fd: int, end: int, log: Path, sidecar: Path) -> Path | None:
-    """Copy what stands behind `end` into a file of the sidecar; None where that is zeros. Raises LogWriteFailed."""
+    """Copy the bytes behind `end` to a file in the sidecar; None if all are zero. Raises LogWriteFailed."""
     last = last_byte(fs, fd, end, fs.size(fd))
     if last == end:
         return None
@@ -114,7 +113,7 @@ def set_aside(fs: FileSystem, fd: int, end: int, log: Path, sidecar: Path) -> Pa
                 fs.write(copy, fs.read(fd, min(_CHUNK, last - at), at), at - end)
             fs.fsync(copy)
     except OSError as error:
-        with suppress(OSError):  # a disk that is full stays so, and each try would leave another
+        with suppress(OSError):  # or each try on a full disk would leave another one
             fs.unlink(path)
         if error.errno not in NO_ROOM:
             raise

@@ -1,4 +1,4 @@
-"""Records on their way into the file: what can be stored, groups as they were appended, and packed into blocks."""
+"""Records on their way into the file: their rules, groups as they were appended, and groups packed into blocks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 _ALL_ZERO: Final = "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks"
-_NUMPY_FROM: Final = 512  # records; below, plain loops place them sooner than numpy is imported and called
+_NUMPY_FROM: Final = 512  # records; for fewer, plain loops are faster than numpy
 
 
 class RecordRules:
-    """The rules of one log, whose records have at most `largest` bytes."""
+    """Which records a log can store: not empty, not all zeros, at most `largest` bytes."""
 
     def __init__(self, path: Path, largest: int) -> None:
         self._path = path
@@ -80,10 +80,10 @@ PIECE: Final = 4 << 20  # bytes copied at a time
 
 
 class PackedBlocks:
-    """Bytes for the file, from the end of the log on, with all that the sidecar says of them."""
+    """Bytes for the file, from the end of the log on, and what the sidecar says about them."""
 
     def __init__(self, tail: Tail, block_size: int) -> None:
-        self.tail = tail  # as it will be, once finish() was called
+        self.tail = tail  # of the log with these bytes, once finish() was called
         self.start = tail.end
         self.size = 0
         self.parts: list[Buffer] = []
@@ -133,8 +133,8 @@ class PackedBlocks:
 class Pending:
     """A group of records that follow each other in the log, from the end of what is written.
 
-    `breaks` are the numbers of the records that begin a new block. The writer appends to it and searches it under its
-    lock; once it is handed over to be written, it stays as it is.
+    `breaks` are the numbers of the records that begin a new block. The writer adds records and searches them under its
+    lock. Once handed over to be written, the group does not change any more.
     """
 
     __slots__ = ("_at", "_block_size", "_broken", "_found", "_header", "breaks", "done", "records", "start")
@@ -143,7 +143,7 @@ class Pending:
         self.start = start  # the end of the log before this group
         self.records: list[bytes] = []
         self.breaks: list[int] = []
-        self.done = 0  # runs that are in the file
+        self.done = 0  # runs that are in the file already
         self._block_size = block_size
         self._header = header_size(block_size)
         self._found: dict[int, bytes] = {}  # by offset, as far as it was searched
@@ -162,7 +162,7 @@ class Pending:
         blocks.add(self.records[first:last])
 
     def find(self, offset: int) -> bytes | None:
-        """The record at this offset, if it is one of these. Each record is looked at once, however often one asks."""
+        """The record at this offset, if it is one of these. All searches together look at each record once."""
         for number in range(len(self._found), len(self.records)):
             if self._broken < len(self.breaks) and self.breaks[self._broken] == number:
                 self._at = round_up(self._at, self._block_size)
@@ -174,12 +174,12 @@ class Pending:
 
 
 class EncodedGroup:
-    """As a Pending that takes no more records: many that were encoded at once, one behind the other in `data`."""
+    """Like a Pending, of records that were encoded at once, one after the other in `data`; no more can be added."""
 
     def __init__(
         self, data: NDArray[np.uint8], lengths: NDArray[np.int64], end: int, block_size: int, seals: bool
     ) -> None:
-        """`end` is where the next record goes, if it fits the block; `seals`: it begins a block by itself."""
+        """`end` is where the next record goes, if it fits the block; `seals`: the group begins a new block."""
         import numpy as np
 
         from jitdb.log.blocks.walk_kernels import frame
@@ -212,9 +212,9 @@ class EncodedGroup:
 
 
 class ScratchBlocks(PackedBlocks):
-    """Records packed into blocks, in a scratch file, to be written behind the end of a log: see Log.append_whole.
+    """Records packed into blocks in a scratch file, from which they are copied to the log: see Log.append_whole.
 
-    One DATA entry of the journal covers them all, so their CRC must be known before the first one is written.
+    One DATA entry of the journal covers all of them, so their CRC must be known before the first one is written.
     """
 
     def __init__(self, fs: FileSystem, scratch: Path, tail: Tail, end: int, block_size: int) -> None:
@@ -231,7 +231,7 @@ class ScratchBlocks(PackedBlocks):
             self.seal()
 
     def add_many(self, records: list[bytes], lengths: list[int] | NDArray[np.int64]) -> None:
-        """Pack these records behind the others. Raises LogWriteFailed where the scratch file cannot take them."""
+        """Pack these records behind the others. Raises LogWriteFailed if they cannot be written to the scratch file."""
         placed = place(lengths, self._end, self._block_size)
         first = 0
         for stop in [*placed.breaks, len(records)]:

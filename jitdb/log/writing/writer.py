@@ -1,8 +1,8 @@
-"""The one writer of a log: takes records, groups them, and makes them durable, a while after the first at the latest.
+"""The one writer of a log: collects records, writes them in groups, and flushes these after an interval at the latest.
 
-`_lock` guards what is in memory, for microseconds; `_files`, which is taken first, is held while files are written or
-synced, so that records can be appended meanwhile. Observers are called with neither held. After a failed write or fsync
-no one knows what is on the disk: the writer refuses all further work, until the log is opened again.
+`_lock` guards what is in memory, for microseconds. `_files`, which is taken first, is held while files are written or
+synced, so records can be appended meanwhile. Observers are called with neither held. After a failed write or fsync it
+is unknown what is on the disk, so the writer refuses all further work until the log is opened again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from jitdb.errors import (
 )
 from jitdb.log.blocks.block_format import block_limit, header_size, largest_record, place, round_up
 from jitdb.log.io import osfile
+from jitdb.log.opening.open_log import open_again
 from jitdb.log.sidecar.deletions import Deletion, Deletions
 from jitdb.log.writing.committer import GROUP, Committer
 from jitdb.log.writing.groups import EncodedGroup, Pending, RecordRules, ScratchBlocks
@@ -40,25 +41,21 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.reading.extent import Extent
     from jitdb.log.reading.record_reader import RecordReader
-
-    # Makes it what the log reads from: how far it reaches, and by what its records are read.
-    Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
 
 
 class FlushTimer:
-    """Calls `flush` once, `interval` seconds after each wake(). What that raises is shown as any thread's would be."""
+    """Calls `flush` once, `interval` seconds after each wake()."""
 
     def __init__(self, interval: float, flush: Callable[[], None], name: str) -> None:
         self._interval, self._flush, self._name = interval, flush, name
         self._lock = fork_safe(threading.RLock())
         self._is_due = False
-        self._threads: list[threading.Timer] = []  # that are not over; one is due, another one may be flushing
+        self._threads: list[threading.Timer] = []  # unfinished ones: one waits, another one may be flushing
         self._stopped = False
 
     def wake(self) -> None:
-        """There is something to flush."""
+        """Flush in `interval` seconds, unless that is due already."""
         with self._lock:
             if not self._is_due and not self._stopped:
                 timer = threading.Timer(self._interval, self._run)
@@ -68,7 +65,7 @@ class FlushTimer:
                 self._is_due = True  # last: an interrupted wake() may be called again, and two flushes do no harm
 
     def stop(self) -> None:
-        """No more calls; returns when a call that runs now is over (unless it is the caller's own)."""
+        """No more calls; returns when a running call has ended (unless it is the caller's own)."""
         with self._lock:
             self._stopped = True
             threads = self._threads
@@ -83,18 +80,20 @@ class FlushTimer:
         self._flush()
 
 
-_TOGETHER: Final = 1 << 12  # records that are looked at together before they are deleted
-_NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
+_TOGETHER: Final = 1 << 12  # records that are read at once before they are deleted
+_NOWHERE: Final = -1  # a limit that no record fits, so that append() takes the slow path, which raises
 
 
 class Writer:
     """Appends to one opened log, and deletes from it. Safe for threads."""
 
-    def __init__(self, opened: Opened, extent: Extent, reader: RecordReader, flush_interval: float) -> None:
-        self._opened = opened
+    def __init__(self, reader: RecordReader, rebind: Callable[[Opened], RecordReader], flush_interval: float) -> None:
+        """`rebind`, a method of the log, makes it read from another file, by the reader that it gives."""
+        self._opened = opened = reader.opened
         self._path = opened.path
-        self._extent = extent
+        self._extent = reader.extent
         self._reader = reader
+        self._rebind = weakref.WeakMethod(rebind)  # a log that nobody holds any more is closed
         self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
@@ -119,7 +118,7 @@ class Writer:
         end = committer.tail.end
         self._pending = Pending(end, self._block_size)
         self._push = self._pending.records.append
-        self._idle = True  # nothing is pending, the timer sleeps
+        self._idle = True  # nothing is pending, and no flush is due
         self._end = end  # where the next record goes, if it fits the block
         if committer.damaged_block >= 0:
             self._pending.breaks.append(0)
@@ -148,8 +147,8 @@ class Writer:
     def append_many(self, records: list[Any], *, together: bool = False) -> list[int]:
         """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does.
 
-        `together`: they stand in one block, so that after a crash they are there all or not at all. Raises
-        RecordTooLarge if they do not fit one.
+        `together`: in one block, so that after a crash all are there or none. Raises RecordTooLarge if they do not
+        fit.
         """
         valid, lengths = self._rules.valid(records)
         size = int(sum(lengths)) + (len(valid) - 1) * self._header if together else 0
@@ -164,14 +163,14 @@ class Writer:
             group, before = self._pending, len(self._pending.records)
             breaks = [before + number for number in ([0] if begins else placed.breaks)]
             limit = block_limit(placed.end, self._block_size)
-            # No call from here on: an interrupt finds all of it done or nothing.
+            # No call from here on, so an interrupt finds all of this done or none.
             group.breaks += breaks
             group.records += valid
             self._end = placed.end
             self._limit = limit
             if self._idle:
                 self._wake()
-        if self._end - self._pending.start >= GROUP:  # much has gathered: write, but leave syncing to the next flush
+        if self._end - self._pending.start >= GROUP:  # write a full group now, sync it with the next flush
             self._on_files(self._write)
         return placed.offsets
 
@@ -182,7 +181,7 @@ class Writer:
             return lengths
         with self._files, self._lock:
             self._check()
-            self._on_files(self._write)  # what waits goes before them
+            self._on_files(self._write)  # records that wait come first
             group = EncodedGroup(data, lengths, self._end, self._block_size, bool(self._pending.breaks))
             self._wake()
             self._hand_over(group, group.end)
@@ -261,7 +260,7 @@ class Writer:
                 raise self._compacted()
             if not reader.hidden.isdisjoint(offsets):
                 for number in offsets:
-                    reader.check(number)  # another thread was sooner: raises
+                    reader.check(number)  # another thread deleted it: raises
             reader.hide(offsets)
             self._deleting.append(deletions)
             if self._idle:
@@ -277,7 +276,7 @@ class Writer:
         self._extent.notify()
 
     def _on_files(self, *steps: Callable[[], None]) -> None:
-        """Run the steps with the files to ourselves. Raises LogWriteFailed, after which nothing is written any more."""
+        """Run the steps while no other thread uses the files. Raises LogWriteFailed; nothing is written after that."""
         with self._files:
             if isinstance(self._refusal, LogWriteFailed):
                 self._check()
@@ -300,7 +299,7 @@ class Writer:
                 raise
 
     def _write(self) -> None:
-        if self._writing is not None:  # an interrupt came before its end
+        if self._writing is not None:  # an interrupt cut it short
             self._write_group(self._writing)
         with self._lock:
             group = self._pending
@@ -308,11 +307,11 @@ class Writer:
                 self._idle = True
                 return
             self._hand_over(group, self._end)
-            self._idle = True  # the timer stays due: this is not synced yet
+            self._idle = True  # the flush stays due: this is not synced yet
         self._write_group(group)
 
     def _hand_over(self, group: Pending | EncodedGroup, end: int) -> None:
-        """The group, which ends there, is to be written: what comes goes into another one. `_lock` is held."""
+        """Make this group, which ends at `end`, the one to be written, and begin another. `_lock` is held."""
         fresh = Pending(end, self._block_size)
         push = fresh.records.append
         limit = _NOWHERE if self._refusal is not None else block_limit(end, self._block_size)
@@ -360,39 +359,43 @@ class Writer:
 
     @contextmanager
     def exclusively(self) -> Iterator[Opened]:
-        """A moment in which nobody else writes or deletes: all is durable, and the files where they were.
+        """Within, nobody else writes or deletes; all is durable, and the files are in place. Can be nested.
 
-        Within one, too. What fails in it leaves the log as it was, but for reopen(). Raises LogWriteFailed, LogClosed.
+        An error in it leaves the log as it was, except in reopen(). Raises LogWriteFailed, LogClosed.
         """
         with self._files, self._lock:
             self._check()
             self._on_files(self._write, self._sync, self._committer.check_alone)
             yield self._opened
 
-    def reopen(self, work: Callable[[Opened], Opened], rebind: Rebind, cut_short: str) -> None:
-        """Within exclusively(): let `work` change the log's files, and go on with the log that it gives.
+    def reopen(self, work: Callable[[Opened], object], cut_short: str) -> None:
+        """Within exclusively(): let `work` replace the log's files, and go on with the new ones.
 
-        Raises LogWriteFailed where that fails; from then on each attempt to write raises it with `cut_short`.
+        Raises LogWriteFailed if that fails; after that each attempt to write raises it with `cut_short`.
         """
         self._on_files(self._committer.close)
         try:
-            self._on_files(lambda: self._rebind(work(self._opened), rebind))
+            self._on_files(lambda: self._reopen(work))
         except BaseException as error:
             refusal = LogWriteFailed(cut_short, path=self._path)
             self._refuse(refusal)
             if isinstance(error, LogError) and not isinstance(error, LogWriteFailed):
-                raise refusal from error  # what took its place cannot be opened
+                raise refusal from error  # the new files cannot be opened
             raise
 
-    def _rebind(self, opened: Opened, rebind: Rebind) -> None:
+    def _reopen(self, work: Callable[[Opened], object]) -> None:
+        work(self._opened)
+        opened = open_again(self._opened)
         self._committer.release()
-        self._extent, self._reader = rebind(opened)
-        self._opened = opened
+        rebind = self._rebind()
+        assert rebind is not None  # its log has called this
+        self._reader = rebind(opened)
+        self._opened, self._extent = opened, self._reader.extent
         self._begin(Committer(opened))
 
     def close(self) -> None:
-        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway,
-        by a second call where the first one was interrupted.
+        """Flush and close. Raises LogWriteFailed if records are lost; the files are closed anyway. After an interrupt,
+        a second call closes the rest.
         """
         if self._released:
             return
@@ -414,7 +417,7 @@ class Writer:
             self._released = True
 
     def check_open(self) -> None:
-        """Raises LogClosed where it was closed, or is the parent's."""
+        """Raises LogClosed if it was closed, or is the parent process's."""
         if isinstance(self._refusal, LogClosed):
             self._check()
 
@@ -447,7 +450,7 @@ _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 @atexit.register
 def _flush_all() -> None:
-    """A program that ends without closing its logs loses nothing that it appended."""
+    """Flush the logs of a program that ends without closing them."""
     failures = []
     for writer in list(_writers):
         try:
@@ -455,4 +458,4 @@ def _flush_all() -> None:
         except LogError as error:
             failures.append(error)
     if failures:
-        raise failures[0]  # the others went through; Python shows this one
+        raise failures[0]  # Python shows it
