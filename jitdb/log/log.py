@@ -1,8 +1,8 @@
-"""The log: append records, get them back, stream them, delete them. This class is its face; the work is done around it.
+"""The log, as users see it: append records, read, stream and delete them, maintain the file.
 
-reading/log_reader.py   what it inherits: records, and what the engine needs of them
+reading/log_reader.py   what it inherits: reading, and what the engine needs
 writing/writer.py       appends, deletions, flushes
-compaction/, repair/    other files in its place
+maintenance/            verify, and other files in its place: compact, repair, replace
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Log(LogReader, MaintainedSource):
         self._exchange(lambda writer: replace(writer, fresh, codec, options))
 
     def _exchange(self, work: Callable[[Writer], T]) -> T:
-        """Let `work` put other bytes into the log's file; those that follow the log are notified."""
+        """Let `work` put another file into the log's place, and notify those that follow the log."""
         writer = self._writing()
         with self._refreshing:  # one at a time
             done = work(writer)
@@ -262,7 +262,7 @@ class Log(LogReader, MaintainedSource):
                     return report
 
     def _is_superseded(self, reader: RecordReader) -> bool:
-        """Whether another file took the log's place: what its sidecar says is of that one."""
+        """Whether another file took the log's place, so that the sidecar is of that one."""
         opened = reader.opened
         if self._read_only and opened.stored and stored_meta(self._path) not in (None, opened.meta):
             self.refresh()
@@ -302,7 +302,7 @@ class Log(LogReader, MaintainedSource):
                 writer.close()
         finally:
             if writer is not None:
-                writer.close()  # where an interrupt cut it short, the rest of it
+                writer.close()  # does the rest after an interrupt
             super().close()
             self._writer = None
 

@@ -124,7 +124,7 @@ class Placement(NamedTuple):
 
 
 def place(lengths: list[int] | npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
-    """Where records of these lengths go in a log that ends at `end`. None may be larger than largest_record."""
+    """Where records of these lengths go in a log that ends at `end`. Each must fit largest_record."""
     if not isinstance(lengths, list):
         starts, breaks, end = place_array(lengths, end, block_size)
         return Placement(starts.tolist(), breaks, end)
@@ -172,12 +172,12 @@ def place_array(
 
 
 def block_limit(end: int, block_size: int) -> int:
-    """Up to where records may reach in the block where a log that ends at `end` goes on: on a boundary, the next."""
+    """Where records must end in the block in which a log that ends at `end` goes on; at a boundary, the next block."""
     return end - end % block_size + block_size - header_size(block_size)
 
 
 def pack(records: Sequence[bytes], lengths: Iterable[int], block_size: int) -> bytes:
-    """The records, of these lengths, with their headers, as they stand in a block."""
+    """The records, of these lengths, with their headers, as in a block."""
     parts: list[bytes] = [b""] * (2 * len(records))
     parts[::2] = headers(lengths, block_size)
     parts[1::2] = records
@@ -193,7 +193,7 @@ def headers(lengths: Iterable[int], block_size: int) -> Iterable[bytes]:
 
 
 def cut_run(data: Buffer, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
-    """The records that stand one behind the other in one block, the first one's header at `start`.
+    """Records that follow each other in one block, the first one's header at `start`.
 
     One call of struct with a format such as `2x5s2x7s` cuts them all, in half the time of as many slices.
     """

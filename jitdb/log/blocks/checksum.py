@@ -32,8 +32,8 @@ SIZE: Final = 4  # bytes, little-endian
 FIELD: Final = "I"  # in formats of `struct`
 
 # In the place of a block's checksum, where these are numbers:
-UNKNOWN: Final = -1  # the block is not verified
-DAMAGED: Final = -2  # the block is known not to be what was written
+UNKNOWN: Final = -1  # there is none: the block is not verified
+DAMAGED: Final = -2  # the block is known to be damaged
 
 
 def seal(body: bytes) -> bytes:

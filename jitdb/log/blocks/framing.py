@@ -1,7 +1,7 @@
-"""How records are told apart in the bytes of a log: what a scan, a check and a sample need to know of that.
+"""How records are separated in the bytes of a log, for scans, checks and samples.
 
-A record's *offset* is the byte at which its frame begins, its *end* the byte behind its frame. Blocks are what is read
-and verified at a time, whatever the framing. BlockFraming is that of jitdb's own logs.
+A record's *offset* is the byte at which its frame begins, its *end* the byte after its frame. Whatever the framing, a
+block is what is read and verified at a time. BlockFraming is that of jitdb's own logs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Blocks(Protocol):
-    """The part of a ScanSource that a framing takes."""
+    """The part of a ScanSource that a framing needs."""
 
     @property
     def block_size(self) -> int: ...
@@ -37,7 +37,7 @@ class Blocks(Protocol):
 
 
 class LastRecord(NamedTuple):
-    """What ends at some byte of a log. `is_lost`: what ended there cannot be known any more."""
+    """The record that ends at some byte of a log. `is_lost`: it is no longer known what ended there."""
 
     record: bytes | None  # None: no record ends there, or a deleted one
     offset: int = -1  # -1: no record ends there
@@ -48,13 +48,13 @@ class ChunkWalker(ABC):
     """Reads chunks of a log, one after the other, and finds the records that begin in them. Not safe for threads.
 
     buffer: uint8, the chunk's bytes from 0 on, and what its last record has behind them
-    room:   what walk() fills: where records begin in the buffer, and so on
+    room:   what walk() fills: where records begin in the buffer, their lengths, ...
     """
 
     buffer: Bytes
     room: Room
     behind: int  # bytes of a record's frame behind its own
-    is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk goes on behind them
+    is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk gives the others
 
     @abstractmethod
     def read(self, begin: int, start: int) -> int:

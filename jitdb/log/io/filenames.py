@@ -13,7 +13,7 @@ from jitdb.errors import LogError
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
-COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one
+COMPACTION_SUFFIX: Final = ".compaction"  # an unfinished compaction of async-append-only-log
 
 META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
 COMMIT: Final = "commit"  # up to where the log is durable (journal.py)
@@ -25,19 +25,19 @@ SETS: Final = "sets"  # a folder of sets of records that somebody named; the eng
 LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/keeping/known.py)
 CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/files/checkpoints.py)
 TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/checkpoints.py)
-LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
+LINES_LOCK: Final = "lines-lock"  # held while these are read and written
 
 BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:
 BUNDLES: Final = SIDECAR_SUFFIX
 
-_LINKS: Final = 40  # one after the other, as many as Linux follows
+_LINKS: Final = 40  # in a chain; Linux follows as many
 _STICKY: Final = stat.S_ISVTX | stat.S_IWOTH
 _NO_NAME: Final = ("", os.curdir, os.pardir)
 _DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE
 
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 
-# While a compacted log takes the place of the old one (swap.py):
+# While another log takes the log's place (swap.py):
 NEXT: Final = "next"  # what the log is from now on
 NEXT_LOG: Final = "next-log"  # its records
 NEXT_CHECKSUMS: Final = "next-checksums"
@@ -57,10 +57,10 @@ def log_path(path: str | os.PathLike[str]) -> Path:
 def followed(path: str, *, is_written: bool = False) -> Path:
     """Where a path leads: links resolved, as open() does, and as Linux does where it protects links from others.
 
-    In a folder where all may make names, and none may take another's (/tmp), a link is followed if it belongs to us or
-    to the folder's owner: others could choose what is read and overwritten.
+    In a sticky folder that all may write (/tmp), a link is followed only if it belongs to us or to the folder's owner:
+    others could choose what is read and overwritten.
 
-    is_written: nothing else that others put there is to be taken either, for what is new would be theirs, too
+    is_written: files that others put there are refused, too, as what is written would be theirs
 
     Raises LogError.
     """
@@ -85,7 +85,7 @@ def followed(path: str, *, is_written: bool = False) -> Path:
             break
         text = os.path.join(folder, os.readlink(text))
     folder, name = os.path.split(text)
-    # The last name is not resolved again: a link that takes its place meanwhile is none of those that were looked at.
+    # The last name is not resolved again: a link that replaced it meanwhile was not checked.
     return Path(os.path.realpath(folder), name) if name not in _NO_NAME else Path(os.path.realpath(text))
 
 
@@ -95,7 +95,7 @@ def sidecar_path(log: Path) -> Path:
 
 
 def log_beside(path: str | os.PathLike[str]) -> Path | None:
-    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere.
+    """The log in whose sidecar this file or folder is; None elsewhere.
 
     In the folder of a bundle it is the list of the files, which has their owner and permissions.
     """
@@ -113,7 +113,7 @@ def folders_beside(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return () if beside is None else beside[1]
 
 
-@lru_cache(maxsize=256)  # it is asked each time that a file is opened
+@lru_cache(maxsize=256)  # needed each time that a file is opened
 def _beside(text: str) -> tuple[Path, tuple[str, ...]] | None:
     folders = list[str]()
     for _ in range(_DEEPEST):
@@ -137,17 +137,17 @@ def is_in_sidecar(path: str) -> bool:
 
 
 def without_sidecars(paths: list[str]) -> list[str]:
-    """The paths that are no sidecars, which a shell finds beside the logs, too; all where there is nothing else."""
+    """The paths without sidecars, which a shell's pattern matches, too; all paths if there is nothing else."""
     return [path for path in paths if not is_in_sidecar(path)] or paths
 
 
 def torn_name(offset: int, number: int) -> str:
-    """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart."""
+    """The file with bytes that were cut off the log at `offset`; `number` distinguishes several."""
     return f"torn-{offset}-{number}"
 
 
 def moved_name(generation: int) -> str:
-    """The file that tells which records the compaction removed that made this generation."""
+    """The file with the records that were removed by the compaction that made this generation."""
     return f"{_MOVED}{generation}"
 
 
@@ -156,15 +156,15 @@ def is_moved_name(name: str) -> bool:
 
 
 def damaged_name(block: int, number: int) -> str:
-    """The file that keeps a block as it was before it was repaired; `number` tells several apart."""
+    """The file with a block as it was before it was repaired; `number` distinguishes several."""
     return f"damaged-{block}-{number}"
 
 
 def is_set_aside(name: str) -> bool:
-    """Whether the file of this name holds bytes of the log that are none of its records."""
+    """Whether the file of this name has bytes of the log that were set aside."""
     return name.startswith(("torn-", "damaged-"))
 
 
 def temporary_name(name: str) -> str:
-    """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
+    """The file that is renamed to `name` once it is written; two processes use different ones."""
     return f"{name}.{os.getpid()}{TEMPORARY_SUFFIX}"

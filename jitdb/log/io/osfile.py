@@ -1,13 +1,13 @@
 """The only door to the operating system's files: all reads and writes of a log go through here.
 
-What lies beside a log gets the log's owner and permissions, and until it has them nobody but its owner can open it;
-what stands there but is no regular file, a link for one, is refused, not followed. A folder there may be a link, to
-another disk for one; but nothing is changed through a link that another user has made (refuse_links). A test replaces
-`fs` by a subclass whose primitives fail, fall short or forget; a log keeps the `fs` that it was opened with.
+A file beside a log gets the log's owner and permissions; until it has them only its owner can open it. A name there
+that is no regular file, such as a link, is refused, not followed. A folder there may be a link, for example to another
+disk, but nothing is changed through a link that another user made (refuse_links). Tests replace `fs` by a subclass
+whose primitives fail, fall short or forget; a log keeps the `fs` that it was opened with.
 
-A log has one writer: it holds flock on `lock` in the sidecar, with its pid in it. The system releases the lock when the
-process ends, however it ends. Two logs in one process exclude each other, too. A reader that wants to know whether
-there is a writer takes the lock shared for an instant: so a writer tries again.
+A log has one writer: it holds flock on `lock` in the sidecar, which has its pid. The system releases the lock when the
+process ends. Two logs in one process exclude each other, too. A reader takes the lock shared for an instant to know
+whether there is a writer, so a writer tries more than once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jitdb.errors import LogLocked, Remedy
 from jitdb.log.io.filenames import folders_beside, log_beside, temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
-_LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
+_LARGE = 1 << 20  # bytes; for a larger read, which a damaged length may ask for, the file's size is looked at first
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
@@ -83,7 +83,7 @@ class FileSystem:
     def unlock_byte(self, fd: int, place: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
-    # Built of the primitives.
+    # Made of the primitives.
 
     def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
         """Fill `buffer` (bytes, writable) from `offset`; fewer bytes only at the end of the file."""
@@ -163,9 +163,9 @@ class FileSystem:
                     raise ForeignLink(folder, found.st_uid)
 
     def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
-        """Give the open file, or folder, the owner and group of the log, as far as we may, and who may open it.
+        """Give the open file or folder the log's owner, group and permissions, as far as we may.
 
-        is_log: it takes the log's place; else it is one that its owner can write, and nobody execute
+        is_log: it takes the log's place; otherwise its owner can write it, and nobody execute it
         """
         now = self.fstat(fd)
         for owner in (log.st_uid, -1):
@@ -182,8 +182,8 @@ class FileSystem:
             self.chmod(fd, mode)
 
     def make_file(self, path: Path, sources: Iterable[os.stat_result]) -> None:
-        """A new, empty file of our own, with which nobody may do more than with each of the files whose content it is
-        for; nor more than the umask says. Raises FileExistsError, OSError.
+        """A new, empty file of our own, for content of the `sources`: with no more permissions than each of these, and
+        than the umask allows. Raises FileExistsError, OSError.
         """
         mask = os.umask(0o077)
         os.umask(mask)
@@ -201,11 +201,11 @@ class FileSystem:
 
     def make_folders(self, path: Path) -> None:
         """Make the folder and those above it that are not there. Raises OSError."""
-        if self.exists(path):  # mostly; to ask is cheaper than to try
+        if self.exists(path):  # the usual case, and cheaper than trying
             return
         try:
             self.make_folder(path)
-        except FileExistsError:  # another process was sooner
+        except FileExistsError:  # another process made it
             return
         except FileNotFoundError:
             if path.parent == path:
@@ -215,7 +215,7 @@ class FileSystem:
                 self.make_folder(path)
 
     def share_folder(self, path: Path) -> None:
-        """As share(), of a folder that is there; one that is another user's, or behind his link, stays as it is."""
+        """share() for a folder that exists, unless it is another user's, or behind another user's link."""
         log = self.log_of(path)
         if log is not None:
             with suppress(PermissionError), Descriptor(self, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
@@ -227,7 +227,7 @@ class FileSystem:
         """Remove a file, or a folder with all that is in it. Links are not followed."""
         try:
             self.unlink(path)
-        except (IsADirectoryError, PermissionError):  # the second where a system says so of folders
+        except (IsADirectoryError, PermissionError):  # some systems raise the second for folders
             for name in self.listdir(path):
                 self.remove(path / name)
             self.rmdir(path)
@@ -250,21 +250,21 @@ class FileSystem:
             self.write_file(temporary, data)
             self.rename(temporary, path)
         except OSError:
-            with suppress(OSError):  # what stays of it is removed by the next writer
+            with suppress(OSError):  # the next writer removes what is left of it
                 self.unlink(temporary)
             raise
         self.sync_folder(path.parent)
 
 
 def _of_another_group(mode: int) -> int:
-    """The permissions of what is made of a file, where its group is another one: that gets what all get."""
+    """The permissions of a file made from another one whose group differs: the group gets what all others get."""
     all_get = mode >> 3 & mode & 0o007
     return mode & ~0o077 | all_get << 3 | all_get
 
 
 def _is_trusted(found: os.stat_result, target: os.stat_result | None) -> bool:
-    """Whether the name that was `found` may be followed to `target` in order to change that: it is no link, or one of
-    our own or of root's, or its owner might as well have put the target in its place.
+    """Whether `target` may be changed through the name that was `found`: this is no link, or a link of ours or root's,
+    or one whose owner also owns the target.
     """
     if target is not None and (os.path.samestat(found, target) or found.st_uid == target.st_uid):
         return True
@@ -272,7 +272,7 @@ def _is_trusted(found: os.stat_result, target: os.stat_result | None) -> bool:
 
 
 class ForeignLink(PermissionError):
-    """A link in, or in the place of, a sidecar that is not followed."""
+    """A link in a sidecar, or instead of one, that is not followed."""
 
     def __init__(self, path: str | os.PathLike[str], owner: int) -> None:
         text = (
@@ -300,19 +300,15 @@ _NO_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 class Descriptor:
     """An open file, owned: closed once, by close(), at the end of a `with`, or when nobody holds this any more.
 
-    A signal may raise KeyboardInterrupt between any two calls that Python makes. A number that is closed and still
-    known would then be closed again, or written to, when it is another file's; one that is not yet known would stay
-    open. So both happen within one call of C: opening and keeping the number, forgetting it and closing. Threads do
-    not come between either.
+    A signal may raise KeyboardInterrupt between any two calls that Python makes. A number that is closed but still kept
+    would be closed again, or written to, when it is another file's; one that is not kept yet would stay open. So one
+    call of C opens the file and keeps the number, and another forgets and closes it. No thread can come between either.
     """
 
     __slots__ = ("__weakref__", "_closing", "_fs", "_numbers")
 
     def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
-        """O_CREAT with O_TRUNC makes another file in the place of one; O_CREAT follows no link.
-
-        Raises OSError, NotAFile for what is none.
-        """
+        """O_CREAT with O_TRUNC replaces a file by a new one; O_CREAT follows no link. Raises OSError, NotAFile."""
         self._fs = fs
         self._numbers = [-1]
         self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
@@ -342,7 +338,7 @@ class Descriptor:
         self._numbers.extend(map(self._fs.open, (path,), (flags,), (mode,)))
 
     def _make(self, path: str | os.PathLike[str], flags: int, mode: int) -> bool:
-        """Open it; whether it was not there before."""
+        """Open it; whether it was made."""
         if not flags & os.O_CREAT or flags & os.O_EXCL:
             self._open(path, flags, mode)
             return bool(flags & os.O_CREAT)
@@ -370,7 +366,7 @@ class Descriptor:
 
     @property
     def number(self) -> int:
-        """For the calls of FileSystem, each time anew; -1, which they refuse, once it is closed."""
+        """Get it for each call of FileSystem; -1, which these refuse, once it is closed."""
         return self._numbers[-1] if self._numbers else -1
 
     @property
@@ -405,7 +401,7 @@ fs = FileSystem()
 
 
 _TRIES: Final = 5
-_PAUSE: Final = 0.004  # seconds between tries; a reader's glance takes microseconds
+_PAUSE: Final = 0.004  # seconds between tries; a reader holds the lock for microseconds
 
 
 class Lock:
@@ -445,11 +441,11 @@ class Lock:
         fs.write(fd, f"{os.getpid()}\n".encode(), 0)
 
     def is_in_place(self) -> bool:
-        """Whether another writer would meet this lock: not if the file was moved, removed or replaced."""
+        """Whether other writers find this lock: not if the file was moved, removed or replaced."""
         return self._fs.is_at(self._path, self._file.number)
 
     def close(self) -> None:
-        """Release it; in a forked child, the parent keeps it. Without the file, two could lock two of that name."""
+        """Release it; in a forked child, the parent keeps it. The file stays: otherwise two could lock two files."""
         self._file.close()
 
 

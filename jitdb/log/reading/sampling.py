@@ -1,4 +1,4 @@
-"""Some records of a log, from all over it: what its fields and their types are guessed from."""
+"""Records from all over a log, from which its fields and their types are guessed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
-_PLACES: Final = 20  # blocks that are looked at, evenly over the log: the first and the last among them
-_ENOUGH: Final = 64 << 20  # bytes, behind which no more blocks are looked at: somebody waits
+_PLACES: Final = 20  # blocks that are read, evenly over the log, the first and the last among them
+_ENOUGH: Final = 64 << 20  # bytes after which no more blocks are read, so that nobody waits long
 
 
 def sample(log: LogSource, count: int) -> Iterator[Any]:
-    """At most `count` live records, decoded; the same ones as long as the log is the same.
+    """At most `count` live records, decoded; the same ones as long as the log does not change.
 
-    Of each block that is looked at the first ones are taken; of records of megabytes fewer. Records that cannot be
-    decoded are left out.
+    They are the first ones of some blocks; of large records there are fewer. Records that cannot be decoded are left
+    out.
     """
     for record in sample_raw(log, count):
         with suppress(DecodeError):
@@ -29,7 +29,7 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
 
 
 def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
-    """The same as the bytes that they are."""
+    """As sample(), but as bytes."""
     blocks = -(-log.durable_end // log.block_size)
     places = sorted({round(number * (blocks - 1) / (_PLACES - 1)) for number in range(_PLACES)}) if blocks else []
     given = 0
@@ -51,7 +51,7 @@ def first(log: LogSource, count: int) -> Iterator[Any]:
 
 
 def _first_records(log: LogSource, block: int, count: int) -> list[bytes]:
-    """The first live records of a block. Of a large one no more is read than it takes, as a rule."""
+    """The first live records of a block. A large block is read only as far as they reach, as a rule."""
     size = min(log.block_size, DEFAULT_BLOCK_SIZE)
     while True:
         records = list(islice(_records(log, block, size), count))

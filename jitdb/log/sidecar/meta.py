@@ -1,6 +1,6 @@
-"""`meta`, 76 bytes: what the log is. Written when the sidecar is made, replaced whole when the log is another one.
+"""`meta`, 76 bytes: block size, codec, identity and generation. Replaced whole when the log becomes another one.
 
-docs/format-log.md has its bytes. The other files of the sidecar and the indexes are bound to identity and generation.
+docs/format-log.md describes its bytes. Indexes and the other files of the sidecar are bound to identity and generation.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jitdb.log.sidecar.framing import Frame
 # On disk: never change.
 MAGIC: Final = b"JITDBLOG"
 VERSION: Final = 1
-LAST_GENERATION: Final = 1 << 31  # nobody compacts so often: a later one that is found at opening is made up
-NO_GENERATION: Final = (1 << 31) + (1 << 16)  # the process that finds the last one counts on, as far as this
+LAST_GENERATION: Final = 1 << 31  # nobody compacts so often: a later one in a file is damage
+NO_GENERATION: Final = (1 << 31) + (1 << 16)  # a process that finds the last one may count up to here
 _FRAME: Final = Frame(MAGIC, "II16sI36s")
 SIZE: Final = _FRAME.size
 _CODEC_BYTES: Final = 36
@@ -45,7 +45,7 @@ def encode(meta: Meta) -> bytes:
 
 
 def decode(data: bytes, path: Path) -> Meta:
-    """Raises LogCorrupt for bytes that are not what was written, NotALog for a version of the future."""
+    """Raises LogCorrupt for damaged bytes, NotALog for a later version."""
     version = int.from_bytes(data[8:12], "little")
     if version > VERSION and data.startswith(MAGIC) and is_sealed(data):
         raise NotALog(

@@ -1,8 +1,8 @@
-"""`moved-GENERATION`: which records a compaction removed. By it a record that is known by its old seq is found.
+"""`moved-GENERATION`: which records a compaction removed. With it, a record that is known by its old seq is found.
 
-docs/format-log.md has its bytes. Beside the seqs that are gone stands where the records of each block ended: what a
-list of offsets lacks to tell the length of every record, and so where each lies now. The records that stay are put
-one after the other into blocks, each into the first one that it still fits.
+docs/format-log.md describes its bytes. It has the removed seqs, and where the records of each block ended. With that, a
+list of old offsets gives the length of every record, and so its new offset: the remaining records are put into blocks
+one after the other, each into the first one in which it fits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Removals(NamedTuple):
 
 
 def new_seq(removals: Sequence[Removals], seq: int) -> int:
-    """As Removals.new_seq, after several compactions, the oldest first."""
+    """Removals.new_seq over several compactions, the oldest first."""
     for each in removals:
         seq = each.new_seq(seq)
     return seq
@@ -67,7 +67,7 @@ def decode(data: bytes, path: Path) -> Removals:
         raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)
     try:
         removals = Removals(generation, identity, records, BitMap64.deserialize(rest[:size]), rest[size:])
-    except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
+    except (ValueError, IndexError) as error:  # raised for bytes that are no bitmap
         raise LogCorrupt(f"damaged: {error}", path=path, expected="a set of seqs") from error
     if (removals.removed and removals.removed.max() >= records) or _SMALLEST * records > int(
         removals.ends.sum(dtype="u8")
@@ -77,7 +77,7 @@ def decode(data: bytes, path: Path) -> Removals:
 
 
 def read(fs: FileSystem, path: Path) -> Removals | None:
-    """None where there is no such file, or none that can be used."""
+    """None if there is no such file, or it is damaged."""
     try:
         return decode(fs.read_file(path), path)
     except (FileNotFoundError, NotADirectoryError, LogCorrupt):
@@ -85,7 +85,7 @@ def read(fs: FileSystem, path: Path) -> Removals | None:
 
 
 def read_since(fs: FileSystem, sidecar: Path, now: Meta, generation: int) -> list[Removals] | None:
-    """What led from this generation of the same log to the present one, oldest first; None if that is not known."""
+    """The compactions from this generation of the log to the present one, oldest first; None if one is not known."""
     found: list[Removals] = []
     for number in range(generation + 1, now.generation + 1):
         each = read(fs, sidecar / moved_name(number))

@@ -1,6 +1,6 @@
-"""`sets/NAME.set`: records of the log that somebody gave a name. docs/sets.md has the bytes.
+"""`sets/NAME.set`: records of the log that a user gave a name. docs/sets.md describes the bytes.
 
-Nothing else knows them: so none is ever removed for damage.
+They cannot be made again from the log, so a damaged one is never removed.
 """
 
 from __future__ import annotations
@@ -49,6 +49,6 @@ def decode(data: bytes, path: Path) -> NamedRecords:
         if version != VERSION:
             raise ValueError(f"version {version}")
         BitMap.deserialize(found.seqs)
-    except (ValueError, IndexError) as error:  # the second is what it raises for bytes that are no such set
+    except (ValueError, IndexError) as error:  # the second is raised for bytes that are no bitmap
         raise LogCorrupt("the set is of a kind that this jitdb does not know", path=path, got=str(error)) from error
     return found
