@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 
 from jitdb.cli.failures import Diagnostic, UsageError
 from jitdb.cli.options import GENERAL, OPTIONS, Option
-from jitdb.cli.output.output import columns, flush, show_lines
+from jitdb.cli.output.output import flush, show_lines
+from jitdb.display.terminal import columns
 from jitdb.errors import JitdbError
 
 _EXAMPLES: Final = "examples:"

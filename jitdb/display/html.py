@@ -18,9 +18,8 @@ from jitdb.common.values import UNDEFINED
 from jitdb.display.cells import cell, is_number, json_text, printable
 from jitdb.display.columns import left_out
 from jitdb.display.parts import Chart, Display, Facts, Folded, Note, Part, Records
-from jitdb.display.record_table import times_of, values_of
+from jitdb.display.record_table import columns_for, names_left_out, times_of, values_of
 from jitdb.display.sheet import Code, Sheet, Spark, State, are_numbers, short
-from jitdb.display.text import columns_for, names_left_out
 
 _SHOWN: Final = 48  # characters of a value in its cell
 _UNFOLDED: Final = 2_000  # characters of an unfolded value
@@ -141,7 +140,7 @@ def _sheet_cell(name: str, value: Any) -> str:
 def _records(part: Records) -> str:
     """A row for each record: the most telling columns, and the whole record, folded."""
     columns = columns_for(part, _COLUMNS)
-    times, held = times_of(columns, None), values_of(part.records, columns, part.by_name)
+    times, held = times_of(columns, part.times), values_of(part.records, columns, part.by_name)
     folds = not part.columns and any(isinstance(record, dict) for record in part.records)
     numeric = [
         name not in times and are_numbers(value for value in values if value is not UNDEFINED)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path
 from jitdb.display.sheet import Code as Code
 from jitdb.display.sheet import Sheet
+
+
+class Marks(NamedTuple):
+    """Which rows match, among those around them, and which begin another passage."""
+
+    answers: Sequence[bool]
+    begins: Collection[int]
 
 
 class Facts(NamedTuple):
@@ -21,11 +28,17 @@ class Records(NamedTuple):
 
     columns: the columns by name; empty: chosen by what the records hold
     by_name: the records are rows of these columns (Query.select)
+    first:   fields that are columns in any case
+    times:   names of fields whose numbers may be times; None: those with usual names
+    marks:   which rows match, among those around them
     """
 
     records: Sequence[Any]
     columns: Mapping[str, Path]
     by_name: bool = False
+    first: Sequence[Path] = ()
+    times: Sequence[str] | None = None
+    marks: Marks | None = None
 
 
 class Chart(NamedTuple):

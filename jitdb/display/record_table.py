@@ -9,20 +9,25 @@ from typing import Any, Final, NamedTuple
 from jitdb.common.paths import TIMESTAMPS, Path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.display.cells import WIDEST, cell, is_number
-from jitdb.display.columns import GAP, TIMES, fitting, floor_of, head_pieces, last_word
+from jitdb.display.columns import (
+    GAP,
+    TIMES,
+    choose_columns,
+    column_name,
+    columns_in,
+    fitting,
+    floor_of,
+    head_pieces,
+    last_word,
+    leaf_fields,
+)
+from jitdb.display.parts import Records
 from jitdb.display.sheet import aligned
 
 _OPAQUE: Final = 16  # characters of a column of keys or hashes: their beginnings tell them apart
 _TIME: Final = 35  # characters of a time with nanoseconds and an offset
 _MATCH: Final = ">"  # before a record that matches, among those around it
 _BETWEEN: Final = "--"  # between passages, as in grep
-
-
-class Marks(NamedTuple):
-    """Which rows match, among those around them, and which begin another passage."""
-
-    answers: Sequence[bool]
-    begins: Collection[int]
 
 
 class Line(NamedTuple):
@@ -32,21 +37,13 @@ class Line(NamedTuple):
     is_bold: bool = False
 
 
-def record_lines(
-    records: Sequence[Any],
-    columns: dict[str, Path],
-    width: int,
-    timestamps: Sequence[str] | None = None,
-    marks: Marks | None = None,
-    *,
-    by_name: bool = False,
-) -> tuple[list[Line], list[str]]:
-    """The lines of a table of these records, at most `width` characters wide, and the columns that it has room for.
-
-    by_name: the records are rows of these columns (Query.select)
+def record_lines(part: Records, width: int) -> tuple[list[Line], list[str]]:
+    """The lines of a table of these records, at most `width` characters wide, and the columns, or fields, that it has
+    no room for.
     """
-    times = times_of(columns, timestamps)
-    values = values_of(records, columns, by_name)
+    columns, marks = columns_for(part, columns_in(width), width), part.marks
+    times = times_of(columns, part.times)
+    values = values_of(part.records, columns, part.by_name)
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     if marks is not None:
         width -= len(_BETWEEN) + GAP
@@ -70,7 +67,23 @@ def record_lines(
         if marks is not None and number in marks.begins:
             lines.append(Line(_BETWEEN))
         lines.append(Line(aligned(row, widths, right, gap), marks is not None and marks.answers[number]))
-    return lines, list(texts)
+    return lines, names_left_out(part, texts)
+
+
+def columns_for(part: Records, most: int, width: int = 0) -> dict[str, Path]:
+    """The columns by name; if none are named, the first ones and those of choose_columns(), of which the last ones give
+    way.
+    """
+    if part.columns:
+        return dict(part.columns)
+    chosen = choose_columns(part.records, most, width)
+    several = dict.fromkeys([*part.first, *chosen])
+    return {column_name(path): path for path in islice(several, max(len(chosen), len(part.first)))}
+
+
+def names_left_out(part: Records, shown: Collection[str]) -> list[str]:
+    """The fields of the records, or the named columns, that are not shown."""
+    return [name for name in part.columns or leaf_fields(part.records) if name not in shown]
 
 
 def times_of(columns: dict[str, Path], timestamps: Sequence[str] | None) -> set[str]:

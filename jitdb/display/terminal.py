@@ -7,6 +7,7 @@ texts are made printable first.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,14 @@ def visible(text: str) -> str:
 def visible_bytes(data: bytes) -> bytes:
     """The same of UTF-8."""
     return visible(data.decode("utf-8", "surrogateescape")).encode()
+
+
+def columns(otherwise: int) -> int:
+    """The width of the terminal, or this number without one. shutil would take as long to import as a question."""
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or otherwise
+    except (ValueError, OSError, AttributeError):
+        return otherwise
 
 
 class Terminal:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
-from jitdb.common.paths import Path
 from jitdb.display.cells import printable
-from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields, left_out
+from jitdb.display.columns import left_out
 from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part, Records
 from jitdb.display.record_table import record_lines
 from jitdb.display.sheet import Sheet, short, table_lines
+from jitdb.display.terminal import columns
 
 _LEAST: Final = 40  # columns; on narrower terminals lines wrap
-
-
-def screen_width() -> int:
-    """Columns of the terminal; 80 without one."""
-    return max(_LEAST, shutil.get_terminal_size((80, 24)).columns)
 
 
 def text_of(display: Display, width: int | None = None) -> str:
@@ -29,13 +23,13 @@ def text_of(display: Display, width: int | None = None) -> str:
       records  3
       size     90 bytes
     """
-    columns = screen_width() if width is None else width
+    width = max(_LEAST, columns(80)) if width is None else width
     head = printable(": ".join(filter(None, (display.title, display.about))))
     lines = [head] if head else []
     for part in display.parts:
         if lines and isinstance(part, (Sheet, Records, Folded)):
             lines.append("")
-        lines += _lines(part, columns)
+        lines += _lines(part, width)
     return "\n".join(lines)
 
 
@@ -51,7 +45,9 @@ def _lines(part: Part, width: int) -> Iterator[str]:
     elif isinstance(part, Folded):
         yield from _lines(part.sheet, width)
     elif isinstance(part, Records):
-        yield from _record_lines(part, width)
+        lines, hidden = record_lines(part, width) if part.records else ([], [])
+        yield from (line.text.rstrip() for line in lines)
+        yield from filter(None, [left_out(hidden, width)])
     elif isinstance(part, Code):
         yield from (printable(line) for line in part.text.split("\n"))
     elif isinstance(part, Note):
@@ -62,26 +58,3 @@ def _lines(part: Part, width: int) -> Iterator[str]:
 
 def _fact(value: Any) -> str:
     return printable(value.text if isinstance(value, Code) else value if isinstance(value, str) else short("", value))
-
-
-def _record_lines(part: Records, width: int) -> Iterator[str]:
-    if part.records:
-        lines, kept = record_lines(
-            part.records, columns_for(part, columns_in(width), width), width, by_name=part.by_name
-        )
-        yield from (line.text.rstrip() for line in lines)
-        hidden = left_out(names_left_out(part, kept), width)
-        if hidden:
-            yield hidden
-
-
-def columns_for(part: Records, most: int, width: int = 0) -> dict[str, Path]:
-    """The columns by name; those of choose_columns() if none are named."""
-    if part.columns:
-        return dict(part.columns)
-    return {column_name(path): path for path in choose_columns(part.records, most, width)}
-
-
-def names_left_out(part: Records, shown: Sequence[str] | dict[str, Path]) -> list[str]:
-    """The fields of the records, or the named columns, that are not shown."""
-    return [name for name in part.columns or leaf_fields(part.records) if name not in shown]

@@ -10,13 +10,14 @@ from cli_helpers import EVENTS, FIXTURE, records_of
 
 from jitdb.display.cells import cell
 from jitdb.display.columns import choose_columns, columns_in, leaf_fields
+from jitdb.display.parts import Records
 from jitdb.display.record_table import record_lines
 
 
 def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None) -> list[str]:
     paths = {name: tuple(name.split(".")) for name in columns} if columns else None
     paths = paths or {".".join(path): path for path in choose_columns(records)}
-    return [line.text for line in record_lines(records, paths, width)[0]]
+    return [line.text for line in record_lines(Records(records, paths), width)[0]]
 
 
 def test_columns_of_the_fixture() -> None:

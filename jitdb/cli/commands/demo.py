@@ -21,6 +21,7 @@ from jitdb.cli.output.tables import show_records
 from jitdb.cli.parser import command
 from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
+from jitdb.display.parts import Records
 from jitdb.display.terminal import visible
 from jitdb.operators import field
 
@@ -101,7 +102,7 @@ def _show(path: str, options: Namespace) -> None:
                 _say(f"  {answer:,}   in {shown}", _ANSWER)
             else:
                 paths = {name: parse_path(name) for name in ("timestamp", "value.author", "value.content.text")}
-                show_records(answer.data, paths)
+                show_records(Records(answer.data, paths))
                 _say(f"  {len(answer.data)} of {answer.total:,}   in {shown}", _ANSWER)
     _say("\nWhat next?", _HEAD)
     typed, kept = program(), shlex.quote(path)

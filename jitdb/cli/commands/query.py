@@ -20,7 +20,7 @@ from jitdb.cli.output.formats import (
     write_answer,
 )
 from jitdb.cli.output.notes import note_answer, note_order
-from jitdb.cli.output.output import columns, output, show
+from jitdb.cli.output.output import output, show
 from jitdb.cli.output.passages import CONTEXT, passage_lines, passage_table, wants_context
 from jitdb.cli.output.tables import TABLE_ROWS, show_records
 from jitdb.cli.parser import Show, command
@@ -156,16 +156,18 @@ def check_sort(options: Namespace) -> None:
 
 
 def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
+    from jitdb.display.columns import left_out
+    from jitdb.display.parts import Records
+    from jitdb.display.terminal import columns
+
     limit = options.limit or TABLE_ROWS
     records = list(records_of(db, operation, settings_of(options), options, limit))
     total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
     paths = paths_by_name(options.fields)
     first = [key.path for key in options.sort]
-    hidden = show_records(records, paths, options.timestamp, by_name=bool(paths), first=first)
+    hidden = show_records(Records(records, paths, bool(paths), first, options.timestamp))
     note_unseen(db, records, paths, options)
     if not options.quiet:
-        from jitdb.display.columns import left_out
-
         if told := left_out(hidden, columns(80)):
             show(told)
         show(_footer(len(records), total, options))

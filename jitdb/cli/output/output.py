@@ -62,14 +62,6 @@ def show_json(value: Any) -> None:
     show_lines(json.dumps(value, indent=2))
 
 
-def columns(otherwise: int) -> int:
-    """The width of the terminal, or this number without one. shutil would take as long to import as a question."""
-    try:
-        return int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns) or otherwise
-    except (ValueError, OSError, AttributeError):
-        return otherwise
-
-
 class Output:
     """Takes lines."""
 

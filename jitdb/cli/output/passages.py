@@ -106,7 +106,7 @@ def passage_table(
 ) -> tuple[list[Any], int]:
     """Print at most so many matches with the records around them; return the records printed, and how many match."""
     from jitdb.cli.output.tables import show_records
-    from jitdb.display.record_table import Marks
+    from jitdb.display.parts import Marks, Records
 
     records: list[Any] = []
     answers: list[bool] = []
@@ -117,5 +117,5 @@ def passage_table(
         for record, is_answer in as_records(db, passage, options):
             records.append(record)
             answers.append(is_answer)
-    show_records(records, paths, options.timestamp, Marks(answers, begins))
+    show_records(Records(records, paths, times=options.timestamp, marks=Marks(answers, begins)))
     return records, sum(answers)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.output import columns, flush, output, show, show_json, show_lines, show_painted
+from jitdb.cli.output.output import flush, output, show, show_json, show_lines, show_painted
 from jitdb.common.words import counted, size_in_words
+from jitdb.display.terminal import columns
 
 if TYPE_CHECKING:
-    from jitdb.common.paths import Path
-    from jitdb.display.record_table import Marks
+    from jitdb.display.parts import Records
     from jitdb.display.sheet import Sheet
     from jitdb.engine.showing.overview import IndexInfo
 
@@ -65,35 +64,14 @@ def _has_blocks() -> bool:
     return True
 
 
-def show_records(
-    records: Sequence[Any],
-    paths: dict[str, Path],
-    timestamps: Sequence[str] | None = None,
-    marks: Marks | None = None,
-    *,
-    by_name: bool = False,
-    first: Sequence[Path] = (),
-) -> list[str]:
-    """Print records, a row each; return the names of the columns, or fields, that there was no room for.
-
-    paths:   the columns by name; empty: chosen by what the records hold
-    by_name: the records are rows of these columns (Query.select)
-    first:   fields that are columns in any case
-    """
-    from jitdb.display.columns import choose_columns, column_name, columns_in, leaf_fields
+def show_records(part: Records) -> list[str]:
+    """Print records, a row each; return the names of the columns, or fields, that there was no room for."""
     from jitdb.display.record_table import record_lines
 
-    if not records:
-        return []
-    width, named = columns(80), paths
-    if not named:
-        chosen = choose_columns(records, columns_in(width), width)
-        several = dict.fromkeys([*first, *chosen])  # the last ones give way
-        named = {column_name(path): path for path in islice(several, max(len(chosen), len(first)))}
-    lines, shown = record_lines(records, named, width, timestamps, marks, by_name=by_name)
+    lines, hidden = record_lines(part, columns(80)) if part.records else ([], [])
     for line in lines:
         show_painted(line.text.rstrip(), "1" if line.is_bold else "")
-    return [name for name in paths or leaf_fields(records) if name not in shown]
+    return hidden
 
 
 def show_indexes(rows: Iterable[IndexInfo], with_files: bool) -> None:
