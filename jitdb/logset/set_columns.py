@@ -10,6 +10,7 @@ import numpy as np
 from jitdb.common.values import value_at, value_key
 from jitdb.engine.reading.arrow_tables import ArrowAnswer
 from jitdb.engine.reading.selecting import FieldBatch
+from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.log.codecs.fields.located import FieldValues
 
 if TYPE_CHECKING:
@@ -82,6 +83,4 @@ def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | No
 
 def constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
     """The same value for `count` records."""
-    one = FieldValues.of_keys([value_key(value_at(dict(shared), path))])
-    parts: Iterator[Any] = (np.repeat(part, count) for part in one[2:])
-    return FieldValues(one.encoding, one.buffer, *parts)
+    return chosen(FieldValues.of_keys([value_key(value_at(dict(shared), path))]), np.zeros(count, np.int64))

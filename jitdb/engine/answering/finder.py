@@ -22,7 +22,7 @@ from jitdb.common.values import ABSENT, value_key, value_of_key
 from jitdb.engine.answering.coded import BitmapCodes
 from jitdb.engine.answering.order import numbers_at
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap, records_with
-from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.offsets import all_offsets
 from jitdb.indexes.kinds.prefixes import hash_prefix, hashes_of_bitmaps, prefixes_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS
@@ -46,7 +46,7 @@ class Finder:
 
     def __init__(self, segments: Sequence[Segment], offsets: Sequence[Segment], deleted: BitMap, end_seq: int) -> None:
         self.end_seq = end_seq
-        self.offsets: NDArray[np.int64] = _joined([load_offsets(each) for each in offsets], np.int64)[:end_seq]
+        self.offsets: NDArray[np.int64] = all_offsets(offsets)[:end_seq]
         self._deleted = deleted
         self._segments = segments
         self._is_exact = bool(segments) and segments[-1].kind == BITMAPS

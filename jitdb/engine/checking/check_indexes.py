@@ -31,7 +31,7 @@ from jitdb.indexes.files.folder import headless, index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.numbers import is_range_true
-from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.offsets import all_offsets
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.kinds.set import records_in_sets
@@ -151,7 +151,7 @@ class IndexVerification:
         if self._sample is not None:
             source = self._sampled(self._sample)
         fresh = self._build(source, [*needs, Requirement(OFFSETS), Requirement(_DELETED)], progress)
-        offsets = _offsets(fresh.get(OFFSETS))
+        offsets = all_offsets(fresh.get(OFFSETS).segments)
         dead = records_in_sets(fresh.get(_DELETED).segments)
         self.compared = len(offsets)
         seqs, lost = None, BitMap()
@@ -200,7 +200,7 @@ class IndexVerification:
 
     def _seqs(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], BitMap]:
         """The seqs of these records, as the index of offsets has them (or -1), and the numbers of those it lacks."""
-        known = _offsets(self._loaded[OFFSETS]) if OFFSETS in self._loaded else np.empty(0, np.int64)
+        known = all_offsets(self._loaded[OFFSETS].segments) if OFFSETS in self._loaded else np.empty(0, np.int64)
         if not len(known):
             return np.full(len(offsets), -1), BitMap()
         at = known.searchsorted(offsets)
@@ -211,7 +211,7 @@ class IndexVerification:
     def _unplaced(self, source: SampledLog, offsets: NDArray[np.int64]) -> str:
         """Whether the index of offsets has others in the chosen blocks than there are."""
         index = self._loaded[OFFSETS]
-        known = _offsets(index)
+        known = all_offsets(index.segments)
         begins = source.begins()
         inside = known.searchsorted(begins + self._log.block_size) - known.searchsorted(begins)
         there = int((offsets < index.end_offset).sum())
@@ -225,11 +225,6 @@ def _ranges_wrong(index: Index) -> str:
     if not wrong:
         return ""
     return f"its numbers from record {wrong[0].first_seq:,} on are not within the bounds that it gives for them"
-
-
-def _offsets(index: Index) -> NDArray[np.int64]:
-    parts = [load_offsets(segment) for segment in index.segments]
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _first(wrong: BitMap, offsets: NDArray[np.int64]) -> str:

@@ -22,6 +22,7 @@ from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.indexes.kinds.number_kernels import least_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
 from jitdb.log.codecs.containers import Steps, list_values
@@ -210,18 +211,13 @@ class _Column:
 
     def _are_times(self, values: FieldValues, present: NDArray[np.bool_]) -> bool:
         first = int(present.argmax())
-        for some in (_part(values, first, first + 1), values):  # in most columns the first value is no time
+        for some in (chosen(values, slice(first, first + 1)), values):  # in most columns the first value is no time
             times = _times(some, max(self._unit, 0))
             fits = times.fits if self._unit >= 0 else times.fits & (some.kind != NUMBER)
             if not np.array_equal(fits, _present(some)):
                 return False
         self._noted = values, times
         return True
-
-
-def _part(values: FieldValues, start: int, stop: int) -> FieldValues:
-    names = ("kind", "start", "length", "number")
-    return values._replace(**{name: getattr(values, name)[start:stop] for name in names})
 
 
 def _present(values: FieldValues) -> NDArray[np.bool_]:

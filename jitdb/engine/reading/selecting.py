@@ -14,6 +14,7 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.records import Gone, Records
+from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import FieldValues, Scratch
@@ -58,10 +59,7 @@ class FieldBatch(Immutable):
 
     def first(self, count: int) -> FieldBatch:
         """The first of them."""
-        fields = [
-            values._replace(**{name: getattr(values, name)[:count] for name in ("kind", "start", "length", "number")})
-            for values in self.fields
-        ]
+        fields = [chosen(values, slice(count)) for values in self.fields]
         keys = None if self.keys is None else self.keys[:, :count]
         return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields, keys)
 

@@ -8,7 +8,7 @@ lacks the field, or was deleted, has code 0.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -71,9 +71,9 @@ def dictionary_values(segment: Segment) -> FieldValues:
     return FieldValues(KEYS, heap, *columns)
 
 
-def chosen(values: FieldValues, numbers: NDArray[Any]) -> FieldValues:
-    """Those with these numbers, in this order."""
-    columns = (column[numbers] for column in (values.kind, values.start, values.length, values.number))
+def chosen(values: FieldValues, numbers: slice | NDArray[Any]) -> FieldValues:
+    """The values with these numbers, in this order."""
+    columns: Iterator[Any] = (column[numbers] for column in (values.kind, values.start, values.length, values.number))
     return FieldValues(values.encoding, values.buffer, *columns)
 
 

@@ -32,6 +32,13 @@ def load_offsets(segment: Segment) -> NDArray[np.int64]:
     return np.frombuffer(segment.blob(0), "<i8")
 
 
+def all_offsets(segments: Iterable[Segment]) -> NDArray[np.int64]:
+    """The offsets of all records of these segments. Raises IndexDamaged."""
+    import numpy as np
+
+    return np.concatenate([np.empty(0, np.int64), *map(load_offsets, segments)])
+
+
 def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
     """The numbers of the blocks that were found damaged, from OFFSETS segments."""
     metas = [segment.meta for segment in segments if segment.meta]

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
 from jitdb.indexes.kinds.content import Content, Places, content_type
-from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_offsets, with_damaged
+from jitdb.indexes.kinds.offsets import Offsets, all_offsets, damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
@@ -135,7 +135,7 @@ def remap_offsets(
 
 def _lengths(segments: Sequence[Segment], removals: Removals, block_size: int) -> NDArray[np.int64] | None:
     """The length of each record that the index knows."""
-    offsets = np.concatenate([np.empty(0, np.int64), *map(load_offsets, segments)])
+    offsets = all_offsets(segments)
     if not len(offsets):
         return np.empty(0, np.int64)
     blocks = offsets // block_size
