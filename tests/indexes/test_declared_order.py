@@ -17,7 +17,8 @@ from test_columns import column as column_of
 from thoroughness import tries
 
 from jitdb.engine.answering import order
-from jitdb.engine.answering.order import declared_order
+from jitdb.engine.answering.order import Numbers as NumbersColumn
+from jitdb.engine.answering.order import Order
 from jitdb.indexes import segment
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import numbers as number_kind
@@ -40,6 +41,10 @@ def declared(values: Numbers, members: Sequence[int], wanted: int, descending: b
         return (0, 0, seq) if value is None or value != value else (1, value, seq)
 
     return sorted(members, key=key, reverse=descending)[:wanted]
+
+
+def declared_order(index: Index) -> Order:
+    return Order([(NumbersColumn(index, 1), False)], is_declared=True)
 
 
 def first(index: Index, members: Sequence[int], wanted: int, descending: bool) -> list[int]:

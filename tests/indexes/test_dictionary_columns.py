@@ -54,9 +54,6 @@ def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedCol
             counts = column.counts(chosen)
             assert {column.key(code): counts[code] for code in np.flatnonzero(counts).tolist()} == expected
             assert [column.key(code) for code in column.codes(chosen).tolist()] == [values[seq] for seq in chosen]
-        accepted = np.arange(len(column)) % 2 == 1
-        wanted = {column.key(code) for code in np.flatnonzero(accepted).tolist()}
-        assert column.records_with(accepted, some) == BitMap(seq for seq in some if values[seq] in wanted)
 
 
 @pytest.mark.parametrize("codec", ["bipf", "msgpack", "json"])

@@ -7,7 +7,7 @@ is asked again after the log has grown numbers the values of its new segments al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -31,7 +31,7 @@ from jitdb.common.values import (
 )
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
-from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Ranked
 from jitdb.operators.summaries.value_counts import in_order
@@ -45,6 +45,16 @@ if TYPE_CHECKING:
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _HEAD: Final = 7  # bytes of a value by which most are told apart without making objects
+
+
+def places_in(segments: Iterable[Segment], matches: BitMap) -> Iterator[tuple[Segment, Any]]:
+    """Each segment that has some of these records, and their places in it: a slice where it has only such records."""
+    for segment in segments:
+        there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
+        if len(there) == segment.count:
+            yield segment, slice(None)
+        elif there:
+            yield segment, members_of(there) - np.uint32(segment.first_seq)
 
 
 class _Part(NamedTuple):
@@ -103,7 +113,7 @@ class CodedColumn:
         from jitdb.indexes.kinds.dictionary_kernels import count_codes
 
         counts = np.zeros(len(self), np.int64)
-        for part, codes, _ in self._chosen(matches):
+        for part, codes in self._chosen(matches):
             found = np.zeros(len(part.codes), np.int64)
             count_codes(codes.astype(np.uint32, copy=False), found)
             counts[part.codes] += found  # no two codes of a segment are one of the column
@@ -111,23 +121,14 @@ class CodedColumn:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """The codes of these records, ascending by seq."""
-        found = [part.codes[codes] for part, codes, _ in self._chosen(matches)]
+        found = [part.codes[codes] for part, codes in self._chosen(matches)]
         return np.concatenate([np.empty(0, np.uint32), *found])
 
-    def records_with(self, accepted: NDArray[np.bool_], within: BitMap) -> BitMap:
-        """Those of these records whose code is accepted: a bool for each code, 0 among them."""
-        return union_of(bitmap_of(seqs[accepted[part.codes][codes]]) for part, codes, seqs in self._chosen(within))
-
-    def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any], NDArray[np.uint32]]]:
-        """Of each segment that has some of the records: their codes in it, and their seqs."""
-        for part in self._parts:
-            segment = part.segment
-            there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-            if len(there) == segment.count:
-                yield part, codes_of(segment), np.arange(segment.first_seq, segment.end_seq, dtype=np.uint32)
-            elif there:
-                seqs = members_of(there)
-                yield part, codes_of(segment)[seqs - np.uint32(segment.first_seq)], seqs
+    def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any]]]:
+        """For each segment that has some of the records: their codes in it."""
+        parts = {id(part.segment): part for part in self._parts}
+        for segment, places in places_in([part.segment for part in self._parts], matches):
+            yield parts[id(segment)], codes_of(segment)[places]
 
 
 class CodedColumns:
@@ -194,15 +195,13 @@ class BitmapCodes:
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """Raises IndexDamaged."""
         parts = [np.empty(0, np.uint32)]
-        for segment in self._segments:
+        for segment, places in places_in(self._segments, matches):
             dictionary = dictionary_of(segment)
             codes = np.zeros(segment.count, np.uint32)
             for number in range(len(dictionary)):
                 members = members_of(load_bitmap(segment, number)) - np.uint32(segment.first_seq)
                 codes[members] = self._codes[dictionary[number]]
-            there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-            whole = len(there) == segment.count
-            parts.append(codes if whole else codes[members_of(there) - np.uint32(segment.first_seq)])
+            parts.append(codes[places])
         return np.concatenate(parts)
 
 

@@ -286,11 +286,6 @@ class _Ranks(Column):
         return [known[code] for code in codes]
 
 
-def declared_order(index: Index) -> Order:
-    """That of the column of declared times."""
-    return Order([(Numbers(index, OF_TIMES), False)], is_declared=True)
-
-
 def column_of(index: Index, coded: CodedColumns) -> Column:
     """What gives the numbers of a field that is sorted by, from the index that holds them."""
     if index.spec.form == "dictionary":

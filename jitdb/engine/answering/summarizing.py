@@ -16,11 +16,11 @@ from jitdb.common.paths import Path
 from jitdb.common.times import NUMBER
 from jitdb.common.values import NUMBER as A_NUMBER
 from jitdb.common.values import kind_of, split_number, value_at
-from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, ranked_groups, ranked_values
+from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, places_in, ranked_groups, ranked_values
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
-from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.summaries.numbers import Numbers
 from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary
@@ -83,14 +83,9 @@ class LogView(NamedTuple):
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
         if column[0] not in self.known or column == DECLARED_TIME:
             index = self.manager.catalog.get(self.manager.core.column(column))
-            for segment in index.segments:
-                there = self.matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-                if there:
-                    hi, lo = load_numbers(segment)
-                    if len(there) != segment.count:
-                        places = members_of(there) - np.uint32(segment.first_seq)
-                        hi, lo = hi[places], None if lo is None else lo[places]
-                    yield Numbers(hi, lo)
+            for segment, places in places_in(index.segments, self.matches):
+                hi, lo = load_numbers(segment)
+                yield Numbers(hi[places], None if lo is None else lo[places])
         else:
             value = value_at(dict(self.known), tuple(column))
             number, _ = split_number(value) if kind_of(value) == A_NUMBER else (math.nan, 0)
