@@ -175,7 +175,7 @@ def records_matching(leaf: TextMatch, segment: Segment, cancel: threading.Event 
 
     if segment.kind == BITMAPS:
         keys = dictionary_of(segment)
-        found = _accepted(leaf, Texts.of([keys[number] for number in range(len(keys))]), cancel)
+        found = _accepted(leaf, Texts.of(list(keys)), cancel)
         return union_of(load_bitmap(segment, number) for number in np.flatnonzero(found).tolist())
     accepted = np.append(False, _accepted(leaf, Texts(*keys_of(segment)), cancel))
     return bitmap_of_mask(accepted[codes_of(segment)], segment.first_seq)

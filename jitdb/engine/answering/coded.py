@@ -29,7 +29,7 @@ from jitdb.common.values import (
     value_key,
     value_of_key,
 )
-from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
 
-_ABSENT_KEY: Final = bytes([ABSENT])
 _HEAD: Final = 7  # bytes of a value by which most are told apart without making objects
 
 
@@ -106,7 +105,7 @@ class CodedColumn:
 
     def key(self, code: int) -> bytes:
         """The key of a code's value (jitdb.common.values)."""
-        return key_at(self.values, code - 1) if code else _ABSENT_KEY
+        return key_at(self.values, code - 1) if code else ABSENT_KEY
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
         """How many of these records have each code."""
@@ -149,11 +148,10 @@ class BitmapCodes:
 
     def __init__(self, segments: Sequence[Segment], owned: bool = False) -> None:
         self._segments, self._owned = segments, owned
-        self._codes: dict[bytes, int] = {_ABSENT_KEY: 0}
+        self._codes: dict[bytes, int] = {ABSENT_KEY: 0}
         for segment in segments:
-            dictionary = dictionary_of(segment)
-            for number in range(len(dictionary)):
-                self._codes.setdefault(dictionary[number], len(self._codes))
+            for key in dictionary_of(segment):
+                self._codes.setdefault(key, len(self._codes))
         self._keys = list(self._codes)
 
     def __len__(self) -> int:
@@ -170,7 +168,7 @@ class BitmapCodes:
         found = np.zeros(len(self), np.int64)
         for segment in self._segments:
             dictionary = dictionary_of(segment)
-            codes = [self._codes[dictionary[number]] for number in range(len(dictionary))]
+            codes = [self._codes[key] for key in dictionary]
             there = matches.range_cardinality(segment.first_seq, segment.end_seq)
             # Else each record that is not deleted is in just one of them.
             if not self._owned and there == sum(map(int, dictionary.cardinalities)):
@@ -187,20 +185,18 @@ class BitmapCodes:
         return union_of(
             load_bitmap(segment, number)
             for segment in self._segments
-            for dictionary in (dictionary_of(segment),)
-            for number in range(len(dictionary))
-            if dictionary[number] != _ABSENT_KEY
+            for number, key in enumerate(dictionary_of(segment))
+            if key != ABSENT_KEY
         )
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """Raises IndexDamaged."""
         parts = [np.empty(0, np.uint32)]
         for segment, places in places_in(self._segments, matches):
-            dictionary = dictionary_of(segment)
             codes = np.zeros(segment.count, np.uint32)
-            for number in range(len(dictionary)):
+            for number, key in enumerate(dictionary_of(segment)):
                 members = members_of(load_bitmap(segment, number)) - np.uint32(segment.first_seq)
-                codes[members] = self._codes[dictionary[number]]
+                codes[members] = self._codes[key]
             parts.append(codes[places])
         return np.concatenate(parts)
 
@@ -216,7 +212,7 @@ class ConstantCodes:
         return 2
 
     def key(self, code: int) -> bytes:
-        return self._key if code else _ABSENT_KEY
+        return self._key if code else ABSENT_KEY
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
         counts = np.zeros(2, np.int64)

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.values import ABSENT
 from jitdb.engine.answering.candidate_filter import CandidateFilter, records_matching, size_of
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import Serving
 from jitdb.engine.records import Records
 from jitdb.errors import QueryError
-from jitdb.indexes.kinds.bitmaps import records_with
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.prefixes import candidates, records_present
 from jitdb.indexes.kinds.remap import Renumbering
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ABSENT_KEY: Final = bytes([ABSENT])
 CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
 _LOOKED_AT_TO_SEE: Final = 64  # candidates that are read to see whether any match
 LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
@@ -263,7 +261,7 @@ class _Asked:
 
     def without_value(self) -> BitMap:
         if self.index.kind == BITMAPS:
-            return records_with(self._segments, _ABSENT_KEY)
+            return records_with(self._segments, ABSENT_KEY)
         there = union_of(records_present(segment) for segment in self._segments)
         return bitmap_of_range(self._start, self._stop) - there
 

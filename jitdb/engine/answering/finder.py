@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.values import ABSENT, value_key, value_of_key
+from jitdb.common.values import value_key, value_of_key
 from jitdb.engine.answering.coded import BitmapCodes
 from jitdb.engine.answering.order import numbers_at
-from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap, records_with
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, records_with
 from jitdb.indexes.kinds.offsets import all_offsets
 from jitdb.indexes.kinds.prefixes import hash_prefix, hashes_of_bitmaps, prefixes_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
@@ -171,9 +171,7 @@ def values_in(segments: Sequence[Segment], matches: BitMap) -> list[Any]:
     """The values that records of a set have. Raises IndexDamaged."""
     found: dict[bytes, None] = {}
     for segment in segments:
-        dictionary = dictionary_of(segment)
-        for number in range(len(dictionary)):
-            key = dictionary[number]
-            if key not in found and key != bytes([ABSENT]) and load_bitmap(segment, number).intersect(matches):
+        for number, key in enumerate(dictionary_of(segment)):
+            if key not in found and key != ABSENT_KEY and load_bitmap(segment, number).intersect(matches):
                 found[key] = None
     return list(map(value_of_key, found))

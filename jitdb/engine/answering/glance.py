@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap
 
-from jitdb.common.values import ABSENT
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
+from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
@@ -47,7 +47,7 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
         if operation is None:
             return len(found.records)
         by_spec = {index.spec: index for index in found.fields}
-        if any(index.kind != BITMAPS or not _has_values(index) for index in found.fields):
+        if any(index.kind != BITMAPS or all(map(is_void, index.segments)) for index in found.fields):
             return None  # the engine warns of a field that no record has
         by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
         return len(operation.records(by_leaf.__getitem__, lambda: found.records))
@@ -67,18 +67,11 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
         counts: dict[bytes, int] = {}
         for segment in found.fields[0].segments:
             dictionary = dictionary_of(segment)
-            for number, count in enumerate(map(int, dictionary.cardinalities)):
-                key = dictionary[number]
+            for key, count in zip(dictionary, map(int, dictionary.cardinalities), strict=True):
                 counts[key] = counts.get(key, 0) + count
         return counts if sum(counts.values()) == len(found.records) else None
     except (IndexDamaged, LogError, OSError):
         return None
-
-
-def _has_values(index: Index) -> bool:
-    """Whether any record has the field."""
-    nothing = bytes([ABSENT])
-    return any(len(dictionary := dictionary_of(part)) > 1 or dictionary[0] != nothing for part in index.segments)
 
 
 class _Fresh(NamedTuple):

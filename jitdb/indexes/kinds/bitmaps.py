@@ -10,7 +10,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
@@ -32,7 +32,7 @@ MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger
 FEW_VALUES: Final = 256  # always worth a bitmap each; and the most arrays and maps, which must be decoded
 RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it becomes a prefix index
 
-_ABSENT_KEY: Final = bytes([ABSENT])
+ABSENT_KEY: Final = bytes([ABSENT])
 
 UNKNOWN: Final = 1 << 62  # how many records there will be, in the middle of a scan
 
@@ -64,6 +64,9 @@ class Dictionary:
 
     def __getitem__(self, number: int) -> bytes:
         return self._meta[self._bounds[number] : self._bounds[number + 1]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self._meta[start:stop] for start, stop in pairwise(self._bounds))
 
     def find(self, key: bytes) -> int:
         """The number of this key, or -1."""
@@ -98,8 +101,7 @@ def records_with(segments: Iterable[Segment], key: bytes) -> BitMap:
 def distinct_keys(segments: Iterable[Segment]) -> set[bytes]:
     keys: set[bytes] = set()
     for segment in segments:
-        dictionary = dictionary_of(segment)
-        keys.update(dictionary[number] for number in range(len(dictionary)))
+        keys.update(dictionary_of(segment))
     return keys
 
 
@@ -124,13 +126,12 @@ class Bitmaps(Content):
     @staticmethod
     def is_void(segment: Segment) -> bool:
         dictionary = dictionary_of(segment)
-        return not len(dictionary) or (len(dictionary) == 1 and dictionary[0] == _ABSENT_KEY)
+        return not len(dictionary) or (len(dictionary) == 1 and dictionary[0] == ABSENT_KEY)
 
     @classmethod
     def of(cls, segment: Segment) -> Bitmaps:
-        dictionary = dictionary_of(segment)
-        numbers = range(len(dictionary))
-        keys, sets = [dictionary[number] for number in numbers], [segment.set(number) for number in numbers]
+        keys = list(dictionary_of(segment))
+        sets = [segment.set(number) for number in range(len(keys))]
         return Bitmaps(keys, sets, segment.first_in_span, segment.count)
 
     @property

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, ARRAY, MAP
 from jitdb.indexes.hashing import hash_key
-from jitdb.indexes.kinds.bitmaps import Bitmaps
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, Bitmaps
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.content import Content, Places, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, bitmap_of_mask, dump, members_of
@@ -28,7 +28,6 @@ from jitdb.log.codecs.fields.located import FieldValues, known_encoding
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ABSENT_KEY: Final = bytes([ABSENT])
 _MEMBER: Final = np.uint64(0xFFFFFFFF)  # of a prefix and its record, as one number
 _FIRST_PAIRS: Final = 1 << 7  # room for so many pairs of a container at first
 _LARGE: Final = 1 << 14  # bytes of a container's key: for a larger one the kernels are faster, loading included
@@ -113,7 +112,7 @@ def records_present(segment: Segment) -> BitMap:
 def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
     """The same run of records as hashed prefixes, made from its bitmaps without reading the log."""
     content = Bitmaps.of(segment)
-    found = [pair for pair in zip(content.keys, content.sets, strict=True) if pair[0] != _ABSENT_KEY]
+    found = [pair for pair in zip(content.keys, content.sets, strict=True) if pair[0] != ABSENT_KEY]
     sets = [members_of(members) for _, members in found]
     hashes = np.array([hash_prefix(key) for key, _ in found], np.uint32)
     prefixes = np.repeat(hashes, np.fromiter(map(len, sets), np.int64, len(sets)))
