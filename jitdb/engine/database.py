@@ -244,7 +244,7 @@ class JITDB(OneLog):
     def evidence(self) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence
 
-        return LogEvidence(self._manager, self.remarks, self.sample)
+        return LogEvidence(self._manager)
 
     def _state(self) -> object:
         return self.log.identity, self.log.durable_end

@@ -35,12 +35,10 @@ _FIELDS: Final = 10_000  # fields that are remembered
 
 
 class LogEvidence:
-    """Of one log, whose `remarks` and `sample` are the database's."""
+    """Of one log."""
 
-    def __init__(
-        self, manager: IndexManager, remarks: Callable[[Operation], list[str]], sample: Callable[[int], list[Any]]
-    ) -> None:
-        self._manager, self.remarks, self.sample = manager, remarks, sample
+    def __init__(self, manager: IndexManager) -> None:
+        self._manager = manager
 
     def lack(self, path: Path) -> Lack:
         manager = self._manager
@@ -61,6 +59,15 @@ class LogEvidence:
         if manager.look(lambda: manager.plan(leaf, False).stale(manager.log.durable_end)):
             return False  # only a scan could tell
         return manager.ask(leaf, False, None, lambda end: manager.evaluator.has_match(leaf, end))
+
+    def remarks(self, operation: Operation) -> list[str]:
+        manager = self._manager
+        return manager.look(lambda: remarks_of(manager.catalog, manager.core, operation, False))
+
+    def sample(self, count: int) -> list[Any]:
+        from jitdb.log.reading.sampling import sample
+
+        return list(sample(self._manager.log, count))
 
 
 class QuestionWarnings:
