@@ -97,9 +97,9 @@ class CompiledLocator(Locator):
             return [], 0
         self._rows = self._rows.with_room(len(records))
         rows = self._rows.fitted(len(records))
-        buffer = records.buffer
+        buffer, verdicts = records.buffer, np.empty(len(records), np.uint8)
         malformed = self._locate(
-            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch
+            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch, verdicts
         )
         return [FieldValues(self._encoding, buffer, *row) for row in zip(*rows, strict=True)], malformed
 

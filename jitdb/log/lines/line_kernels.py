@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.log.codecs.fields.constants import DELETED, LIVE, SLACK
+from jitdb.log.codecs.fields.constants import BROKEN, DELETED, LIVE, SLACK, UNSURE
 from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
-from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, scalar_end, skip_blanks, text_end
+from jitdb.log.codecs.json.read import container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, put_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.bipf import format as bipf
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
-from jitdb.log.codecs.locate_kernels import locate, values
+from jitdb.log.codecs.locate_kernels import LAST, locating, node_of, taking, values
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
@@ -143,12 +143,16 @@ def open_map(buf, position, end):
     return (tag & 7) == bipf.OBJECT and stop <= end, at, stop
 
 
-@part
-def read_key(buf, position, end):
-    """The key at `position`: where its text begins, its size, and the position of its value, -1 where it is no pair."""
-    tag, at = read_tag(buf, position, end)
+@inlined
+def next_pair(buf, position, end, left, child, trie, aids):
+    """See locating; `left` is where the map ends."""
+    if position >= left:
+        return np.int64(LAST), position, left
+    tag, at = read_tag(buf, position, left)
     size = tag >> 3
-    return at, size, at + size if (tag & 7) == bipf.STRING and size < end - at else np.int64(-1)
+    if (tag & 7) != bipf.STRING or size >= left - at:
+        return np.int64(-1), np.int64(-1), left
+    return node_of(buf, at, size, child, trie), at + size, left
 
 
 @part
@@ -158,16 +162,25 @@ def skip_value(buf, position, end):
     return at + (tag >> 3) if tag >= 0 and (tag >> 3) <= end - at else np.int64(-1)
 
 
+@part
+def whole_end(buf, position, end, stack):
+    """See locating."""
+    return skip_value(buf, position, end)
+
+
+_locate = locating(open_map, next_pair, taking(read_value, is_whole, skip_value), whole_end, has_ends=True)
+
+
 @kernel
 def locate_bipf(
     buf: U8, starts: I64, lengths: I64, states: U8,
     first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
-    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64, verdicts: U8,
 ) -> int:  # fmt: skip
-    """See locate."""
-    steps = (True, open_map, read_key, skip_value, read_value, is_whole)
+    """See locating."""
     trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
-    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
+    rows = (kind, start, length, number)
+    malformed: int = _locate(buf, starts, lengths, states, trie, rows, scratch, verdicts, ())
     return malformed
 
 

@@ -16,6 +16,8 @@ MSGPACK: Final = 2
 ENCODINGS: Final = (KEYS, BIPF, MSGPACK)  # kernels ask for two of them only: known_encoding refuses others before
 
 MALFORMED: Final = 255  # no kind: the bytes break a rule of the format
+BROKEN: Final = -1  # in place of where something ends: the bytes break a rule
+UNSURE: Final = -2  # the same: a kernel is not certain, and the record must be decoded
 
 # Containers in containers, the outermost included. Real records stay below 20; the limit keeps a hostile record
 # from exhausting the stack of whatever walks the decoded value afterwards (a comparison, a JSON writer).

@@ -21,11 +21,12 @@ from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING, MSGPACK, SLACK
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
-from jitdb.log.codecs.json.locate_kernels import DOUBTFUL, FINE, locate_texts
+from jitdb.log.codecs.json.locate_kernels import locate_texts
 from jitdb.log.codecs.json.numbers import powers
 from jitdb.log.codecs.json.payload_kernels import FRAME, GROWTH, write_payloads
 from jitdb.log.codecs.json.read import WRITTEN
 from jitdb.log.codecs.json.text import OPEN_MAP
+from jitdb.log.codecs.locate_kernels import DOUBTFUL, FINE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,9 +100,9 @@ class JsonLocator(DecodingLocator):
             short = SLACK - (len(buffer) - int((records.starts + records.lengths).max()))
             if short > 0:
                 buffer = np.concatenate([buffer, np.zeros(short, np.uint8)])
-        wrong, _ = locate_texts(
-            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch, self._text,
-            powers(), verdicts,
+        wrong = locate_texts(
+            buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch, verdicts,
+            self._text, powers(),
         )  # fmt: skip
         return buffer, verdicts, wrong
 

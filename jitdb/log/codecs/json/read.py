@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ARRAY, MAP, NUMBER, STRING
-from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
+from jitdb.log.codecs.fields.constants import BROKEN, MALFORMED, MAX_NESTING, UNSURE
 from jitdb.log.codecs.fields.sixteen import text_stops, trailing_zeros, word_at
 from jitdb.log.codecs.json.numbers import digits_before, fits_word, read_digits, read_number, short_number_end, split
 from jitdb.log.codecs.json.text import (
@@ -36,7 +36,6 @@ from jitdb.log.codecs.json.text import (
     read_word,
 )
 
-BROKEN, UNSURE = -1, -2  # in place of where a value ends
 WRITTEN = 64  # added to the kind of a value whose payload must be written anew: text with escapes, a container
 
 _ZERO, _NINE, _DOT, _PLUS, _E, _U = 48, 57, 46, 43, 101, 117
@@ -241,7 +240,7 @@ def container_end(buf, p, end, stack, depth):
 
 
 @inlined
-def take(buf, p, end, row, record, rows, stack, depth, powers):
+def take_value(buf, p, end, row, record, rows, stack, depth, powers):
     """Step over the value at `p`, which is in `depth` containers, and put it into a row of the record, if it is asked
     for (-1: it is not): where it ends.
 

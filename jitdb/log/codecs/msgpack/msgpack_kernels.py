@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.common.kernels import kernel, part
+from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
-from jitdb.log.codecs.locate_kernels import locate, values
+from jitdb.log.codecs.locate_kernels import LAST, locating, node_of, taking, values
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
@@ -244,28 +244,36 @@ def open_map(buf, position, end):
     return found == MAP, at, inner >> 1
 
 
-@part
-def read_key(buf, position, end):
-    """The key at `position`: where its text begins, its size (-1: it is no text), and the position of its value.
-
-    That position is -1 where there is none.
-    """
+@inlined
+def next_pair(buf, position, end, left, child, trie, aids):
+    """See locating; `left` is how many pairs are still to come."""
+    if left == 0:
+        return np.int64(LAST), position, left
     found, at, size, _ = read_head(buf, position, end)
     if found == STRING:
-        return at, size, at + size
-    return at, np.int64(-1), skip(buf, position, end, np.int64(1))
+        return node_of(buf, at, size, child, trie), at + size, left - 1
+    return np.int64(-1), skip(buf, position, end, np.int64(1)), left - 1
+
+
+@part
+def whole_end(buf, position, end, stack):
+    """See locating."""
+    return skip_value(buf, position, end)
+
+
+_locate = locating(open_map, next_pair, taking(read_value, is_whole, skip_value), whole_end)
 
 
 @kernel
 def locate_msgpack(
     buf: U8, starts: I64, lengths: I64, states: U8,
     first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
-    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64, verdicts: U8,
 ) -> int:  # fmt: skip
-    """See locate."""
-    steps = (False, open_map, read_key, skip_value, read_value, is_whole)
+    """See locating."""
     trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
-    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
+    rows = (kind, start, length, number)
+    malformed: int = _locate(buf, starts, lengths, states, trie, rows, scratch, verdicts, ())
     return malformed
 
 
