@@ -79,11 +79,11 @@ def import_command(source: str) -> str:
     """The command that imports a file into a log with an unused name, quoted for a shell."""
     import shlex
 
+    from jitdb.common.formats import without_ending
+
     near = min(source, os.path.relpath(source), key=len)
-    stem = near
-    for ending in (".gz", ".zst"):
-        stem = stem.removesuffix(ending)
-    return f"jitdb import {shlex.quote(near)} {shlex.quote(free_name(os.path.splitext(stem)[0], '.log'))}"
+    stem = os.path.splitext(without_ending(near))[0]
+    return f"jitdb import {shlex.quote(near)} {shlex.quote(free_name(stem, '.log'))}"
 
 
 def free_name(stem: str, ending: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from jitdb import __version__
 from jitdb.cli.commands import COMMANDS, find_command
 from jitdb.cli.failures import UsageError
+from jitdb.common.formats import ENDINGS
 from jitdb.common.spelling import nearest
 from jitdb.errors import import_command
 
@@ -120,7 +121,7 @@ def unknown_command(name: str) -> UsageError:
     if os.path.isfile(name):
         import shlex
 
-        text = name.endswith((".ndjson", ".jsonl", ".json", ".gz", ".zst"))
+        text = name.endswith((".ndjson", ".jsonl", ".json", *ENDINGS))
         typed = import_command(name) if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
     meant = _COMMANDS.get(name.lower()) or nearest(name.lower(), [*COMMANDS, "help"])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from jitdb.common.formats import CODECS
 from jitdb.common.times import UNITS
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ OPTIONS: Final = {
     "until": option("--until TIME", "only records before this time", type=instant, group=SHOWN),
     "older_than": option("--older-than AGE", "only records older than this: 30d, 12h, 2w", type=age, group=SHOWN),
     "codec": option(
-        "--codec NAME", "format of the records: msgpack, bipf, json, raw or an installed one (default: detected)",
+        "--codec NAME", f"format of the records: {', '.join(CODECS)} or an installed one (default: detected)",
         type=codec, group=_LOG,
     ),
     "block_size": option(

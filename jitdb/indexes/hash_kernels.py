@@ -19,8 +19,8 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
 from jitdb.indexes.hashing import P1, P2
-from jitdb.log.codecs.container_kernels import MANY, open_value
-from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
+from jitdb.log.codecs.container_kernels import open_value
+from jitdb.log.codecs.fields.constants import MALFORMED, MANY, MAX_NESTING
 from jitdb.log.codecs.fields.sixteen import word_at
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def hash_container(encoding, buf, kind, start, length, stack, hashes, pairs):
     position = np.int64(start)
     # Of the innermost open container: values to come, where it ends, its first pair (-1: an array), values so far,
     # whether it counts as empty.
-    owed, end = MANY, position + np.int64(length)
+    owed, end = np.int64(MANY), position + np.int64(length)
     base = np.int64(0 if kind == MAP else -1)
     done = np.int64(0)
     void = np.int64(0)

@@ -120,7 +120,7 @@ def test_option_before_the_command(fails) -> None:
 @pytest.mark.parametrize("command", [["count"], ["import", "in.ndjson"]])
 def test_codecs_are_looked_up(fails, command: list[str]) -> None:
     said = fails(2, *command, "x.log", "--codec", "nonesuch")
-    assert "there is no codec 'nonesuch': jitdb knows bipf, msgpack, json, raw" in said
+    assert "there is no codec 'nonesuch': jitdb knows msgpack, bipf, json, raw" in said
     assert "install the package that has it" in said
     assert "raw holds bytes" in fails(2, "import", "in.ndjson", "x.log", "--codec", "raw")
 

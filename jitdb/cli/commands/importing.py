@@ -12,7 +12,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure, UsageError, note, say
 from jitdb.cli.input.csv_input import check_delimiter
@@ -21,6 +21,7 @@ from jitdb.cli.opening import check_free, exists, nearest_file, wanted_progress
 from jitdb.cli.options import changed, number, option
 from jitdb.cli.output.output import show
 from jitdb.cli.parser import command
+from jitdb.common.formats import WITH_FIELDS, either
 from jitdb.common.words import counted, size_in_words
 from jitdb.errors import import_command
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from jitdb.cli.input.importing import Importer
     from jitdb.errors import LogWriteFailed
     from jitdb.log import Log
+
+_OTHERS: Final = ", ".join(name for name in WITH_FIELDS if name != "json")
 
 
 @command(
@@ -59,13 +62,13 @@ if TYPE_CHECKING:
     option("--columns NAMES", "names of the fields, for CSV without a first line of names", default=""),
     option("--all-text", "in CSV, keep numbers, true and false as text"),
     option("--tagged", 'read {"$bytes": …} and the like back, as export writes them'),
-    changed("codec", "format of a new log: json (default; keeps lines as they are), msgpack, bipf or an installed one"),
+    changed("codec", f"format of a new log: json (default; keeps lines as they are), {_OTHERS} or an installed one"),
     changed("block_size", "of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"),
 )
 def import_(options: Namespace) -> int:
     """Import all sources."""
     if options.codec == "raw":
-        raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack, bipf or json")
+        raise UsageError("import: --codec raw holds bytes, and a line holds a value", f"choose {either(WITH_FIELDS)}")
     sources, log_path = _operands(options.paths)
     if options.follow:
         return _follow(sources, log_path, options)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.input.import_target import Done, Target, block_size_for
 from jitdb.cli.input.input_batches import BadRow, Batch, RowOptions, Tell, shortened
-from jitdb.cli.input.sources import Source, Unreadable, without_ending
+from jitdb.cli.input.sources import Source, Unreadable
+from jitdb.common.formats import without_ending
 from jitdb.common.words import counted
 from jitdb.engine.progress import Bar
 from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge

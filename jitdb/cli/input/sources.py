@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from jitdb.cli.failures import Failure
+from jitdb.common.formats import LONGEST_START, compression_of
 from jitdb.log.codecs.fields.constants import SLACK
 
 READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
@@ -20,13 +21,8 @@ TOO_LONG: Final = b'{"\xff'  # is read in the place of a longer line, and is nei
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
-_GZIP: Final = b"\x1f\x8b"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_SKIPPED: Final = b"\x2a\x4d\x18"  # of zstd frames that are no text, behind a byte from 0x50 to 0x5F
 _WINDOW: Final = 1 << 27  # bytes that a frame may make us hold, as zstd's own tool has it
 _PACKED: Final = 1 << 17  # bytes of a compressed file read at a time, at most
-
-ENDINGS: Final = (".gz", ".zst")
 
 
 class _Damaged(Exception):
@@ -250,21 +246,12 @@ class _Opened(NamedTuple):
 
 def uncompressed(file: Any, name: str) -> _Opened:
     """The text of a file that can be peeked into. Raises Failure where what reads it is missing."""
-    head = file.peek(4)[:4]
-    if head.startswith(_GZIP):
-        return _Opened(gzip.GzipFile(fileobj=file), "gzip")
-    if head == _ZSTD or (head[1:] == _SKIPPED and head[0] >> 4 == 5):
-        return _Opened(io.BufferedReader(_Zstd(file, name), _PACKED), "zstd")
+    kind = compression_of(file.peek(LONGEST_START))
+    if kind == "gzip":
+        return _Opened(gzip.GzipFile(fileobj=file), kind)
+    if kind == "zstd":
+        return _Opened(io.BufferedReader(_Zstd(file, name), _PACKED), kind)
     return _Opened(file, "")
-
-
-def without_ending(name: str) -> str:
-    """A file's name without that of its compression.
-
-    >>> without_ending("a.csv.zst")
-    'a.csv'
-    """
-    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
 
 
 class _Zstd(io.RawIOBase):

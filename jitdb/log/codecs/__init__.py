@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from jitdb.common.formats import CODECS
 from jitdb.common.words import shown
 from jitdb.errors import CodecError, Remedy
 from jitdb.log.codecs.base import Codec
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CODEC_NAMES", "Codec", "find_codec", "get_codec", "guess_codec", "register_codec"]
 
-_MODULES: Final = {"bipf": "bipf.codec", "msgpack": "msgpack.codec", "json": "json.codec", "raw": "raw"}
-CODEC_NAMES: Final = tuple(_MODULES)  # of jitdb's own
+CODEC_NAMES: Final = tuple(CODECS)  # of jitdb's own
 
 _SAMPLE: Final = 48  # records that a guess is built on; about a millisecond
 _UNKNOWN: Final = Remedy(
@@ -41,7 +41,7 @@ def get_codec(codec: str | Codec) -> Codec:
     """
     if isinstance(codec, Codec):
         if codec.name in CODEC_NAMES and type(codec) is not type(find_codec(codec.name)):
-            raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec", remedy="call yours otherwise")
+            raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec", remedy="choose another name")
         return codec
     found = find_codec(codec) if isinstance(codec, str) else None
     if found is None:
@@ -55,8 +55,8 @@ def find_codec(name: str) -> Codec | None:
 
     Raises CodecError where the package's is no codec of that name.
     """
-    if name in _MODULES:
-        found: Codec = import_module(f"jitdb.log.codecs.{_MODULES[name]}").CODEC
+    if name in CODECS:
+        found: Codec = import_module(f"jitdb.log.codecs.{CODECS[name]}").CODEC
         return found
     if name not in _registered:
         from importlib.metadata import entry_points  # which takes a while

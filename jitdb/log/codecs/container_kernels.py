@@ -5,15 +5,15 @@ Kernels that follow paths, here, and those that hash (jitdb/indexes/hash_kernels
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.bipf import bipf_kernels as bipf
-from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
-from jitdb.log.codecs.fields.part_kernels import same_bytes
+from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED, MSGPACK
+from jitdb.log.codecs.fields.part_kernels import opening, same_bytes
 from jitdb.log.codecs.fields.shape_kernels import find_node
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.msgpack import msgpack_kernels as msgpack
@@ -21,16 +21,9 @@ from jitdb.log.codecs.msgpack import msgpack_kernels as msgpack
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, I64, U8, Bools
 
-MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
-
 # Steps of a path inside a value, beside positions: into a map, to each element of an array, and the same but that what
 # is no array is its own only element, whatever steps follow.
 KEY, ANY, EACH = -1, -2, -3
-
-_read_bipf = bipf.read_value
-_read_msgpack = msgpack.read_value
-_read_msgpack_head = msgpack.read_head
-_read_msgpack_number = msgpack.read_number
 
 
 @part
@@ -57,33 +50,40 @@ def read_key_part(buf, position, end):
     return kind, at, size, value, following
 
 
-@part
-def read_value(encoding, buf, position, end):
-    """One value: its kind, payload start, size, number and the position behind it; see the formats' read_value."""
-    if encoding == BIPF:
-        return _read_bipf(buf, position, end)
-    if encoding == KEYS:
-        return read_key_part(buf, position, end)
-    return _read_msgpack(buf, position, end)
+# A row for each encoding: read_value, and open_value.
+_READERS = {
+    KEYS: (read_key_part, opening(read_key_part)),
+    BIPF: (bipf.read_value, bipf.open_value),
+    MSGPACK: (msgpack.read_value, msgpack.open_value),
+}
 
 
-@part
-def open_value(encoding, buf, position, end):
-    """As read_value, but that a container is not stepped over: it has so many values, and ends there.
+def _asking(place: int) -> Any:
+    """A reader that is given the encoding first, and calls the one at this place of its row."""
+    chosen: Any = None
+    for number, readers in _READERS.items():
+        chosen = _one_or_other(number, readers[place], chosen)
+    return chosen
 
-    Gives kind, payload start, size, number, count and end; the end of a scalar is the position behind it.
-    """
-    if encoding == BIPF or encoding == KEYS:
-        kind, at, size, value, following = read_value(encoding, buf, position, end)
-        return kind, at, size, value, MANY, following
-    kind, at, size, inner = _read_msgpack_head(buf, position, end)
-    value = 0.0
-    following = at + size
-    if kind == ARRAY or kind == MAP:
-        following = end
-    elif kind == NUMBER:
-        value, size = _read_msgpack_number(buf, at)
-    return kind, at, size, value, inner, following
+
+def _one_or_other(number: int, reader: Any, other: Any) -> Any:
+    @part
+    def only(encoding, buf, position, end):
+        return reader(buf, position, end)
+
+    @part
+    def either(encoding, buf, position, end):
+        if encoding == number:
+            return reader(buf, position, end)
+        return other(encoding, buf, position, end)
+
+    return only if other is None else either
+
+
+read_value = _asking(0)  # one value: its kind, payload start, size, number and the position behind it
+# The same, but a container is not stepped over: kind, payload start, size, number, how many values it has, where it
+# ends; the end of a scalar is the position behind it.
+open_value = _asking(1)
 
 
 @part

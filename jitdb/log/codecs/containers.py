@@ -13,7 +13,7 @@ import numpy as np
 from jitdb.common.paths import Path, keys_before
 from jitdb.common.values import ABSENT, MAP, UNDEFINED, value_key, value_of_key, values_at
 from jitdb.errors import DecodeError
-from jitdb.log.codecs.fields.constants import BIPF, KEYS, MSGPACK
+from jitdb.log.codecs.fields.constants import ENCODINGS, KEYS
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, known_encoding
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.base import Buffer, Codec
 
-_DECODERS: Final = {BIPF: "jitdb.log.codecs.bipf.decode", MSGPACK: "jitdb.log.codecs.msgpack.codec"}
 FIRST_ROOM: Final = 1 << 16  # elements that there is room for before it grows
 
 
@@ -31,12 +30,13 @@ def decode_container(encoding: int, kind: int, payload: bytes) -> Any:
     Raises CodecError for an unknown encoding.
 
     >>> from jitdb.common.values import ARRAY
+    >>> from jitdb.log.codecs.fields.constants import BIPF
     >>> decode_container(BIPF, ARRAY, b"\\x06\\x08a")
     [None, 'a']
     """
     if encoding == KEYS:
         return value_of_key(bytes([kind]) + payload)
-    decode = import_module(_DECODERS[known_encoding(encoding)]).decode_parts
+    decode = import_module(f"jitdb.log.codecs.{ENCODINGS[known_encoding(encoding)]}").decode_parts
     try:
         return decode(payload, kind == MAP)
     except (DecodeError, TypeError, ValueError):

@@ -14,6 +14,7 @@ import shlex
 from codecs import getincrementaldecoder
 from typing import Final
 
+from jitdb.common.formats import without_ending
 from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
@@ -44,7 +45,7 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
         return False
     if head:
         return are_lines(head, form, said=said)
-    is_said = bool(form.each) or file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
+    is_said = bool(form.each) or without_ending(file.name).endswith(SUFFIXES)
     return is_said or is_compressed(file)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.digests import blake2b
+from jitdb.common.formats import without_ending
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name
@@ -49,8 +50,7 @@ def packed_name(source: Path) -> Path:
     >>> [str(packed_name(Path(name))) for name in ("a.ndjson", "a.ndjson.gz", "a.ndjson.zst")]
     ['a.ndjson.zst', 'a.ndjson.zst', 'a.ndjson.zst']
     """
-    plain = source.with_suffix("") if source.suffix in (".gz", ".zst") else source
-    return plain.with_name(plain.name + ".zst")
+    return source.with_name(without_ending(source.name) + ".zst")
 
 
 def pack(

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.formats import CODECS, WITH_FIELDS, either
 from jitdb.errors import NotALog, Remedy
 from jitdb.log.blocks.block_format import (
     DEFAULT_BLOCK_SIZE,
@@ -113,7 +114,7 @@ def _detect_codec(path: Path, records: list[bytes]) -> Codec:
             f"its first {len(records)} records do not tell which codec they were written with (the record at the "
             f"beginning starts with {records[0][:16]!r})",
             path=path,
-            remedy=Remedy("pass codec='bipf', 'msgpack', 'json' or 'raw'", "pass --codec bipf, msgpack, json or raw"),
+            remedy=Remedy(f"pass codec={either(map(repr, CODECS))}", f"pass --codec {either(CODECS)}"),
             offset=0,
         )
     return get_codec(name)
@@ -256,7 +257,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
             more = ", or none and it is found"
         else:
             found = "all its records are deleted" if sample.in_order else "it is nothing but zeros"
-            found = "there are no records of msgpack, bipf or json in it" if sample.records else found
+            found = f"there are no records of {either(WITH_FIELDS)} in it" if sample.records else found
             what = f"it has no sidecar, and {found}, so nothing tells the size of its blocks"
             more = ", or what else it was written with" + (", and the codec" if sample.records else "")
         return NotALog(what, path=path, offset=0, remedy=Remedy.option("block_size", other, more))

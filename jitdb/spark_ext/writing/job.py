@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.common import zlib
+from jitdb.common.formats import WITH_FIELDS, either
 from jitdb.errors import LogLocked, LogWarning
 from jitdb.log import Log
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, check_block_size
@@ -93,7 +94,7 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
             codec, block_size = codec or log.codec.name, block_size or log.block_size
     name = get_codec(codec or "msgpack").name
     if name == "raw":
-        raise SparkError("rows are written as msgpack, bipf or json; a raw log has no fields", path=path)
+        raise SparkError(f"rows are written as {either(WITH_FIELDS)}; a raw log has no fields", path=path)
     return Target(real, folder, name, block_size or DEFAULT_BLOCK_SIZE, overwrite)
 
 

@@ -35,7 +35,7 @@ def test_a_codec_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "JSON", "BIPF", "os", "base", "bipf_format", None, 5])
 def test_an_unknown_codec(name: Any) -> None:
-    with pytest.raises(CodecError, match="bipf, msgpack, json, raw"):
+    with pytest.raises(CodecError, match="msgpack, bipf, json, raw"):
         get_codec(name)
 
 

@@ -83,7 +83,7 @@ def test_a_registered_codec_is_known_by_its_name_and_by_its_records(tmp_path: Pa
         with Log(tmp_path / "log", codec=Masked()) as log:
             log.append({"a": 1})
         with pytest.raises(
-            CodecError, match="there is no codec 'masked': jitdb knows bipf, msgpack, json, raw"
+            CodecError, match="there is no codec 'masked': jitdb knows msgpack, bipf, json, raw"
         ) as caught:
             Log(tmp_path / "log")
         assert caught.value.remedy is not None
@@ -207,6 +207,6 @@ class OfThatName(Masked):
 
 def test_it_has_a_name_of_its_own(tmp_path: Path) -> None:
     """The kernels, and whoever opens the log by its name, would take the records for what they are not."""
-    with pytest.raises(CodecError, match="the name 'msgpack' is that of jitdb's own codec; call yours otherwise"):
+    with pytest.raises(CodecError, match="the name 'msgpack' is that of jitdb's own codec; choose another name"):
         Log(tmp_path / "log", codec=OfThatName())
     assert not any(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.bipf import format as bipf
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
+from jitdb.log.codecs.fields.part_kernels import opening
 from jitdb.log.codecs.locate_kernels import LAST, locating, node_of, taking, values
 
 if TYPE_CHECKING:
@@ -133,6 +134,9 @@ def read_value(buf, position, end):
             value = read_number(buf, size, position)
         size = np.int64(0)
     return found, position, size, value, following
+
+
+open_value = opening(read_value)
 
 
 @part

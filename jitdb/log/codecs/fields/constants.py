@@ -13,7 +13,9 @@ DELETED: Final = 1
 KEYS: Final = 0
 BIPF: Final = 1
 MSGPACK: Final = 2
-ENCODINGS: Final = (KEYS, BIPF, MSGPACK)  # kernels ask for two of them only: known_encoding refuses others before
+# Of each, the module in log/codecs whose decode_parts decodes one; container_kernels.py has their readers.
+ENCODINGS: Final = {KEYS: "", BIPF: "bipf.decode", MSGPACK: "msgpack.codec"}
+MANY: Final = 1 << 62  # values of a container whose end is known by its bytes
 
 MALFORMED: Final = 255  # no kind: the bytes break a rule of the format
 BROKEN: Final = -1  # in place of where something ends: the bytes break a rule

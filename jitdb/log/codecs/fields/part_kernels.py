@@ -5,12 +5,13 @@ A number of up to 64 bits is carried by the int64 of the same bits. docs/format-
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import NUMBER
+from jitdb.log.codecs.fields.constants import MANY
 from jitdb.log.codecs.fields.sixteen import word_at
 
 HEAD: Final = 5  # bytes of a part that stand before what it holds: its length, its kind
@@ -26,6 +27,17 @@ def same_bytes(left, p, right, q, size):
     while at < size and left[np.uint64(p + at)] == right[np.uint64(q + at)]:
         at += 1
     return at == size
+
+
+def opening(read_value: Any) -> Any:
+    """The open_value of an encoding that tells where a container ends, and not how many values it has."""
+
+    @part
+    def open_value(buf, position, end):
+        kind, at, size, value, following = read_value(buf, position, end)
+        return kind, at, size, value, np.int64(MANY), following
+
+    return open_value
 
 
 @part

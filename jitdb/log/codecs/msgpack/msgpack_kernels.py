@@ -238,6 +238,20 @@ def read_value(buf, position, end):
 
 
 @part
+def open_value(buf, position, end):
+    """As read_value, but a container is not stepped over: kind, payload start, size, number, how many values it has,
+    and `end`; the end of a scalar is the position behind it."""
+    kind, at, size, inner = read_head(buf, position, end)
+    value = 0.0
+    following = at + size
+    if kind == ARRAY or kind == MAP:
+        following = end
+    elif kind == NUMBER:
+        value, size = read_number(buf, at)
+    return kind, at, size, value, inner, following
+
+
+@part
 def open_map(buf, position, end):
     """Whether a map stands at `position`, where its pairs begin, and how many they are."""
     found, at, _, inner = read_head(buf, position, end)

@@ -216,3 +216,6 @@ class GzipFile(CompressedFile):
             )
             self._checkpoints = None
         return None
+
+
+FILE: Final = GzipFile

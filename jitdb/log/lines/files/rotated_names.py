@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
-from jitdb.log.lines.files.opening import SUFFIXES
+from jitdb.common.formats import ENDINGS, without_ending
 
 _DATE: Final = r"[-._]+\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*Z?"
 _NUMBER: Final = r"[-._]\d+(?=$|\.)"
@@ -30,12 +30,7 @@ class Kinship(IntEnum):
 
 def is_packed(path: str) -> bool:
     """Whether its name says that it is compressed."""
-    return path.endswith(tuple(SUFFIXES))
-
-
-def unpacked_name(name: str) -> str:
-    """The name without the ending of a compression."""
-    return os.path.splitext(name)[0] if is_packed(name) else name
+    return path.endswith(ENDINGS)
 
 
 def family(path: str) -> str:
@@ -44,7 +39,7 @@ def family(path: str) -> str:
     >>> [family(name) for name in ("logs/app.log.3.gz", "app-2026-11-21.log", "app.log-20261121-07", "app.1.log")]
     ['app.log', 'app.log', 'app.log', 'app.log']
     """
-    return _ADDED.sub("", unpacked_name(os.path.basename(path)))
+    return _ADDED.sub("", without_ending(os.path.basename(path)))
 
 
 def kinship(path: str, copy: str) -> Kinship:
@@ -58,7 +53,7 @@ def kinship(path: str, copy: str) -> Kinship:
     name, other = os.path.basename(path), os.path.basename(copy)
     if name == other or family(name) != family(other):
         return Kinship.NONE
-    if unpacked_name(name) == unpacked_name(other) or name == family(name):
+    if without_ending(name) == without_ending(other) or name == family(name):
         return Kinship.CERTAIN
     return Kinship.LIKELY if is_packed(other) and not is_packed(name) else Kinship.NONE
 

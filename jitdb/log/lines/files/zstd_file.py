@@ -344,3 +344,6 @@ def _errors(stored: Stored, begin: int) -> Iterator[None]:
         if type(error).__name__ != "ZstdError":
             raise
         raise stored.corrupt(f"the zstd frame at byte {begin:,} cannot be decompressed ({error})", begin) from error
+
+
+FILE: Final = ZstdFile

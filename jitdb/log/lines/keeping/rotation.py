@@ -23,13 +23,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.formats import without_ending
 from jitdb.common.zlib import crc32
 from jitdb.errors import LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, LINES, LINES_LOCK, SIDECAR_SUFFIX, TAIL, log_beside
 from jitdb.log.lines.files.file import ENDS
 from jitdb.log.lines.files.opening import head_of, open_lines
-from jitdb.log.lines.files.rotated_names import family, is_packed, names_before, stem, unpacked_name
+from jitdb.log.lines.files.rotated_names import family, is_packed, names_before, stem
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import Known, locked, stored_in, write_known
@@ -172,7 +173,7 @@ def remove_of_packed(path: Path, places: Places) -> None:
     Only those whose file is there under no name, while a compressed file begins with the text that it had.
     """
     for packed in [path] if is_packed(path.name) else _packed(path):
-        name = unpacked_name(packed.name)
+        name = without_ending(packed.name)
         for before in (name, *names_before(name)):
             file = packed.with_name(before)
             with suppress(OSError, LogError):
