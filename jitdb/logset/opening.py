@@ -20,7 +20,7 @@ from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX
 from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.form import LineForm, parse_each
-from jitdb.log.lines.keeping.keeper import bundles_beside
+from jitdb.log.lines.keeping.known import bundles_beside
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.asking import Bundles, Together
 from jitdb.logset.logset import LogSet

@@ -86,12 +86,12 @@ def test_all_beside_a_file_of_lines_is_as_open_as_the_file(tmp_path: Path, mode:
 
 def test_what_lies_in_the_cache_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be made beside a file."""
-    from jitdb.log.lines.keeping import keeper
+    from jitdb.log.lines.keeping import known
 
     path = made(tmp_path / "a.ndjson", 0o600)
     path.write_text('{"kind": 1}\n' * 40)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(keeper, "_is_writable", lambda folder: False)
+    monkeypatch.setattr(known, "_is_writable", lambda folder: False)
     with jitdb.open(path, progress=False) as db:
         assert db.count(field("kind") == 1) == 40
     (kept,) = (tmp_path / "cache" / "jitdb").iterdir()

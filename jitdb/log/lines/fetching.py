@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.log.lines.form import LONGEST, MARK, TOO_LONG, is_blank, object_in
+from jitdb.log.lines.files.stamp import Read
+from jitdb.log.lines.form import TOO_LONG, is_blank, object_in
+from jitdb.log.lines.framing import AHEAD, BEHIND, Window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,14 +16,10 @@ if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
     from jitdb.log.lines.framing import LineFraming
 
-Read = Callable[[int, int], bytes]  # so many bytes, from an offset on; fewer only at the end of the file
-
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
 _TOGETHER: Final = 1 << 12  # records that are read at once, at most: they stay in the last cache
 FEW: Final = 16  # records that are looked at faster by Python than by kernels
-_AHEAD: Final = 1 << 12  # bytes read for a record at first
-_BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
-_LOOK: Final = 1 << 20  # bytes that are looked through at a time for an end of a line that has more
+_MANY: Final = 1 << 20  # bytes of records that are looked at faster by kernels
 
 _MOST_TEXT: Final = 1 << 16  # bytes of text that are given behind a record
 
@@ -35,75 +33,6 @@ class Around(NamedTuple):
     before: str
     behind: str
     is_cut: bool = False
-
-
-class Window:
-    """A part of a file of which `end` bytes are lines, read on to both sides as lines in it ask for it.
-
-    Raises EOFError where the file has become shorter.
-    """
-
-    def __init__(self, read: Read, begin: int, stop: int, end: int, framing: LineFraming) -> None:
-        self._read, self._end, self._framing = read, end, framing
-        self._begin = begin if begin > len(MARK) else 0
-        self._data = read(min(stop, end) - self._begin, self._begin)
-
-    def line_start(self, offset: int) -> int:
-        """Where the line begins that has this byte."""
-        while (newline := self._data.rfind(b"\n", 0, offset - self._begin)) < 0 and self._begin:
-            size = min(max(_BEHIND, len(self._data)), self._begin)
-            if size >= _LOOK:
-                newline = self._newline_before(self._begin)
-                size = self._begin - max(0, newline)
-                if offset - newline > LONGEST:
-                    return newline + 1
-            before = self._read(size, self._begin - size)
-            if len(before) < size:
-                raise EOFError
-            self._data, self._begin = before + self._data, self._begin - size
-        return self._begin + newline + 1 if newline >= 0 else self._framing.first_line(self._data)
-
-    def is_line_start(self, offset: int) -> bool:
-        """Whether a line begins at this byte."""
-        at = offset - self._begin
-        return (self._begin == 0 and offset == self._framing.first_line(self._data)) or self._data[at - 1 : at] == b"\n"
-
-    def line(self, offset: int) -> bytes:
-        """The rest of a line from this byte on, without its newline; TOO_LONG of one that is."""
-        at = offset - self._begin
-        if at < 0:
-            return TOO_LONG  # line_start() did not keep it
-        while (stop := self._data.find(b"\n", at)) < 0:
-            there = self._begin + len(self._data)
-            size = max(_AHEAD, len(self._data))
-            if size >= _LOOK:
-                size = self._newline_behind(there) + 1 - there
-                if there + size - 1 - offset > LONGEST:
-                    return TOO_LONG
-            more = self._read(min(size, self._end - there), there)
-            if not more:
-                raise EOFError
-            self._data += more
-        return self._data[at:stop]
-
-    def _newline_behind(self, at: int) -> int:
-        """Where the first newline is from this byte on."""
-        while data := self._read(min(_LOOK, self._end - at), at):
-            newline = data.find(b"\n")
-            if newline >= 0:
-                return at + newline
-            at += len(data)
-        raise EOFError
-
-    def _newline_before(self, at: int) -> int:
-        """Where the last newline is before this byte; -1 where there is none."""
-        while at:
-            begin = max(0, at - _LOOK)
-            newline = self._read(at - begin, begin).rfind(b"\n")
-            if newline >= 0:
-                return begin + newline
-            at = begin
-        return -1
 
 
 def records_of(
@@ -128,7 +57,7 @@ def records_of(
 
 def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:
     there = [number for number, line in enumerate(lines) if line is not None]
-    if len(there) < FEW and sum(len(lines[number] or b"") for number in there) < _LOOK:
+    if len(there) < FEW and sum(len(lines[number] or b"") for number in there) < _MANY:
         wrong = [number for number in there if not codec.is_valid(lines[number] or b"")]
     else:
         from jitdb.log.codecs.fields.located import RecordBatch
@@ -149,7 +78,7 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
     if not 0 <= offsets[0] <= offsets[-1] < end:
         raise LookupError(offsets[0] if offsets[0] < 0 else offsets[-1])
     is_plain = framing.form.is_plain
-    window = Window(read, offsets[0] - (1 if is_plain else _BEHIND), offsets[-1] + _AHEAD, end, framing)
+    window = Window(read, offsets[0] - (1 if is_plain else BEHIND), offsets[-1] + AHEAD, end, framing)
     start, line, places = 0, b"", dict[int, int]()
     for offset in offsets:
         if is_plain:
@@ -170,14 +99,14 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
 
 def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:
     """Where the line begins that has this byte. Raises EOFError where the file has become shorter."""
-    return Window(read, offset - _BEHIND, offset + 1, end, framing).line_start(offset)
+    return Window(read, offset - BEHIND, offset + 1, end, framing).line_start(offset)
 
 
 def text_around(read: Read, end: int, offset: int, framing: LineFraming) -> Around:
     """See LineLog.text_around. Raises as records_at does."""
     for _ in records_at(read, end, [offset], framing):
         pass  # it is one
-    window = Window(read, offset - _BEHIND, offset + _AHEAD, end, framing)
+    window = Window(read, offset - BEHIND, offset + AHEAD, end, framing)
     start = window.line_start(offset)
     line = window.line(start)
     at = start + len(line) + 1

@@ -10,14 +10,72 @@ Where lines hold batches, each element is a record, which seqs count; a line wit
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
-from jitdb.log.lines.form import LONGEST, MARK, PLAIN, LineForm, elements, is_blank, object_in
+from jitdb.log.lines.files.file import newline_before, newline_from
+from jitdb.log.lines.files.stamp import Read
+from jitdb.log.lines.form import LONGEST, MARK, PLAIN, TOO_LONG, LineForm, LineRules, elements, is_blank, object_in
 
-_NEWLINE: Final = ord("\n")
+BEHIND: Final = 1 << 8  # bytes read before a record at first, where its line may begin earlier
+AHEAD: Final = 1 << 12  # and for it
+_LOOK: Final = 1 << 20  # bytes: of a line that has more, the end is looked for before it is read
+
+
+class Window:
+    """A part of a file of which `end` bytes are lines, read on to both sides as lines in it ask for it.
+
+    Raises EOFError where the file has become shorter.
+    """
+
+    def __init__(self, read: Read, begin: int, stop: int, end: int, framing: LineRules) -> None:
+        self._read, self._end, self._framing = read, end, framing
+        self._begin = begin if begin > len(MARK) else 0
+        self._data = read(min(stop, end) - self._begin, self._begin)
+
+    def line_start(self, offset: int) -> int:
+        """Where the line begins that has this byte."""
+        while (newline := self._data.rfind(b"\n", 0, offset - self._begin)) < 0 and self._begin:
+            size = min(max(BEHIND, len(self._data)), self._begin)
+            if size >= _LOOK:
+                newline = newline_before(self._read, self._begin)
+                size = self._begin - max(0, newline)
+                if offset - newline > LONGEST:
+                    return newline + 1
+            before = self._read(size, self._begin - size)
+            if len(before) < size:
+                raise EOFError
+            self._data, self._begin = before + self._data, self._begin - size
+        return self._begin + newline + 1 if newline >= 0 else self._framing.first_line(self._data)
+
+    def is_line_start(self, offset: int) -> bool:
+        """Whether a line begins at this byte."""
+        at = offset - self._begin
+        return (self._begin == 0 and offset == self._framing.first_line(self._data)) or self._data[at - 1 : at] == b"\n"
+
+    def line(self, offset: int) -> bytes:
+        """The rest of a line from this byte on, without its newline; TOO_LONG of one that is."""
+        at = offset - self._begin
+        if at < 0:
+            return TOO_LONG  # line_start() did not keep it
+        while (stop := self._data.find(b"\n", at)) < 0:
+            there = self._begin + len(self._data)
+            size = max(AHEAD, len(self._data))
+            if size >= _LOOK:
+                at_newline, is_found = newline_from(self._read, there, self._end)
+                if not is_found:
+                    raise EOFError
+                size = at_newline + 1 - there
+                if there + size - 1 - offset > LONGEST:
+                    return TOO_LONG
+            more = self._read(min(size, self._end - there), there)
+            if not more:
+                raise EOFError
+            self._data += more
+        return self._data[at:stop]
 
 
 class LineFraming(Framing):
@@ -83,22 +141,19 @@ class LineFraming(Framing):
             position = end + 1
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
-        block, inside = divmod(end - 1, log.block_size)
-        data = log.second_look(block)[0]
-        if len(data) <= inside or (data[inside] != _NEWLINE and not self.form.each):
+        def read(size: int, offset: int) -> bytes:
+            first = offset // log.block_size
+            blocks = range(first, -(-(offset + size) // log.block_size))
+            return b"".join(log.second_look(block)[0] for block in blocks)[offset - first * log.block_size :][:size]
+
+        try:
+            window = Window(read, end - BEHIND, end, sys.maxsize, self)
+            start = window.line_start(end - 1)
+            line = window.line(start)
+        except EOFError:
             return LastRecord(None)
-        first, before = block, data.rfind(b"\n", 0, inside)
-        while before < 0 and first:
-            first -= 1
-            before = log.second_look(first)[0].rfind(b"\n")
-        start = first * log.block_size + before + 1
-        if end - 1 - start > LONGEST:
+        if line is TOO_LONG:
             return LastRecord(None, start)
-        parts = [*(log.second_look(each)[0] for each in range(first, block)), data[:inside]]
-        line = b"".join(parts)[before + 1 :] + self._rest_of_line(log, block, data[inside:])
-        if start == 0:
-            start = self.first_line(line)
-            line = line[start:]
         records = self.records_in(line)
         ends = [start + last for _, last in records[:-1]] + [start + len(line) + 1]
         if end not in ends:
@@ -107,15 +162,6 @@ class LineFraming(Framing):
             return LastRecord(None, start)
         begin, last = records[ends.index(end)]
         return LastRecord(line[begin:last], start + begin)
-
-    def _rest_of_line(self, log: Blocks, block: int, data: bytes) -> bytes:
-        """What of a line begins with this rest of a block."""
-        parts = []
-        while (newline := data.find(b"\n")) < 0 and data:
-            parts.append(data)
-            block += 1
-            data = log.second_look(block)[0]
-        return b"".join([*parts, data[: max(newline, 0)]])
 
     def fault_in(self, data: bytes, used: int) -> int | None:
         return None

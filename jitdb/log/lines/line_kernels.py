@@ -276,22 +276,26 @@ def walk_elements(
     data: U8, begin: int, last: int, stop: int, prefixed: int, count: int,
     starts: I64, lengths: I64, states: U8, ends: I64,
     key_starts: I64, key_lengths: I64, keys: U8, marks: I64, stack: I64, text: U8,
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int, int]:  # fmt: skip
     """The elements in the lines of data[begin:stop] that begin at `last` or before; `begin` is where one does.
 
     Fills `starts`, `lengths`, `states` and `ends`, from the place `count` on: the last element of a line ends with its
     newline. A line without elements takes one place, DELETED: text all of it, others none of it, at its end. A line
     that is no JSON is LIVE, as a whole. Behind the data there are SLACK bytes.
 
-    Gives how many places are taken, and where the line begins that was not walked: it is not certain what it holds, or
-    there is no room for it; behind the last line, where all were.
+    Gives how many places are taken, where the line begins that was not walked, behind the last line where all were, and
+    why it was not: there is no room for it (1), or it is not certain what it holds.
     """
     room = min(starts.shape[0], lengths.shape[0], states.shape[0], ends.shape[0])
     stop = min(stop, data.shape[0] - SLACK)
     position = max(0, begin)
+    is_full = 0
     while position <= last and position < stop:
         end = newline_from(data, position, stop)
-        if end >= stop or count >= room:
+        if end >= stop:
+            break
+        if count >= room:
+            is_full = 1
             break
         start = object_from(data, position, end) if prefixed else behind_blanks(data, position, end)
         after = np.int64(count)
@@ -300,6 +304,7 @@ def walk_elements(
                 data, start, end, key_starts, key_lengths, keys, starts, lengths, np.int64(count), marks, stack, text
             )
             if after == FULL or after == UNSURE:
+                is_full = int(after == FULL)
                 break
         if after == BROKEN or after == count:
             states[count] = LIVE if after == BROKEN else DELETED
@@ -317,4 +322,4 @@ def walk_elements(
             count = after
         ends[count - 1] = end + 1
         position = end + 1
-    return count, position
+    return count, position, is_full

@@ -41,8 +41,8 @@ from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
 from jitdb.log.lines.framing import LineFraming
-from jitdb.log.lines.keeping.keeper import Keeper, folder_for, judged
-from jitdb.log.lines.keeping.known import Known, Verdict
+from jitdb.log.lines.keeping.keeper import Keeper, judged
+from jitdb.log.lines.keeping.known import Known, Verdict, folder_for
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource
 

@@ -14,6 +14,7 @@ from jitdb.errors import LogSuperseded
 from jitdb.log.blocks.checksum import Bytes, Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING, SLACK
+from jitdb.log.lines.files.file import newline_before, newline_from
 from jitdb.log.lines.form import LONGEST, MOST_STEPS
 from jitdb.log.lines.line_kernels import find_newline, walk_elements, walk_lines, walk_prefixed
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 1 << 17  # lines that a walk finds: of empty ones a chunk has some millions
 MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
-LOOK: Final = 1 << 16  # bytes read at first on the way back to where a line begins
-_LOOK: Final = 1 << 20  # bytes read at a time on the way to the end of a line, which is read once its length is known
 _SLACK: Final = 64  # bytes behind what was read, which kernels may look at
 _ESCAPE: Final = 6  # bytes of JSON that one byte of a key takes, at most
 
@@ -76,7 +75,10 @@ class LineWalker(ChunkWalker):
         newline = find_newline(self.buffer, at, filled)
         if newline >= 0:
             return newline + 1
-        end = self._newline_behind(begin + filled) + 1 - begin
+        behind, is_found = newline_from(self._before_stop, begin + filled, self._stop)
+        if not is_found:
+            raise LogSuperseded("it was changed while it was read")
+        end = behind + 1 - begin
         first = max(self._first, self.buffer[:at].tobytes().rfind(b"\n") + 1)
         if end - 1 - first > LONGEST:
             self._long = first, end
@@ -84,16 +86,10 @@ class LineWalker(ChunkWalker):
         self._fill(begin, filled, end)
         return end
 
-    def _newline_behind(self, at: int) -> int:
-        """Where the first newline is in the log from this byte on."""
-        piece = np.empty(_LOOK, np.uint8)
-        while at < self._stop:
-            size = self._log.read_blocks(at, min(at + _LOOK, self._stop), piece)
-            newline = find_newline(piece, 0, size)
-            if newline >= 0:
-                return at + newline
-            at += size
-        raise LogSuperseded("it was changed while it was read")
+    def _before_stop(self, size: int, at: int) -> bytes:
+        """So many bytes of the log, fewer at its end."""
+        found = bytearray(max(0, min(size, self._stop - at)))
+        return bytes(found[: self._log.read_blocks(at, at + len(found), memoryview(found))])
 
     def _fill(self, begin: int, filled: int, wanted: int) -> int:
         """Read on behind the bytes that are there, until there are `wanted`; how many there are then."""
@@ -171,29 +167,21 @@ class EachWalker(LineWalker):
             return True
         if place > 0:
             return place < len(self.buffer) and bool(self.buffer[place - 1] == ord("\n"))
-        return at == 0 or self._before(at, 1) == b"\n"
-
-    def _before(self, at: int, size: int) -> bytes:
-        found = bytearray(min(size, at))
-        self._log.read_blocks(at - len(found), at, memoryview(found))
-        return bytes(found)
+        return at == 0 or self._before_stop(1, at - 1) == b"\n"
 
     def _go_back(self, begin: int, start: int, size: int) -> None:
         """Take the line, too, in the middle of which `start` is."""
         if self.buffer[: min(start - begin, size)].tobytes().rfind(b"\n") >= 0:
             return  # it is one of the chunk's own
         filled = min(size, self._stop - begin)
-        look, before = LOOK, b""
-        while begin and (cut := (before := self._before(begin, look)).rfind(b"\n")) < 0:
-            if len(before) == begin:
-                cut = self._framing.first_line(before[:3]) - 1
-                break
-            look *= 2
-        if not begin or cut + 1 == len(before):  # it begins with the chunk
+        cut = newline_before(self._before_stop, begin) if begin else -1
+        if begin and cut < 0:
+            cut = self._framing.first_line(self._before_stop(3, 0)) - 1
+        if not begin or cut + 1 == begin:  # it begins with the chunk
             self._first = 0 if begin else self._framing.first_line(self.buffer[:3].tobytes())
             self._end = self._end_of_line(begin, size, filled)
             return
-        self._head = np.frombuffer(before, np.uint8)[cut + 1 :]
+        self._head = np.frombuffer(self._before_stop(begin - cut - 1, cut + 1), np.uint8)
         self._head_end = self._end_of_line(begin, 0, filled)
         self._first = self._head_end
 
@@ -228,39 +216,27 @@ class EachWalker(LineWalker):
 
     def _walk_from(self, data: Bytes, position: int, last: int, stop: int, count: int) -> int:
         """The elements of these lines, behind the first `count` places; how many are taken then."""
+        prefixed = int(self._framing.form.allow_prefix)
         while True:
             room = self.room
             outputs = (room.starts, room.lengths, room.states, self._ends)
-            count, position = self._elements(data, position, last, stop, count, outputs)
+            count, position, is_full = walk_elements(
+                data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch
+            )
             end = find_newline(data, position, stop) if position <= last else -1
             if end < 0:
                 return count
-            line = data[position:end].tobytes()
-            sure = self._count_if_certain(line)
-            found = [] if sure else self._framing.records_in(line)
-            needed = len(room.starts) if sure else count + max(len(found), 1)  # it was sure, so there was no room
+            line = b"" if is_full else data[position:end].tobytes()
+            found = self._framing.records_in(line)
+            needed = len(room.starts) if is_full else count + max(len(found), 1)
             if count and needed >= len(room.starts):
                 self.is_cut, self._count = True, count
                 return count
             while needed >= len(self.room.starts):
                 self._enlarge()
-            if not sure:
+            if not is_full:
                 count = self._put(position, end, line, found, count)
                 position = end + 1
-
-    def _elements(
-        self, data: Bytes, position: int, last: int, stop: int, count: int, outputs: tuple[Ints, Ints, Bytes, Ints]
-    ) -> tuple[int, int]:
-        prefixed = int(self._framing.form.allow_prefix)
-        return walk_elements(data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch)
-
-    def _count_if_certain(self, line: bytes) -> int:
-        """How many places a line takes of which the kernel is certain; 0 of another one."""
-        data = np.frombuffer(line + b"\n" + bytes(SLACK), np.uint8)
-        room = len(line) + 1
-        starts, lengths, ends = (np.empty(room, np.int64) for _ in range(3))
-        count, at = self._elements(data, 0, 0, room, 0, (starts, lengths, np.empty(room, np.uint8), ends))
-        return count if at > 0 else 0
 
     def _enlarge(self) -> None:
         def larger(array: Ints) -> Ints:

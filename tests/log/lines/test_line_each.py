@@ -22,6 +22,7 @@ from jitdb.errors import InvalidArgument, InvalidOffset
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.lines import line_log, line_walkers
+from jitdb.log.lines.files import file
 from jitdb.log.lines.form import LineForm, elements, object_in, parse_each
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
@@ -151,7 +152,7 @@ def test_chunks_of_any_size_from_any_place(found: list[bytes], prefixed: bool, c
 
 @pytest.mark.usefixtures("_room")
 def test_a_scan_that_begins_in_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_walkers, "LOOK", 4)
+    monkeypatch.setattr(file, "_LOOK", 4)
     line = json.dumps({"a": [{"b": list(range(100))}], "z": "x" * 50}).encode()
     data = b'{"a": [{"b": [-1]}]}\n' + line + b"\n" + b'{"a": [{"b": [-2]}]}\n'
     framing = LineFraming(LineForm(each=STEPS))

@@ -172,7 +172,7 @@ def test_nothing_is_removed_where_nothing_is_kept(tmp_path: Path, old: Path) -> 
 
 def test_one_in_the_cache_is_removed_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("jitdb.log.lines.keeping.keeper._is_writable", lambda _: False)
+    monkeypatch.setattr("jitdb.log.lines.keeping.known._is_writable", lambda _: False)
     logs = tmp_path / "logs"
     logs.mkdir()
     old = logs / "app.log.1"

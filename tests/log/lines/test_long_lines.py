@@ -16,7 +16,7 @@ import pytest
 import jitdb
 from jitdb.engine.reading import paging
 from jitdb.errors import MalformedWarning
-from jitdb.log.lines import fetching, form, framing, line_walkers, streaming
+from jitdb.log.lines import form, framing, line_walkers, streaming
 from jitdb.operators import field
 
 LIMIT = 5 << 20  # more than a chunk and what is read with it
@@ -25,7 +25,7 @@ AROUND = [{"n": number, "level": "error" if number % 2 else "info"} for number i
 
 @pytest.fixture(autouse=True)
 def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (form, framing, line_walkers, fetching, streaming):
+    for module in (form, framing, line_walkers, streaming):
         monkeypatch.setattr(module, "LONGEST", LIMIT)
 
 

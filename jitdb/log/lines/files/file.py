@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
-from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.files.stamp import Read, Stamp
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 _REST: Final = 1 << 24  # bytes of a line without a newline that are looked at
-_LOOK: Final = 1 << 16  # bytes read at a time on the way back to the last newline
+_LOOK: Final = 1 << 16  # bytes read at a time on the way to a newline
+
+
+def newline_before(read: Read, at: int, floor: int = 0) -> int:
+    """Where the last newline is before this byte, and not before `floor`; -1 where there is none."""
+    while at > floor:
+        begin = max(floor, at - _LOOK)
+        newline = read(at - begin, begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline
+        at = begin
+    return -1
+
+
+def newline_from(read: Read, at: int, stop: int = sys.maxsize) -> tuple[int, bool]:
+    """Where the first newline is from this byte on, before `stop`, and whether there is one; else where bytes end."""
+    while data := read(min(_LOOK, stop - at), at):
+        newline = data.find(b"\n")
+        if newline >= 0:
+            return at + newline, True
+        at += len(data)
+    return at, False
 
 
 class LineFile:
@@ -70,17 +92,11 @@ class LineFile:
         """
         begin, searched = self._searched
         stop, is_settled = self.text_size(stamp), stamp.is_settled()
-        end = stop
         floor = searched if begin == known and searched <= stop and is_settled else known
-        while stop > floor:
-            start = max(floor, stop - _LOOK)
-            newline = self.read(stop - start, start).rfind(b"\n")
-            if newline >= 0:
-                known = start + newline + 1
-                break
-            stop = start
+        newline = newline_before(self.read, stop, floor)
+        known = newline + 1 if newline >= 0 else known
         if is_settled:
-            self._searched = (known, end)
+            self._searched = (known, stop)
         return known
 
     def rest(self, end: int) -> bytes:
@@ -93,13 +109,8 @@ class LineFile:
 
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte; the file's end, if there is none yet."""
-        at = max(0, offset - 1)
-        while data := self.read(_LOOK, at) if offset else b"":
-            newline = data.find(b"\n")
-            if newline >= 0:
-                return at + newline + 1
-            at += len(data)
-        return at
+        at, is_found = newline_from(self.read, max(0, offset - 1)) if offset else (0, False)
+        return at + is_found
 
     def guarded(self, end: int, size: int) -> int:
         """How many stored bytes stay as they are while the file only grows, its lines ending there and its size

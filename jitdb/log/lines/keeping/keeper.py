@@ -1,8 +1,6 @@
-"""Where what is known of a file of lines is kept, and how processes agree on it.
+"""How processes agree on what is known of a file of lines (known.py).
 
-Beside the file (`events.ndjson.jitdb/`), as of any log; where that cannot be written, in a folder of the user's cache
-that is named after the file; or where the caller says. The process that finds that the file became another one writes
-that down under a lock, so that all processes give it one name.
+The process that finds that the file became another one writes that down under a lock, so that all give it one name.
 """
 
 from __future__ import annotations
@@ -11,40 +9,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from jitdb.common.digests import blake2b
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
+from jitdb.log.io.filenames import LINES
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.rotated_names import is_packed
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import Known, Verdict, locked, stored_in, write_known
-from jitdb.log.lines.keeping.rotation import Places, bring_home, give_to_copy, remove_of_packed
-
-
-def folder_for(path: Path) -> Path:
-    """The folder for the indexes of this file, and what else is known of it; it need not exist."""
-    beside = sidecar_path(path)
-    return beside if _is_writable(beside) else Path(f"{_in_cache(path)}{SIDECAR_SUFFIX}")
-
-
-def bundles_beside(folder: str) -> Path:
-    """The folder for bundles of files in this one (bundles/); it need not exist."""
-    beside = Path(folder, BUNDLES)
-    return beside if _is_writable(beside) else _in_cache(Path(folder)) / BUNDLES
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        osfile.fs.refuse_links(folder / LINES)
-    except PermissionError:
-        return False
-    return os.access(folder if folder.is_dir() else folder.parent, os.W_OK | os.X_OK)
-
-
-def _in_cache(path: Path) -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
-    return root / "jitdb" / f"{path.name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
+from jitdb.log.lines.keeping.rotation import bring_home, give_to_copy, remove_of_packed
 
 
 class Keeper:
@@ -58,7 +29,7 @@ class Keeper:
     def __init__(self, folder: Path | None, path: Path | None = None, tag: str = "") -> None:
         self.folder = folder
         self._path = path
-        self._places = Places(folder_for, tag)
+        self._tag = tag
         self.is_kept = False  # whether the next process will find it
 
     def settle(self, file: LineFile, known: Known | None, *, keep: bool, doubt: bool = False) -> Known:
@@ -71,7 +42,7 @@ class Keeper:
             return judged(file, known, None, doubt)
         if self._path is not None and not keep:  # who keeps has looked just before
             with suppress(OSError):
-                if bring_home(self._path, file.stamp(), self._places):
+                if bring_home(self._path, file.stamp(), self._tag):
                     self._tidy()
         if not osfile.fs.exists(self.folder / LINES) and (self._went_along(file) if self.is_kept else not keep):
             return judged(file, known, None, doubt)
@@ -103,11 +74,11 @@ class Keeper:
         """
         if self._path is not None and not (is_new and not is_packed(self._path.name)):
             with suppress(OSError):
-                remove_of_packed(self._path, self._places)
+                remove_of_packed(self._path)
 
     def _leave(self, stored: Known) -> bool:
         """Whether the folder went to a copy of the file that was made before this one was truncated."""
-        return self._path is not None and give_to_copy(self._path, stored, self._places)
+        return self._path is not None and give_to_copy(self._path, stored)
 
 
 def judged(file: LineFile, known: Known | None, stored: Known | None = None, doubt: bool = False) -> Known:

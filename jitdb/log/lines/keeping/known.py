@@ -1,7 +1,8 @@
 """What is known of somebody else's file, and what a look at it tells: is it still that file, and what became of it?
 
-Processes tell each other by the file `lines`, in the folder beside the file (docs/json-lines.md), under the lock of
-`lines-lock`; 92 bytes, little-endian:
+Processes tell each other by the file `lines`, under the lock of `lines-lock` (docs/json-lines.md). It lies in the
+folder beside the file (`events.ndjson.jitdb/`), as of any log; where that cannot be written, in a folder of the user's
+cache that is named after the file; or where the caller says. 92 bytes, little-endian:
 
     0   "JLINES1\\n"
     8   identity           16 bytes: the file's name to indexes and cursors
@@ -27,9 +28,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.digests import blake2b
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import LINES, LINES_LOCK
+from jitdb.log.io.filenames import BUNDLES, LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 
@@ -157,3 +159,32 @@ def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
         return osfile.fs.is_at(folder / LINES_LOCK, lock)
     except FileNotFoundError:
         return False
+
+
+# Where it lies
+
+
+def folder_for(path: Path) -> Path:
+    """The folder for the indexes of this file, and what else is known of it; it need not exist."""
+    beside = sidecar_path(path)
+    return beside if _is_writable(beside) else Path(f"{_in_cache(path)}{SIDECAR_SUFFIX}")
+
+
+def bundles_beside(folder: str) -> Path:
+    """The folder for bundles of files in this one (bundles/); it need not exist."""
+    beside = Path(folder, BUNDLES)
+    return beside if _is_writable(beside) else _in_cache(Path(folder)) / BUNDLES
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        osfile.fs.refuse_links(folder / LINES)
+    except PermissionError:
+        return False
+    return os.access(folder if folder.is_dir() else folder.parent, os.W_OK | os.X_OK)
+
+
+def _in_cache(path: Path) -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
+    return root / "jitdb" / f"{path.name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from jitdb.common.formats import without_ending
 from jitdb.common.zlib import crc32
@@ -33,49 +33,42 @@ from jitdb.log.lines.files.opening import head_of, open_lines
 from jitdb.log.lines.files.rotated_names import family, is_packed, names_before, stem
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import TAG
-from jitdb.log.lines.keeping.known import Known, locked, stored_in, write_known
+from jitdb.log.lines.keeping.known import Known, folder_for, locked, stored_in, write_known
 
 _TURNS: Final = 100  # files that were renamed in a row
 _COPIES: Final = 8  # files that are looked at: may they be the copy?
 _MADE_AGAIN: Final = frozenset({LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES})
 
 
-class Places(NamedTuple):
-    """folder: which one a file's name gives it; in it, `tag` is the one of the form that is asked (form.py)"""
+def bring_home(path: Path, stamp: Stamp, tag: str) -> bool:
+    """Move the folder of this file, if it has one under another name, to its place: whether one was moved.
 
-    folder: Callable[[Path], Path]
-    tag: str
-
-
-def bring_home(path: Path, stamp: Stamp, places: Places) -> bool:
-    """See that the folder of this file, if it has one under another name, is at its place: whether one was moved.
-
-    Raises OSError.
+    `tag`: of the form of lines that is asked (form.py), which has a folder of its own in that. Raises OSError.
     """
-    folder, tag, is_moved = places.folder(path), places.tag, False
+    folder, is_moved = folder_for(path), False
     for _ in range(_TURNS):
         stored = stored_in(folder / tag)
         if stored is None or stored.stamp.is_of(stamp):
             break
         there = renamed(path, stored.stamp)
-        if there is None or not _exchange(folder, places.folder(there), tag, stored, stamp_at(there)):
+        if there is None or not _exchange(folder, folder_for(there), tag, stored, stamp_at(there)):
             break
         is_moved = True
     if stored is None or not stored.stamp.is_of(stamp):
         for name in names_before(path.name):
-            other = places.folder(path.with_name(name))
+            other = folder_for(path.with_name(name))
             known = stored_in(other / tag)
             if known is not None and known.stamp.is_of(stamp) and not _is_at(path.with_name(name), stamp):
                 return _exchange(other, folder, tag, known, stamp) or is_moved
     return is_moved
 
 
-def give_to_copy(path: Path, stored: Known, places: Places) -> bool:
+def give_to_copy(path: Path, stored: Known) -> bool:
     """Whether there is a copy of what this file was. The folder, which is locked, is moved to it."""
     for copy in _copies(path, stored):
-        folder = places.folder(copy)
+        folder = folder_for(copy)
         if not osfile.fs.exists(folder):
-            osfile.fs.rename(places.folder(path), folder)
+            osfile.fs.rename(folder_for(path), folder)
             return True
     return False
 
@@ -167,7 +160,7 @@ def size_of(sidecar: Path) -> int:
     return sum(path.stat().st_size for path in sidecar.rglob("*") if path.is_file())
 
 
-def remove_of_packed(path: Path, places: Places) -> None:
+def remove_of_packed(path: Path) -> None:
     """Remove the sidecars that files had before they became this one, or another of its family, by compression.
 
     Only those whose file is there under no name, while a compressed file begins with the text that it had.
@@ -177,7 +170,7 @@ def remove_of_packed(path: Path, places: Places) -> None:
         for before in (name, *names_before(name)):
             file = packed.with_name(before)
             with suppress(OSError, LogError):
-                _remove_if_packed(file, places.folder(file), packed)
+                _remove_if_packed(file, folder_for(file), packed)
 
 
 def _packed(path: Path) -> list[Path]:
