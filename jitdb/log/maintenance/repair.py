@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jitdb.log.blocks.block_format import header_reader, header_size
@@ -25,7 +26,7 @@ from jitdb.log.maintenance.salvage import DamagedBlock, RepairedBlock, is_sound,
 from jitdb.log.opening import swap
 from jitdb.log.sidecar import checksums, deletions, meta
 from jitdb.log.sidecar.deletions import Deletion
-from jitdb.log.writing.erase import set_aside, truncate_to
+from jitdb.log.writing.erase import free_name, set_aside, truncate_to
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
@@ -188,13 +189,10 @@ class _Repair:
         self._actions.append(RepairAction(done, block, image.restored, kept, lost, copy))
 
     def _set_aside(self, block: int) -> str:
-        fs, number = self._fs, 0
-        while fs.exists(self._sidecar / filenames.damaged_name(block, number)):
-            number += 1
-        name = filenames.damaged_name(block, number)
-        fs.write_file(self._sidecar / name, self._opened.read(self._size, block * self._size))
-        fs.sync_folder(self._sidecar)
-        return os.path.join(self._sidecar.name, name)
+        path = free_name(self._fs, self._sidecar, partial(filenames.damaged_name, block))
+        self._fs.write_file(path, self._opened.read(self._size, block * self._size))
+        self._fs.sync_folder(self._sidecar)
+        return os.path.join(self._sidecar.name, path.name)
 
     def _sums(
         self, images: dict[int, RepairedBlock], before: LogReport, copy: int | None

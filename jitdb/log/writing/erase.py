@@ -7,7 +7,7 @@ cannot be told from damage: then the block as it is gets the checksum.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import count, groupby, islice
@@ -105,8 +105,7 @@ def set_aside(fs: FileSystem, fd: int, end: int, log: Path, sidecar: Path) -> Pa
     last = last_byte(fs, fd, end, fs.size(fd))
     if last == end:
         return None
-    there = fs.listdir(sidecar)
-    path = sidecar / next(name for name in map(partial(filenames.torn_name, end), count()) if name not in there)
+    path = free_name(fs, sidecar, partial(filenames.torn_name, end))
     try:
         with Descriptor(fs, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as copy:
             for at in range(end, last, _CHUNK):
@@ -126,6 +125,12 @@ def set_aside(fs: FileSystem, fd: int, end: int, log: Path, sidecar: Path) -> Pa
         ) from error
     fs.sync_folder(sidecar)
     return path
+
+
+def free_name(fs: FileSystem, folder: Path, name: Callable[[int], str]) -> Path:
+    """The first of the names name(0), name(1), ... that no file in the folder has."""
+    there = fs.listdir(folder)
+    return folder / next(each for each in map(name, count()) if each not in there)
 
 
 def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:
