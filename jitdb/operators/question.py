@@ -1,7 +1,7 @@
-"""A question: an operation, whom to ask, and how the answer shall come, as one immutable value.
+"""A question: an operation, the database to ask, and the settings of the answer, as one immutable value.
 
-It goes as it is from the operators to the database and through it. What a consumer asks of a database is here too: the
-engine answers it, operators only call it. `cancel` is set, from any thread, when the asker has gone away: the database
+It is passed unchanged from the operators to the database and through it. The protocols here are what consumers call and
+the engine implements. `cancel` is set, from any thread, when the asker has gone away: the database
 then stops soon and raises QueryCancelled.
 """
 
@@ -58,7 +58,7 @@ class Live(NamedTuple):
 class Context(NamedTuple):
     """The context that answers come in: so many records before and after each, by time or in the log.
 
-    same:  only records with the same value in this field as the answer has; none has it, too, where that has none
+    same:  only records with the same value in this field; where the answer lacks the field, records that lack it
     among: only records of which this is true
     """
 
@@ -81,7 +81,7 @@ class Context(NamedTuple):
 
 
 class Question(Immutable):
-    """What is asked, and how the answer shall come. `vars()` has what was said; the rest is as below."""
+    """What is asked, and the settings of the answer. `vars()` has those that were given; the rest are as below."""
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
@@ -128,8 +128,8 @@ class Question(Immutable):
 
     @property
     def order(self) -> bool | SortKeys:
-        """What of the records decides on their order, beside their places: the declared time (True), some fields, or
-        nothing (False).
+        """What decides the order of records, beside their places: the declared time (True), some fields, or nothing
+        (False).
         """
         by = self.sort_by
         return by == "declared" if isinstance(by, str) else by
@@ -255,7 +255,7 @@ class Pages(Protocol):
         """The next page, never an empty one; None after the last."""
 
     def close(self) -> None:
-        """Let go of the answer; never waits for a read() that is under way."""
+        """Release the answer; never waits for a read() that is running."""
 
 
 class Portion(Protocol):
@@ -266,7 +266,7 @@ class Portion(Protocol):
         """The records, or their offsets; never none of them."""
 
     def cursor(self, count: int) -> str:
-        """The place behind the first `count` of them: who goes on there gets the others, and each once."""
+        """The place behind the first `count` of them. A reader that goes on there gets each of the others once."""
 
 
 class Feed(Protocol):

@@ -1,10 +1,10 @@
-"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them: by a kernel into a log of the codec json; what that
-leaves, and into other logs, by the standard library.
+"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them. A kernel reads them for a log of the codec json; the
+standard library reads what the kernel leaves, and all rows for other logs.
 
-The first line names the fields. What a column holds is decided by its first rows (SAMPLE of them): numbers, where all
-that is there are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false,
-where all are these, in small letters or not; else text. An empty field is no field of the record. Further down, what
-does not fit its column stays text, and is told of.
+The first line names the fields. The first rows (SAMPLE of them) decide what a column holds: numbers, if all of its values
+are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false, if all are these
+words, in any case; else text. An empty field is left out of its record. A later value that does not fit its column
+stays text, and a note counts these.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Reader:
         self._rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
 
     def read(self, count: int) -> list[_Row]:
-        """So many more, or all that are left: all but blank lines. One that is no CSV has a fault."""
+        """The next `count` rows, or all that are left, without blank lines. A row that is not CSV has a fault."""
         found: list[_Row] = []
         while len(found) < count:
             begin = self._lines.number + 1
@@ -184,7 +184,7 @@ class _Column:
         return taken
 
     def note(self, count: int, first: int) -> None:
-        """So many more values did not fit, the first of them in this line."""
+        """Count values that did not fit, the first of them in this line."""
         if count:
             self.first_misfit = min(first, self.first_misfit or first)
             self.misfits += count
@@ -267,7 +267,7 @@ class _Lines:
         return self._here[0]
 
     def pass_over(self, position: int, count: int) -> None:
-        """Go on at this place of the portion, so many lines behind."""
+        """Go on at this place of the portion, which is `count` lines further."""
         self.number += count
         portion = self._here[0]
         if position < portion.end:
@@ -292,7 +292,7 @@ class _Lines:
             return line.decode("latin-1")
 
     def take_faults(self) -> str:
-        """What was no UTF-8 since this was asked before."""
+        """What was not UTF-8 since the last call."""
         told = "; ".join(self._faults)
         self._faults.clear()
         return told
@@ -304,7 +304,7 @@ class _Lines:
         return self.number
 
     def back_to(self, number: int) -> None:
-        """Go back to the place of the last mark, which this number is of."""
+        """Go back to the last mark, whose line number this is."""
         assert self._since is not None
         self.number = number
         self._here, self._since = deque(self._since), None
@@ -312,7 +312,7 @@ class _Lines:
 
 
 def delimiter_of(line: str) -> str:
-    """What stands between the fields of a line: of the usual signs the one that it has most of, outside of quotes.
+    """The delimiter of a line: the most frequent of the usual signs outside of quotes.
 
     >>> delimiter_of('"a,b";c;d'), delimiter_of("a")
     (';', ',')

@@ -1,6 +1,7 @@
-"""The log that an import fills: how many of the records are in it is always known, whatever became of the disk.
+"""The log that an import fills. How many records are in it is always known, even after a failed write.
 
-Its blocks grow where a record needs larger ones: its records go into a log of these, which takes its place.
+Its blocks can grow: where a record needs larger ones, the records are copied into a log with larger blocks, which
+replaces this one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Done:
     records: int = 0
     skipped: int = 0
     source: int = 0  # the number of the current source
-    line: int = 0  # of it: all up to it are in the log, or were passed over
+    line: int = 0  # all lines of that source up to this one are in the log, or were skipped
     unit: str = "line"  # or "record", of formats that have no lines
 
 
@@ -46,7 +47,7 @@ class _Given(NamedTuple):
 
 
 def block_size_for(size: int) -> int:
-    """The smallest power of two that does for a record of so many bytes.
+    """The smallest block size, a power of two, for a record of `size` bytes.
 
     >>> block_size_for(65_532), block_size_for(65_533)
     (65536, 131072)
@@ -58,7 +59,7 @@ def block_size_for(size: int) -> int:
 
 
 class Target:
-    """A log that is opened at the first need; `done` says how far the import is. `may_grow`: its blocks, if need be."""
+    """A log that is opened when it is first needed. `done` says how far the import is; its blocks `may_grow`."""
 
     def __init__(
         self, open_log: Callable[[str], Log], done: Done, *, codec: str, has_bytes: bool, may_grow: bool
@@ -103,7 +104,7 @@ class Target:
         self._has_bytes = True
 
     def is_framed(self, size: int) -> bool:
-        """Whether kernels make records of so many bytes: of the codec json, and where it pays."""
+        """Whether kernels should frame `size` bytes: for the codec json, and where there are enough of them."""
         if size < WORTH or not self.codec.is_json:
             return False
         from jitdb.common.kernels import WAY
@@ -141,7 +142,7 @@ class Target:
             self.give([number], partial(self.log.append, value))
 
     def find_out(self) -> None:
-        """After a failed write: what of the records is in the log. Whoever opens it next sees the same."""
+        """After a failed write, count the records in the log as the next reader will see them."""
         from jitdb.log import Log
 
         if self._log is None:
@@ -157,8 +158,8 @@ class Target:
             found -= len(numbers)
 
     def _grow(self, block_size: int) -> bool:
-        """Put the log's records into larger blocks: a log of these takes its place. False where it has to stay as it
-        is: records of it are deleted, or damaged; or it was there before, and other programs may read it.
+        """Copy the records into a log with larger blocks, which replaces this one. False where that is not possible:
+        some records are deleted or damaged, or the log existed before and other programs may read it.
         """
         from jitdb.log import Log
         from jitdb.log.io.filenames import LARGER
@@ -167,7 +168,7 @@ class Target:
         log = self.log
         log.flush()
         there = [(len(batch.offsets), bool(batch.deleted.any())) for batch in log.stream_batches()]
-        before = sum(count for count, _ in there) - self._done.records  # that nobody imports now
+        before = sum(count for count, _ in there) - self._done.records  # that were there before this import
         if any(deleted for _, deleted in there) or (before and log.codec.has_other_readers):
             return False
         # All are durable: should this fail, the records in whichever log is there by then tell how many they are.

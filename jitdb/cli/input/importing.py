@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitdb.cli.signals import Ending
     from jitdb.log import Log
 
-_TOLD: Final = 10  # bad lines that --skip-bad tells of, each
+_TOLD: Final = 10  # bad lines that --skip-bad reports one by one
 
 _LINED: Final = frozenset({"ndjson", "csv", "tsv"})
 
@@ -80,7 +80,7 @@ class Importer:
         self.target.close()
 
     def end(self, error: BaseException) -> BaseException:
-        """Close after an error; gives the one to tell of. `done` says what is in the log, whatever became of it.
+        """Close after an error and return the error to report. Then `done` says what is in the log.
 
         Raises LogWriteFailed where that cannot be found out.
         """
@@ -129,7 +129,9 @@ class Importer:
                 self._refuse(source, bad)
 
     def _append(self, source: Source, batch: Batch) -> list[BadRow]:
-        """Gives the lines to skip, which are no records of this log. Raises LineFailure for the first, if none are."""
+        """Append the records; return the lines that this log cannot hold. Raises LineFailure for the first, unless they
+        are skipped.
+        """
         if not len(batch.numbers):
             return []
         log = self.target.log
@@ -195,7 +197,7 @@ def batches(
 ) -> Iterator[Batch]:  # fmt: skip
     """The rows of an opened source of this format, from this line, or record, on.
 
-    `tell` is told what is worth knowing of them. Raises Failure, Unreadable.
+    `tell` gets notes about them. Raises Failure, Unreadable.
     """
     if name == "ndjson":
         from jitdb.cli.input.json_input import line_batches
@@ -217,7 +219,7 @@ def batches(
 
 
 def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
-    """The format of an opened source, and whether only a look at it told. Raises Failure."""
+    """The format of an opened source, and whether it is a guess by its first lines. Raises Failure."""
     if options.format != "auto":
         return options.format, False
     head = source.peek()
@@ -236,9 +238,9 @@ def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
 
 
 def _is_json(head: bytes, is_whole: bool) -> bool:
-    """Whether what begins so is JSON over several lines, or one array of all records, and no line that is a record.
+    """Whether this is the beginning of JSON over several lines, or of one array of all records, and not of lines.
 
-    is_whole: nothing comes behind it that is not there yet
+    is_whole: the source is a file, which has no more than it has now
     """
     first, newline, rest = head.partition(b"\n")
     if first[:1] not in (b"[", b"{"):

@@ -1,6 +1,6 @@
-"""Rows as they come to an import, some at a time, and how they are to be taken.
+"""Rows of an import in batches, and the options for reading them.
 
-Each row has its number in the source: the line at which it begins, where the format has lines, else which record it is.
+Each row has a number: that of its first line, or, in formats without lines, that of the record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line or row that is no record. `number` counts from 1; `mendable` means that another one there would do."""
+    """A line or row that is not a record. `number` counts from 1; `mendable`: a corrected line can take its place."""
 
     number: int
     reason: str
@@ -42,10 +42,10 @@ def shortened(text: str) -> str:
 class Batch:
     """Some rows, up to the number `last`.
 
-    values:  of each; or what the codec json takes as they are
-    numbers: of each
-    bad:     rows that are none, in the order of their numbers
-    encoded: in place of the values: records of the codec json, one behind the other, and the bytes of each
+    values:  their values, or JSON text for the codec json
+    numbers: their numbers
+    bad:     rows that are not records, by number
+    encoded: instead of values: the bytes of records of the codec json, and the length of each
     """
 
     last: int
@@ -56,7 +56,7 @@ class Batch:
 
     @classmethod
     def framed(cls, framed: Framed, first: int) -> Batch:
-        """The records that a kernel made of lines, the first of which has this number."""
+        """The records that a kernel framed in lines, the first of which has this number."""
         return cls(
             first - 1 + framed.done, numbers=framed.lines + first, encoded=(framed.data, framed.lengths)
         )  # fmt: skip
@@ -84,13 +84,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """How rows are taken.
+    """How rows are read.
 
     delimiter:   between two fields of CSV; empty: found in its first line
     columns:     of CSV without a first line that names them
     all_text:    fields of CSV stay text
-    tagged:      what JSON lacks is written as `jitdb export` writes it
-    stop_at_bad: nothing is read behind a row that is none
+    tagged:      values that JSON lacks are written as `jitdb export` writes them
+    stop_at_bad: stop at the first row that is not a record
     """
 
     format: str = "auto"

@@ -1,8 +1,8 @@
-"""Lines of JSON, a JSON array, and JSON over several lines, read strictly, with a word on what is wrong.
+"""Lines of JSON, a JSON array, and JSON over several lines, read strictly; errors say what is wrong.
 
-A log of the codec json keeps lines as they stand: a kernel frames them, and the codec's locator says which are no
-records. For other codecs, with --tagged, and where there are no kernels, json reads each line. Of JSON that is not in
-lines, as much is in memory as the longest record needs.
+A log of the codec json keeps lines as they are: a kernel frames them, and the codec's locator says which are not
+records. For other codecs, with --tagged, and without compiled kernels, json reads each line. JSON that is not in lines
+takes as much memory as its longest record.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class LineReader:
         return found
 
     def framed(self, portion: Portion, first: int) -> tuple[Batch, int]:
-        """As `portion`, by kernels, of a log of the codec json; of very many lines, the first ones."""
+        """The same by kernels, for a log of the codec json; of very many lines only the first ones."""
         with self._undisturbed():
             import numpy as np
 
@@ -143,7 +143,7 @@ class LineReader:
         return found, framed.position
 
     def records_in(self, portion: Portion) -> int:
-        """How many maps are in an array that is the portion; 0 where it is no array of maps."""
+        """How many maps are in the array that the portion consists of; 0 where it is something else."""
         try:
             value = self._decoder.decode(portion.data[portion.begin : portion.end].decode())
         except (ValueError, RecursionError, EncodeError):
@@ -152,7 +152,7 @@ class LineReader:
         return len(value) if is_of_maps else 0
 
     def _carefully(self, line: bytes, number: int) -> Any:
-        """The value of a line with blanks around it, or what is wrong with it."""
+        """The value of a line that the fast way refused, or what is wrong with it."""
         try:
             text = line.decode().strip(_BLANKS)
         except UnicodeDecodeError as error:
@@ -203,7 +203,7 @@ def _hint(text: str) -> str:
 
 
 def _refused(number: int, value: Any, error: DecodeError) -> BadRow:
-    """A value that no codec could hold: the codec names its path."""
+    """The error for a value that no codec can hold, with the path that the codec names."""
     try:
         CODEC.encode(value)
     except EncodeError as told:
@@ -228,7 +228,7 @@ _ENOUGH: Final = 128  # characters behind a value: with fewer, it may be the beg
 
 
 class _Text:
-    """The text of a source, of which what was taken is dropped."""
+    """The text of a source. What was read of it is dropped."""
 
     def __init__(self, source: Source, tagged: bool) -> None:
         self.text = ""
@@ -277,7 +277,7 @@ class _Text:
                 return value
 
     def _more(self) -> bool:
-        """Read on, if there is more: as much as there is from `at` on. What stands before is dropped."""
+        """Read as much again as is left from `at` on, and drop what is before; False at the end."""
         if self._is_all:
             return False
         if len(self.text) - self.at > LONGEST:

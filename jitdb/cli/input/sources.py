@@ -16,7 +16,7 @@ from jitdb.log.codecs.fields.constants import SLACK
 
 READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
-TOO_LONG: Final = b'{"\xff'  # is read in the place of a longer line, and is neither JSON nor UTF-8
+TOO_LONG: Final = b'{"\xff'  # replaces a longer line; neither JSON nor UTF-8
 
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -33,7 +33,7 @@ _DAMAGES: Final = (EOFError, zlib.error, gzip.BadGzipFile, _Damaged)
 
 
 class SourceDamaged(Failure):
-    """The source itself must be had anew; a line of it cannot be mended."""
+    """The file is damaged: nobody can mend a line of it, so it must be fetched again."""
 
 
 class Unreadable(Exception):
@@ -57,12 +57,12 @@ class Portion(NamedTuple):
         return self.data.index(b"\n", self.begin) == self.end - 1
 
     def copy(self) -> Portion:
-        """One that stays."""
+        """A copy, which is not overwritten."""
         data = self.data[self.begin : self.end] + bytes(SLACK)
         return Portion(data, 0, self.end - self.begin)
 
     def behind(self, count: int) -> tuple[Portion, int]:
-        """Without the first `count` lines, and how many these are: all, if it has fewer."""
+        """The portion without its first `count` lines, and how many were left out: all, if it has fewer."""
         there = self.data.count(b"\n", self.begin, self.end)
         if there <= count:
             return self._replace(begin=self.end), there
@@ -89,9 +89,9 @@ class Source:
         self.path = path
         self.texts = 0  # lines of text that became blank
         self.allow_prefix = allow_prefix
-        self.unit = "line"  # what its records are counted by
+        self.unit = "line"  # the unit in which messages count
         self.name = "standard input" if path == "-" else path
-        self.taken = 0  # lines, as far as who takes them counted
+        self.taken = 0  # lines that were imported, or passed over
         self._file: IO[bytes] | None = None
         self._opened: _Opened | None = None
 
@@ -102,7 +102,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Size in bytes; None when nobody can tell (a pipe)."""
+        """Size in bytes; None where it is unknown (a pipe)."""
         if self.path == "-" or not os.path.isfile(self.path):
             return None
         return os.path.getsize(self.path)
@@ -125,10 +125,10 @@ class Source:
         return self._file.tell() if self._file is not None and self.size is not None else 0
 
     def portions(self) -> Iterator[Portion]:
-        """Runs of whole lines, in their order; each is gone when the next but one is asked for.
+        """Runs of whole lines, in order. Each is overwritten when the next but one is read.
 
-        A line of more than LONGEST bytes is read past, and TOO_LONG stands in its place. What a pipe has is handed on
-        at once. Raises Failure; Unreadable, of which failure() tells.
+        TOO_LONG replaces a line of more than LONGEST bytes. Lines of a pipe are given as soon as they come. Raises
+        Failure; Unreadable, which failure() explains.
         """
         stream = self.stream()
         data, other = bytearray(READ + SLACK), bytearray(READ + SLACK)
@@ -200,28 +200,28 @@ class Source:
         return read
 
     def failure(self, error: BaseException | None) -> Failure:
-        """What to tell once all that was read before is taken."""
+        """The error to report once all that was read before it is imported."""
         packing = self._opened.packing if self._opened else ""
         what = f"the {packing} data are cut off" if isinstance(error, EOFError) else f"damaged {packing} data: {error}"
         where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
         return SourceDamaged(f"{where}: {what}")
 
     def stream(self) -> Any:
-        """What is to be read, uncompressed."""
+        """The content, uncompressed."""
         if self._opened is None:
             assert self._file is not None
             self._opened = uncompressed(self._file, self.name)
         return self._opened.stream
 
     def peek(self) -> bytes:
-        """Some bytes of the beginning, which are read again. Raises Failure."""
+        """The first bytes; they stay to be read. Raises Failure."""
         try:
             return bytes(self.stream().peek(READ))
         except _DAMAGES as error:
             raise self.failure(error) from error
 
     def blocks(self) -> Iterator[bytes]:
-        """All bytes, some at a time, without the mark. Raises Failure, Unreadable."""
+        """The content in blocks, without a byte order mark. Raises Failure, Unreadable."""
         room, at_start = bytearray(READ), True
         while read := self._fill(self.stream(), memoryview(room)):
             begin = self._mark(room[:read]) if at_start else 0
@@ -229,7 +229,7 @@ class Source:
             yield bytes(room[begin:read])
 
     def _mark(self, data: bytearray) -> int:
-        """Bytes of the mark at the beginning."""
+        """How many bytes the byte order mark at the beginning has."""
         if data.startswith(_UTF16):
             name = "FILE" if self.path == "-" else self.path
             hint = f"iconv -f UTF-16 -t UTF-8 {name} | jitdb import - LOG"
@@ -238,14 +238,14 @@ class Source:
 
 
 class _Opened(NamedTuple):
-    """A stream with `peek`, `read1`, `readinto1`, which raise _DAMAGES, and what it is compressed with, or ''."""
+    """A stream with `peek`, `read1`, `readinto1`, which raise _DAMAGES; and its compression, or ''."""
 
     stream: Any
     packing: str
 
 
 def uncompressed(file: Any, name: str) -> _Opened:
-    """The text of a file that can be peeked into. Raises Failure where what reads it is missing."""
+    """The content of a file, by its first bytes. Raises Failure where the package that reads it is missing."""
     kind = compression_of(file.peek(LONGEST_START))
     if kind == "gzip":
         return _Opened(gzip.GzipFile(fileobj=file), kind)
@@ -255,7 +255,7 @@ def uncompressed(file: Any, name: str) -> _Opened:
 
 
 class _Zstd(io.RawIOBase):
-    """The text of all frames, as soon as it is there."""
+    """The content of all frames, each byte as soon as it can be decompressed."""
 
     def __init__(self, file: Any, name: str) -> None:
         try:

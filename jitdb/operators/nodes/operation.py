@@ -112,7 +112,7 @@ class Operation(Immutable):
     arguments: ClassVar[tuple[str, ...]] = ()  # of that function, in its order, and the keys of its JSON; parts of it
     signs: ClassVar[tuple[str, str]] = ("", "")  # how an expression writes it and its opposite, where not as a call
     nesting = 0  # how deep combinators lie within each other below this one
-    unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
+    unresolved = 0  # what of it is only known when it is asked: DEFERRED | LIVE_SEQS; mostly nothing
     names_places = False  # whether it names places in one log, which mean nothing in another
     names_value = False  # whether it finds nothing for a value that no record has in the field
 
@@ -143,7 +143,7 @@ class Operation(Immutable):
         return self._signed(self.signs[0]) if self._has_sign else self._call(format_path, written_value)
 
     def denied(self) -> str:
-        """The same of its opposite."""
+        """The text of its opposite."""
         return self._signed(self.signs[1]) if self._has_sign and self.signs[1] else f"not {_inside(self, Not)}"
 
     @property
@@ -178,7 +178,7 @@ class Operation(Immutable):
 
     @property
     def function(self) -> tuple[str, str] | None:
-        """What in it is a function, which cannot be written as text or shipped; and what can be written instead."""
+        """The function in it, which no text can hold, in words; and what to write instead. None without one."""
         return None
 
     @property
@@ -193,7 +193,7 @@ class Operation(Immutable):
 
     @property
     def compared(self) -> tuple[str | Path, bool] | None:
-        """What it compares by size (Range.index), and whether with times; None where it does not."""
+        """The index or path that it compares by size, and whether with times; None where it does not."""
         return None
 
     # --- what it means ----------------------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ class Operation(Immutable):
         return value is not UNDEFINED and self.holds(value)
 
     def narrowed(self, fields: Mapping[str, Any]) -> Operation:
-        """What is left of it for records that all have these fields; NOTHING where it is true of none of them.
+        """The operation for records that all have these fields: without what they decide; NOTHING if none can match.
 
-        Raises QueryError for places in a log: records of several logs have none.
+        Raises QueryError for places in a log, which mean nothing in several logs.
         """
         if self.names_places:
             raise QueryError(
@@ -222,7 +222,7 @@ class Operation(Immutable):
     # --- how it is answered -----------------------------------------------------------------------------------------
 
     def need(self, core: Core) -> Requirement | None:
-        """The index that is built to answer it, if none serves that is there (engine/plan.py); None: it needs none.
+        """The index to build if no existing one can answer it (engine/plan.py); None: it needs none.
 
         Raises QueryError.
         """
@@ -230,12 +230,12 @@ class Operation(Immutable):
 
     @property
     def own_spec(self) -> IndexSpec | None:
-        """Of one that an index of all values of its field would answer too: the index that answers it alone."""
+        """The index that answers nothing but it, where an index of all values of the field would answer it, too."""
         return None
 
     @property
     def bitmap(self) -> tuple[IndexSpec, bytes] | None:
-        """The index that it needs, and the key whose records it has, should that have a bitmap for each value."""
+        """The index that it needs, and the key whose bitmap is its answer, if the index has a bitmap for each value."""
         return None
 
     def answer(self, asked: Answering) -> BitMap:
@@ -251,11 +251,11 @@ class Operation(Immutable):
 
     @property
     def payload(self) -> tuple[bytes, bool] | None:
-        """The key of all values that it holds of (True), or what their keys begin with (False); None: there is none."""
+        """The key of every value that it holds of (True), or the beginning of those keys (False); or None."""
         return None
 
     def records(self, leaf: Callable[[Operation], BitMap], every: Callable[[], BitMap]) -> BitMap:
-        """Those that it is true of, by those of each leaf, and all that there are. Not to be changed by the caller."""
+        """The matching records, from those of each leaf and all that there are. Callers do not change the result."""
         return leaf(self)
 
     # --- where it finds nothing -------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Operation(Immutable):
         return ()
 
     def rebuild(self, children: tuple[Operation, ...]) -> Operation:
-        """The same of other children, as many."""
+        """A copy with other children, as many."""
         return self
 
     def leaves(self) -> Iterator[Operation]:
@@ -295,7 +295,7 @@ class Operation(Immutable):
         return any(leaf.compared is not None and leaf.compared[0] == index for leaf in self.leaves())
 
     def replaced(self, by: Callable[[Operation], Operation], unresolved: int | None = None) -> Operation:
-        """The operation with `by(leaf)` in the place of each leaf, or of those that are so `unresolved`."""
+        """The operation with `by(leaf)` for each leaf, or only for leaves with one of these bits in `unresolved`."""
         if unresolved is not None and not self.unresolved & unresolved:
             return self
         children = self.children()

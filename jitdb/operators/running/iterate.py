@@ -66,7 +66,7 @@ class Reader:
         return error
 
     def read(self) -> bool:
-        """See to it that there is something in `rest`, or it has ended; False when nothing is there now."""
+        """Fill `rest`, or end; False when nothing is there now."""
         with self._reading:
             if self.ended or length_hint(self.rest):
                 return True
@@ -90,14 +90,14 @@ class Reader:
         self._let_go()
 
     def _end(self) -> None:
-        """What was read, and not taken by now, is not handed out."""
+        """Drop what was read and not taken."""
         with self._lock:
             self.ended = True
             self._cancel.set()
-            self._units -= len(list(self.rest))  # who has it already finds it empty
+            self._units -= len(list(self.rest))  # a loop that holds it finds it empty
 
     def _let_go(self) -> None:
-        """Close the pages where it has ended; if a read is under way, that does it."""
+        """Close the pages if it has ended. A read that is running does so itself."""
         if self.ended and self._reading.acquire(blocking=False):
             try:
                 pages, self._pages = self._pages, None
@@ -154,7 +154,7 @@ class LiveReader(Reader):
         begins_anew(self)
 
     def begin_anew(self) -> None:
-        """In a forked child: who looks for news in the parent is not here."""
+        """In a forked child: the parent's thread that looks for news is not here."""
         self._forked = True
 
     @property
@@ -221,7 +221,7 @@ class LiveReader(Reader):
         return self._portion.cursor(taken if self.question.limit is None else len(self._portion.data))
 
     def _named(self) -> str:
-        """The place, for the first time: where it began. To be called by who reads."""
+        """The place, named for the first time: where it began. Call it while reading."""
         if self._place is None:
             self._place = self._feed.cursor
         return self._place
@@ -333,7 +333,7 @@ class AsyncResults(_Answer, AsyncIterator[Any]):
         super().__init__(question)
         self._wake: LoopEvent | None = None
         self._turn: asyncio.Lock  # one task reads, or waits for records; the others wait for it
-        self._reading: asyncio.Future[bool] | None = None  # the read in a thread that nobody has seen the end of
+        self._reading: asyncio.Future[bool] | None = None  # the read in a thread that was not awaited to its end
         self._cancelled = False
 
     def __aiter__(self) -> Self:
@@ -411,8 +411,8 @@ class AsyncResults(_Answer, AsyncIterator[Any]):
         import asyncio
         from contextvars import copy_context
 
-        # Cancelling must lose nothing of a live query: the thread goes on, leaves what it reads in the reader, and the
-        # next who asks waits for it. The event was cleared before it began, and has been kept since.
+        # Cancelling must lose nothing of a live query: the thread goes on and leaves what it reads in the reader, and
+        # the next call waits for it. The event was cleared before it began, and has been kept since.
         if self._reading is None or self._reading.done():
             wake.clear()
             self._reading = wake.loop.run_in_executor(None, copy_context().run, self._reader.read)
@@ -424,7 +424,7 @@ class AsyncResults(_Answer, AsyncIterator[Any]):
             raise
 
     def _ends(self) -> bool:
-        """Whether the answer ends: then it was cancelled, and is not to be read on."""
+        """Whether the answer ends; then it was cancelled and cannot be read on."""
         self._cancelled = self._reader.question.live is None
         return self._cancelled
 

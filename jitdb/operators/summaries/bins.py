@@ -80,7 +80,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, parts: Iterable[tuple[Series | None, int, int]], total: int) -> Self:
-        """Of parts of so many records: their bins, and how many are below and above all of these."""
+        """The sum of parts, each with its bins and the numbers of records below and above them; of `total` records."""
         held = list(parts)
         series = added([part for part, _, _ in held])
         below, above = sum(part[1] for part in held), sum(part[2] for part in held)
@@ -106,7 +106,7 @@ def check(first: int, last: int) -> None:
 def by_clock(
     times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int, zone: tzinfo | None
 ) -> Series | None:
-    """As by_steps, by the clocks of a zone: one part after the other in which they show the same beside UTC."""
+    """As by_steps, by the clocks of a zone: each span between two changes of its offset is counted by itself."""
     if zone is None:
         return by_steps(times, step, columns, width)
     extent = calendar_extent(times)
@@ -124,9 +124,9 @@ def by_clock(
 
 
 def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
-    """How many of these times (nanoseconds since 1970), and of each column, are in which step; None of none.
+    """Count times (nanoseconds since 1970) by step, and by column; None where there are none.
 
-    Those outside of the years 1 to 9999 are in none. Raises QueryError where they are too far apart.
+    Times outside of the years 1 to 9999 are left out. Raises QueryError where they are too far apart.
     """
     from jitdb.operators.summaries import summary_kernels as kernels
 
@@ -164,7 +164,7 @@ def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
 
 
 def calendar_extent(times: Numbers) -> Extent:
-    """From where to where those in the years 1 to 9999 are."""
+    """The extent of the times in the years 1 to 9999."""
     some = times.hi[(times.hi >= _BEGIN) & (times.hi < _END)]
     return Extent(float(some.min()), float(some.max())) if len(some) else Extent()
 
@@ -192,7 +192,7 @@ class Width(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """From where to where numbers are, infinite ones aside; and whether all are whole."""
+    """The least and the largest of finite numbers, and whether all are whole."""
 
     low: float = math.inf
     high: float = -math.inf
@@ -210,7 +210,7 @@ class Extent(NamedTuple):
 
 
 def round_width(extent: Extent, most: int) -> Width | None:
-    """The least width of which at most so many bins hold all of the extent; None where there is no number."""
+    """The smallest round width with which at most `most` bins cover the extent; None where there is no number."""
     low, high, whole = extent
     if low > high:
         return None
@@ -227,7 +227,7 @@ def round_width(extent: Extent, most: int) -> Width | None:
 
 
 def bins_of(numbers: Numbers, edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """In which bin each number is: -1 below the first edge, len(edges) - 1 from the last one on. Exact."""
+    """The bin of each number, exactly: -1 below the first edge, len(edges) - 1 from the last edge on."""
     hi, lo = numbers
     found = np.searchsorted(edges, hi, side="right").astype(np.int64) - 1
     if lo is not None:  # hi stands at an edge, and the number is below it
@@ -236,7 +236,7 @@ def bins_of(numbers: Numbers, edges: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def binned(numbers: Numbers, bins: Width | Sequence[float]) -> tuple[Series | None, int, int]:
-    """The bins of these numbers, and how many are below and above all."""
+    """The bins of these numbers, and how many numbers are below and above all bins."""
     first = 0
     if isinstance(bins, Width):
         low, high, _ = Extent.of(numbers)

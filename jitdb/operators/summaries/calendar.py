@@ -111,7 +111,7 @@ def parse_step(text: Any) -> Step:
 
 
 def usual_step(first: float, last: float, most: int) -> Step:
-    """The shortest of the usual ones of which at most so many reach from one time to the other."""
+    """The shortest usual step of which at most `most` reach from one time to the other."""
     steps = map(parse_step, USUAL)
     return next((step for step in steps if step.number(last) - step.number(first) < most), parse_step(USUAL[-1]))
 
@@ -133,9 +133,9 @@ def zone_called(name: Any) -> tzinfo:
 
 
 def spans(zone: tzinfo, first: float, last: float) -> Iterator[tuple[float, float, int]]:
-    """From a time up to another one, and what clocks show beside UTC between them; all in nanoseconds.
+    """Spans of time with one offset from UTC: begin, end, offset, in nanoseconds.
 
-    Together these are all times, and exact from `first` to `last`.
+    Together they cover all times; they are exact from `first` to `last`.
 
     >>> [(begin, offset) for begin, _, offset in spans(zone_called("Europe/Berlin"), 1.6e18, 1.62e18)]
     [(-inf, 7200000000000), (1603587600000000000, 3600000000000), (1616893200000000000, 7200000000000)]

@@ -40,7 +40,7 @@ def joined(parts: Sequence[Numbers]) -> Numbers:
 
 
 def known(numbers: Numbers) -> Numbers:
-    """Without the places where there is none."""
+    """The numbers without missing ones."""
     hi, lo = numbers
     there = hi == hi
     if there.all():
@@ -92,7 +92,7 @@ def described(numbers: Numbers, shares: Sequence[float]) -> Described:
 
 @lru_cache(maxsize=64)
 def as_written(share: float) -> Fraction:
-    """A tenth is a tenth, not the double nearest to it: of ten numbers it is the first."""
+    """The share as it is written: 0.1 is a tenth, not the nearest double, so of ten numbers it is the first."""
     return Fraction(repr(share))
 
 
@@ -194,7 +194,7 @@ def _group(
 
 
 def _places(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which number in order is the smallest that so many do not exceed."""
+    """The place, in order, of the quantile of this share in each group."""
     exact = as_written(share)
     places: NDArray[np.int64] = np.maximum(-(-exact.numerator * counts // exact.denominator) - 1, 0)
     return places

@@ -31,7 +31,7 @@ class Stats(Result):
     sum:       exact: an int of whole numbers; else the double nearest to the true sum (inf beyond all)
     mean:      the double nearest to the true mean
     stddev:    of a sample (n - 1), by exact sums, or two passes in doubles; None of fewer than two
-    quantiles: pairs of a share and the smallest number that so many of them do not exceed: always one of a record
+    quantiles: pairs of a share and its quantile, which is always the number of a record
 
     >>> stats = Stats(("n",), 2, 3, 1, 9, 10, 5.0, 5.656854249492381, ((0.5, 1),))
     >>> stats.missing, stats.median
@@ -173,7 +173,7 @@ class StatsAsked(_OfNumbers[Stats]):
 
 
 class StatsByAsked(_OfNumbers[StatsBy]):
-    """The same for each value of another field: first which values most records have, then the numbers of these."""
+    """The same for each value of another field: the most frequent values are found first, then their numbers."""
 
     __slots__ = __match_args__ = ("path", "by", "limit", "quantiles")
     name = "stats_by"

@@ -76,7 +76,7 @@ class View(Protocol):
     def matches(self) -> BitMap: ...
 
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
-        """Which values of these fields most records have; all of them where other logs are asked, too."""
+        """The most frequent values of these fields; all values where other logs are asked, too."""
 
     def places(self, path: Path, keys: Sequence[bytes]) -> NDArray[np.int64]:
         """For each record the place of its value among these keys; len(keys) for any other value, and for none."""

@@ -37,8 +37,8 @@ _MOST: Final = 50  # steps that are chosen: what a screen has room for
 
 
 class TimeBin(NamedTuple):
-    """How many records are of the time from `start` on, up to the next one's; and of these, how many have each of the
-    timeline's `values`.
+    """How many records have a time from `start` to the next step, and how many of these have each of the timeline's
+    `values`.
     """
 
     start: datetime

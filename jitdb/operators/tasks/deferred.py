@@ -32,7 +32,7 @@ MOST_THREADS: Final = 32  # tasks of a question that run in threads at the same 
 MOST_ROUNDS: Final = 10  # of tasks that give operations with tasks in them
 
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel`
-_LONGEST: Final = 1.0  # seconds that who asked waits for aborted tasks to end
+_LONGEST: Final = 1.0  # seconds to wait for aborted tasks to end
 
 
 def deferred(task: Task) -> Deferred:
@@ -100,7 +100,7 @@ class Meta:
 
     @property
     def aborted(self) -> bool:
-        """Whether the asker has gone away, or another task failed: nobody waits for this one any more."""
+        """Whether nobody waits for this task any more: the question was cancelled, or another task failed."""
         return self._aborted
 
     def on_abort(self, callback: Callable[[], object]) -> None:
@@ -237,7 +237,7 @@ async def _asked(task: Task, meta: Meta, threads: asyncio.Semaphore) -> tuple[An
 
 
 async def _in_thread(task: Task, meta: Meta, threads: asyncio.Semaphore) -> tuple[Any, BaseException | None]:
-    """The same in a thread of its own. Cancelled, it leaves the thread alone, which cannot be stopped from outside."""
+    """The same in a thread of its own. When cancelled, it abandons the thread, which cannot be stopped."""
     import asyncio
 
     async with threads:

@@ -55,7 +55,7 @@ class SeqSource:
         self.name = function_name(values)
         self.error: BaseException | None = None  # what the source raised
         self._values = values
-        # Re-entrant: whoever allocates may collect garbage, and so close what it is inside of.
+        # Re-entrant: an allocation may collect garbage, and so call close() inside of a method.
         self._lock = fork_safe(threading.RLock())
         self._came: list[int] = []
         self._given = array("Q")  # all of them, those that were taken too
@@ -76,7 +76,7 @@ class SeqSource:
         threading.Thread(target=self._run, name=f"jitdb live_seqs({self.name})", daemon=True).start()
 
     def take(self) -> list[int]:
-        """The seqs that came since, without waiting for any. Behind the last of them raises what the source raised."""
+        """The seqs that came since the last call, without waiting. At the end raises what the source raised."""
         with self._lock:
             came, self._came = self._came, []
             room, error, wake = self._room, self.error, self._wake
@@ -89,7 +89,7 @@ class SeqSource:
         return came
 
     def given(self) -> Sequence[int]:
-        """What it has given by now, without reading on; a list is there as a whole."""
+        """The seqs that it has given by now, without reading on; of a list, all."""
         if isinstance(self._values, Collection):
             return [seq for item in self._values for seq in _seqs_of(item)]
         with self._lock:
@@ -98,7 +98,7 @@ class SeqSource:
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from any thread, whenever take() has something again; the function given back ends it.
 
-        It has one reader: who watches last is called back.
+        Only the last watcher is called back.
         """
         with self._lock:
             self._wake = callback
@@ -125,7 +125,7 @@ class SeqSource:
             asyncio.run(self._read())
         except BaseException as error:
             if self._closed:
-                raise  # nobody is left to take it: it goes where errors of threads go
+                raise  # no reader is left: report it as an error of the thread
             raised = error.__cause__ if isinstance(error.__cause__, StopIteration) else error  # a generator wraps it
             with self._lock:
                 self.error, wake = failure(f"the source of live_seqs({self.name})", raised), self._wake
@@ -152,7 +152,7 @@ class SeqSource:
                 raise QueryCancelled(f"the source of live_seqs({self.name}) was cancelled") from error
 
     def _add(self, item: SeqItem) -> bool:
-        """Keep what the source gave; False when nobody wants it any more."""
+        """Keep what the source gave; False once it is closed."""
         seqs = _seqs_of(item)
         with self._lock:
             if self._closed:
@@ -169,7 +169,7 @@ class SeqSource:
 
 
 async def _one_by_one(values: Iterable[SeqItem]) -> AsyncIterator[SeqItem]:
-    """The items of a plain source, in an event loop where nothing else is held up by it."""
+    """The items of a plain source, in an event loop of its own, which it may block."""
     try:
         for item in values:
             yield item
