@@ -1,10 +1,10 @@
 """Rows of CSV and TSV, as RFC 4180 and spreadsheets write them. A kernel reads them for a log of the codec json; the
 standard library reads what the kernel leaves, and all rows for other logs.
 
-The first line names the fields. The first rows (SAMPLE of them) decide what a column holds: numbers, if all of its values
-are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false, if all are these
-words, in any case; else text. An empty field is left out of its record. A later value that does not fit its column
-stays text, and a note counts these.
+The first line names the fields. The first rows (SAMPLE of them) decide what a column holds: numbers, if all of its
+values are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false, if all are
+these words, in any case; else text. An empty field is left out of its record. A later value that does not fit its
+column stays text, and a note counts these.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from jitdb.display.shown import Shown
 from jitdb.errors import JitdbError
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.summaries.summary import Result
+from jitdb.operators.summaries.summary import Listed
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
@@ -47,7 +47,7 @@ class FieldSeen(NamedTuple):
     examples: tuple[Any, ...]
 
 
-class Fields(Result):
+class Fields(Listed[FieldSeen]):
     """The fields of `total` records that were looked at, to be gone through.
 
     >>> [(field.path, field.count) for field in fields_of([{"a": 1}, {"a": "x", "b": {"c": None}}])]
@@ -55,18 +55,6 @@ class Fields(Result):
     """
 
     __slots__ = __match_args__ = ("rows", "total")
-
-    rows: tuple[FieldSeen, ...]
-    total: int
-
-    def __iter__(self) -> Iterator[FieldSeen]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, number: int) -> FieldSeen:
-        return self.rows[number]
 
     def sheet(self) -> Sheet:
         rows = [

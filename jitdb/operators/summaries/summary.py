@@ -183,18 +183,13 @@ class Result(Immutable, Tabular, Shown):
         return str(self)
 
 
-class Rows(Result, Generic[R]):
-    """Rows to be gone through, and the whole that they are parts of.
-
-    total:   how many records were asked about: those that match
-    missing: how many of them lack the field, the number or the time; `sum(counts) + others + missing == total`
-    """
+class Listed(Result, Generic[R]):
+    """Rows to loop over. `total`: of how many records, those that match."""
 
     __slots__ = ()
 
     rows: tuple[R, ...]
     total: int
-    missing: int
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.rows)
@@ -205,8 +200,16 @@ class Rows(Result, Generic[R]):
     def __getitem__(self, number: int) -> R:
         return self.rows[number]
 
-    def __bool__(self) -> bool:
-        return bool(self.rows)
+
+class Rows(Listed[R]):
+    """Rows that are parts of a whole.
+
+    missing: how many records lack the field, the number or the time; `sum(counts) + others + missing == total`
+    """
+
+    __slots__ = ()
+
+    missing: int
 
     @property
     def counts(self) -> tuple[int, ...]:
