@@ -1,9 +1,9 @@
 """A file of lines that somebody else writes, as a log: read where it lies, never written to.
 
-What a question is answered from is the file as it was when it was last looked at: when it was opened, at refresh(), or
-just now while somebody watches. Each read is followed by a look at the file's stamp. Where more was appended meanwhile,
-nothing else is otherwise; where it was changed in any other way, what was read is thrown away (LogSuperseded), the
-file is looked at anew, and the question is asked once more.
+Questions are answered from the file as it was at the last look: when it was opened, at refresh(), or just now if it is
+watched. After each read the file's stamp is checked. If lines were only appended, the answer stands. If the file was
+changed in any other way, what was read is thrown away (LogSuperseded), the file is looked at anew, and the question is
+asked once more.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class LineLog(LogSource):
         return bool(found) and all(self._codec.is_valid(rest[begin:end]) for begin, end in found)
 
     def _is_growing(self, state: _State) -> bool:
-        """Whether somebody writes the file, as far as a moment tells."""
+        """Whether the file is being written, as far as a short look can say."""
         if time.time_ns() - state.known.stamp.mtime < _FRESH:
             time.sleep(_PAUSE)
         return state.file.stamp() != state.known.stamp

@@ -111,7 +111,7 @@ class LineWalker(ChunkWalker):
         return self._end
 
     def walk(self, size: int, sums: Ints) -> Counts:
-        """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
+        """See ChunkWalker. Other programs' lines have no checksums."""
         room = self.room
         if self.is_cut:
             self._first = int(self.ends(self._count - 1, self._count)[0])
@@ -186,7 +186,7 @@ class EachWalker(LineWalker):
         self._first = self._head_end
 
     def walk(self, size: int, sums: Ints) -> Counts:
-        """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
+        """See ChunkWalker. Other programs' lines have no checksums."""
         if self.is_cut:
             self._first = int(self._ends[self._count - 1])
         self.is_cut, count = False, 0

@@ -203,7 +203,7 @@ def find_bundles(
 
 
 def remove(bundle: Bundle) -> None:
-    """Remove it; its files are asked one by one from now on, until somebody makes another one of them."""
+    """Remove it. Its files are asked one by one until another bundle is made of them."""
     if bundle.place is not None:
         with suppress(OSError), locked(bundle.place.parent):
             osfile.fs.remove(bundle.place)
@@ -227,7 +227,7 @@ def _stored(folder: str, store: Path) -> Iterator[tuple[Path, Bundle | None]]:
 
 
 def _shows_more(listed: Path, bundle: Bundle) -> bool:
-    """Whether another user's list lets somebody read who may not read all files: indexes get its permissions."""
+    """Whether others can read another user's list, but not all its files: indexes get the list's permissions."""
     fs = osfile.fs
     try:
         found = fs.lstat(listed)

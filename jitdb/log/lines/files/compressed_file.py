@@ -1,9 +1,9 @@
 """A compressed file of lines: its text by ranges. gzip_file.py and zstd_file.py are the kinds.
 
 Where the text ends is known once all of it was decompressed, by this process or by one that wrote the end down. Before
-that there may be a guess, made of what the file says of itself. It can be wrong in any file: the end of a gzip file
-speaks of its last member alone, and modulo 2**32. So a guess is only good for a scan, which reads up to it and thereby
-finds out: the read that comes to the expected end decompresses what is left, and agrees() tells whether it was right.
+that the file's own words allow a guess. It can be wrong: the last bytes of a gzip file give the length of its last
+member alone, modulo 2**32. So only scans use a guess. A scan reads up to it and so checks it: the read that reaches the
+expected end decompresses the rest, and then agrees() says whether the guess was right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jitdb.log.lines.files.decompressing import PIECES, Stored
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 
-MANY: Final = 1 << 20  # bytes; who reads so many reads on behind them, as a rule
+MANY: Final = 1 << 20  # bytes: after a read of so many, the next one follows it, as a rule
 TAIL: Final = 1 << 19  # bytes of text that are kept for the next process: two of the blocks that are looked at
 
 
@@ -42,7 +42,7 @@ class CompressedFile(LineFile, ABC):
         self.number = PIECES.new_text()
         self.stored.stop = 0
         self.certain_end: int | None = None  # where the lines end, if that is certain
-        self._expected: int | None = None  # the same before that, as somebody wrote it down, or guessed
+        self._expected: int | None = None  # the same before that: written down by a process, or guessed
         self.is_guessed, self.unfinished = False, None
 
     # What a kind of compression must do
@@ -67,7 +67,7 @@ class CompressedFile(LineFile, ABC):
         """At most `size` bytes from there on; none at the end of the text. `is_random`: the next ones lie anywhere."""
 
     def _members(self) -> Members:
-        """The whole members of gzip, as far as somebody came."""
+        """The whole members of gzip that are known so far."""
         return Members()
 
     def _begin_behind(self, members: Members) -> None:
@@ -137,7 +137,7 @@ class CompressedFile(LineFile, ABC):
     def _look(self, size: int, known: int | None, may_guess: bool) -> int:
         """Where the lines end, the file having this many bytes now.
 
-        known:     where they end, as somebody wrote down who decompressed the file when it had this very size
+        known:     where they end, written down by a process that decompressed the file when it had this size
         may_guess: rather than to decompress it (is_guessed)
         """
         if size != self.stored.stop or self.certain_end is self._expected is None:

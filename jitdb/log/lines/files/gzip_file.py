@@ -114,7 +114,7 @@ class GzipFile(CompressedFile):
         self._starts = [Members()]  # what is before some members
         self._run: GzipRun | None = None  # that reads
         self._paused: GzipRun | None = None  # at the end of the file, inside a member that is unfinished
-        self._whole = Members()  # as far as somebody came
+        self._whole = Members()  # that are known so far
         self._end: int | None = None  # of the text, for certain
 
     def head(self, size: int) -> bytes:

@@ -17,7 +17,7 @@ _DATE: Final = r"[-._]+\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*Z?"
 _NUMBER: Final = r"[-._]\d+(?=$|\.)"
 _ADDED: Final = re.compile(f"(?:{_DATE})|(?:{_NUMBER})")
 _COUNTED: Final = re.compile(r"^(.*?)(\d+)([^0-9]*)$")
-_ROTATIONS: Final = 32  # since somebody looked last
+_ROTATIONS: Final = 32  # since the last look
 
 
 class Kinship(IntEnum):

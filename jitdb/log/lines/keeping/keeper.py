@@ -40,7 +40,7 @@ class Keeper:
         """
         if self.folder is None:
             return judged(file, known, None, doubt)
-        if self._path is not None and not keep:  # who keeps has looked just before
+        if self._path is not None and not keep:  # else this was looked at just before
             with suppress(OSError):
                 if bring_home(self._path, file.stamp(), self._tag):
                     self._tidy()

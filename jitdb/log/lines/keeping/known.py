@@ -127,7 +127,7 @@ def stored_in(folder: Path) -> Known | None:
 
 
 def write_known(folder: Path, known: Known) -> None:
-    """In place: who holds the lock sees no half of it. Not durably: what a power failure takes is found anew."""
+    """In place: under the lock readers see all or nothing. Not durably: after a power failure it is made anew."""
     with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
         osfile.fs.write(fd, known.pack(), 0)
 

@@ -3,15 +3,15 @@
 It goes along when the file is renamed: so rotation costs nothing. It is found by what it says of its file (device,
 inode, and the CRCs of both ends, see known.py):
 
-    app.log → app.log.1                   who opens either finds that the folder of `app.log` is that of another file,
-                                          which lies beside it by now, or that `app.log.1` has none, and `app.log` may
+    app.log → app.log.1                   opening either file shows it: the folder of `app.log` says that it belongs to
+                                          another file, now beside it, or `app.log.1` has none and `app.log` may have it
     app.log.1 → app.log.2, app.log → …    the folders change places, one after the other, until each is at home
     app.log copied, and truncated         the folder goes to the copy, if it holds the lines that were indexed
     app.log.1 → app.log.1.gz              the compressed file has a new folder, and the old one is removed
 
-What belongs to a file that is gone comes to lie where it is overwritten. Two folders change places by three renames;
-where the process dies between them, one file is indexed anew. Only a folder that holds nothing but what can be made
-again is removed.
+So the folder of a file that is gone ends up at a place that the next file overwrites. Two folders change places by
+three renames; if the process dies between them, one file is indexed anew. Only a folder that holds nothing but what can
+be made again is removed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _exchange(here: Path, there: Path, tag: str, stored: Known, stamp: Stamp | N
     """
     with locked(here / tag):
         if stored_in(here / tag) != stored:
-            return False  # somebody was sooner
+            return False  # another process was first
         if not osfile.fs.exists(there):
             osfile.fs.rename(here, there)
             _note_rename(there / tag, stored, stamp)
