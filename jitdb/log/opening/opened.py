@@ -116,16 +116,18 @@ class Opened:
 
     def deletion_position(self, after: int = 0, *, looks: bool) -> int:
         """Of deleted(), the position alone. Raises as it does."""
-        with self.reading():
+        try:  # reading() would cost each question some microseconds
             if looks:
                 self.deletions.look(self.path)
             elif after > self.deletions.position:  # the caller saw what our writer wrote just now
                 self.deletions.poll()
-        return self.deletions.position
+            return self.deletions.position
+        except OSError as error:
+            raise self.unreadable(error) from error
 
     def unapplied(self, *, look: bool) -> BitMap64:
-        with self.reading():
-            if look:
+        if look:
+            with self.reading():
                 self.deletions.poll()
         return BitMap64(self.deletions.unapplied.offsets)
 
