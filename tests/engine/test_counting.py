@@ -34,6 +34,7 @@ from jitdb.operators import (
     value_counts,
     where,
 )
+from jitdb.operators.summaries import calendar
 from jitdb.operators.summaries.calendar import parse_step
 from jitdb.operators.summaries.histograms import Bin
 from jitdb.operators.summaries.stats import Stats
@@ -236,6 +237,16 @@ def test_clocks_of_a_zone(name: str, drawn: list[int], every: str) -> None:
     assert {row.start: row.count for row in hours if row.count} == Counter(
         at.replace(minute=0, second=0, fold=0) for at in near
     )
+
+
+def test_one_date_of_a_far_year_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The days on which no record is are not looked at."""
+    looks, offset = [0], calendar._offset
+    monkeypatch.setattr(calendar, "_offset", lambda *at: (looks.__setitem__(0, looks[0] + 1), offset(*at))[1])
+    with memory_log([{"ts": f"{year}-07-01T00:00:00Z"} for year in (1970, 2026, 9999)]) as db:
+        line = db.timeline(every="100y", tz="Europe/Berlin")
+    assert [row.count for row in line if row.count] == [2, 1]
+    assert looks[0] < 200
 
 
 def test_names_of_zones() -> None:

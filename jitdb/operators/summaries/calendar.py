@@ -8,7 +8,7 @@ and years with their first day; of two or more of a unit, so many of them are on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
@@ -132,29 +132,35 @@ def zone_called(name: Any) -> tzinfo:
     raise QueryError(f"there is no zone of time called {shown(name)}", remedy=hint)
 
 
-def spans(zone: tzinfo, first: float, last: float) -> Iterator[tuple[float, float, int]]:
+def spans(zone: tzinfo, days: Iterable[int]) -> Iterator[tuple[float, float, int]]:
     """Spans of time with one offset from UTC: begin, end, offset, in nanoseconds.
 
-    Together they cover all times; they are exact from `first` to `last`.
+    days: those that hold times, counted from 1970, ascending. Spans cover all times, and are exact on these days.
 
-    >>> [(begin, offset) for begin, _, offset in spans(zone_called("Europe/Berlin"), 1.6e18, 1.62e18)]
+    >>> [(begin, offset) for begin, _, offset in spans(zone_called("Europe/Berlin"), range(18_518, 18_750))]
     [(-inf, 7200000000000), (1603587600000000000, 3600000000000), (1616893200000000000, 7200000000000)]
     """
-    at, end = (int(min(max(time // _SECOND, _FIRST_SECOND), _LAST_SECOND)) for time in (first, last))
-    begin, offset = float("-inf"), _offset(zone, at)
-    while at < end:
-        following = min(at + _DAY_SECONDS, end)
-        other = _offset(zone, following)
-        if other != offset:
-            low = at
-            while following - low > 1:
-                middle = (low + following) // 2
-                low, following = (middle, following) if _offset(zone, middle) == offset else (low, middle)
-            yield begin, following * _SECOND, offset * _SECOND
-            begin, offset = following * _SECOND, other
-            following = min(at + _DAY_SECONDS, end)
-        at = following
+    begin, at, offset = float("-inf"), None, 0
+    for day in days:
+        for second in (day * _DAY_SECONDS - 1, (day + 1) * _DAY_SECONDS):
+            following = min(max(second, _FIRST_SECOND), _LAST_SECOND)
+            if at is None:
+                at, offset = following, _offset(zone, following)
+            other = offset if following <= at else _offset(zone, following)
+            if other != offset:
+                change = _change(zone, at, following, offset)
+                yield begin, change * _SECOND, offset * _SECOND
+                begin, offset = change * _SECOND, other
+            at = max(at, following)
     yield begin, float("inf"), offset * _SECOND
+
+
+def _change(zone: tzinfo, low: int, high: int, offset: int) -> int:
+    """A second from which on the zone has another offset than at `low`, as it has at `high`."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _offset(zone, middle) == offset else (low, middle)
+    return high
 
 
 def _offset(zone: tzinfo, second: int) -> int:
