@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
@@ -63,6 +63,11 @@ class Terminal:
         except UnicodeEncodeError:
             self.paint(text)
         return len(data)
+
+    def writelines(self, lines: Iterable[str | bytes]) -> None:
+        """Write each."""
+        for line in lines:
+            self.write(line)
 
     def paint(self, text: str) -> None:
         """Write text that may act."""

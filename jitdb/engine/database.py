@@ -17,6 +17,7 @@ from jitdb.common.arguments import file_path, flag, whole_number
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
+from jitdb.display.cells import printable
 from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields, Times, found_time
 from jitdb.engine.face.asker import Cancel
@@ -110,7 +111,7 @@ class JITDB(OneLog):
         return FilePath(folder)
 
     def __repr__(self) -> str:
-        return f"<JITDB {self.log.path} ({self.log.codec.name})>"
+        return f"<JITDB {printable(str(self.log.path))} ({self.log.codec.name})>"
 
     def close(self) -> None:
         try:

@@ -19,6 +19,7 @@ from jitdb.cli.options import OPTIONS, READING
 from jitdb.cli.parser import Command
 from jitdb.common.paths import format_path
 from jitdb.common.spelling import nearest
+from jitdb.display.terminal import terminals_guarded, visible
 from jitdb.errors import JitdbError
 from jitdb.notebook.variables import Names, database_named, databases, in_expression, in_word
 
@@ -267,7 +268,7 @@ class MagicFailed(Exception):
         super().__init__("\n".join((told.message, *(f"  {hint}" for hint in told.hints))))
 
     def _render_traceback_(self) -> list[str]:  # IPython looks for this method
-        return [f"jitdb: {self}"]
+        return [visible(f"jitdb: {self}")]
 
 
 class MagicInterrupted(MagicFailed, KeyboardInterrupt):
@@ -278,7 +279,7 @@ class MagicInterrupted(MagicFailed, KeyboardInterrupt):
 def told_shortly(quiet: bool = False) -> Iterator[None]:
     """Within this, errors that a user can cause become MagicFailed; notes and warnings are lines below the cell."""
     try:
-        with redirect_stderr(sys.stdout), warnings_on_one_line(quiet):
+        with terminals_guarded(), redirect_stderr(sys.stdout), warnings_on_one_line(quiet):
             yield
     except KeyboardInterrupt as interrupt:
         raise MagicInterrupted(Diagnostic.of(interrupt)) from interrupt

@@ -7,28 +7,37 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import ROOT, write
+from cli_helpers import ROOT, environment, make_log, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli_terminal import at_a_terminal
 
 from jitdb.cli import main
+from jitdb.cli.commands import COMMANDS
 from jitdb.common.paths import format_path
 from jitdb.engine import progress
 
 # Escape sequences and what else moves or paints: C0, DEL, C1, what turns the direction, line ends, bytes of no UTF-8.
 ACTING = "\x1b\r\b\a\x00\x7f\x84\x9b\u061c\u200e\u200f\u2028\u2029\u202a\u202e\u2066\u2069"
 OURS = re.compile("\x1b\\[[0-9;]*m")  # colors
+ODD = "\x1b[31m\x9b2J\u202e\u2066\a\r\x7f"
+HYPERDB = ("put", "get", "list", "history", "info", "delete")
+SOURCES = ("lines", "prefixed", "bad", "table", "array", "log")
+IMPORTS: list[list[str]] = [
+    [], ["--skip-bad"], ["--codec", f"{ODD}\0"], ["--format", ODD], ["--format", "csv"], ["--format", "json"], ["--debug"]
+]  # fmt: skip
 LETTERS = "aZ0 =+[31m]\\\"'\n\t,é語\U0001f600"
 texts = st.text(alphabet=st.sampled_from(ACTING + LETTERS), max_size=8)
 names = st.text(alphabet=st.sampled_from((ACTING + LETTERS).replace("\x00", "") + "\udcff"), min_size=1, max_size=8)
@@ -108,6 +117,75 @@ def test_nothing_acts_on_a_terminal_and_a_pipe_gets_it_all(records: list[Any], n
         assert os.fsencode(path) + b": " in piped("info", path, path)
 
 
+def _hostile(folder: Path) -> dict[str, str]:
+    """Logs and sources full of what acts: their names, the folder's, fields, values, text before JSON, bad lines."""
+    home = folder / f"d{ODD}"
+    home.mkdir()
+    rows = [{"time": 1700000000000 + number, f"k{ODD}\0": f"v{ODD}\0", "n": number} for number in range(3)]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    sources = {
+        "lines": lines,
+        "prefixed": "".join(f"at {ODD}\x9b {line}\n" for line in lines.splitlines()),
+        "batches": json.dumps({f"k{ODD}\0": rows}) + "\n",
+        "bad": f'{{"a":1}}\n{{"a":{ODD}\n{ODD}{{"x"\n',
+        "table": f'a{ODD},b,a{ODD}\n{ODD},2,3\n"x{ODD}\n',
+        "array": json.dumps(rows, ensure_ascii=False)[:-1] + ODD,
+    }
+    for name, text in sources.items():
+        (home / f"{name}{ODD}.ndjson").write_text(text, newline="")
+    make_log(home / f"log{ODD}.log", rows)
+    make_log(home / f"damaged{ODD}.log", rows * 100, block_size=4096)
+    with open(home / f"damaged{ODD}.log", "r+b") as file:
+        file.write(b"\xff" * 8)
+    return {each.name.removesuffix(each.suffix).removesuffix(ODD): str(each) for each in home.iterdir()}
+
+
+def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path) -> None:
+    """Each command, with names, data and arguments that act; the damaged, the wrong and what is not there, too."""
+    place, home = _hostile(tmp_path), str(tmp_path / f"d{ODD}")
+    key = format_path((f"k{ODD}\0",))
+    database, new = os.path.join(home, f"hyperdb{ODD}"), (os.path.join(home, f"{number}{ODD}.log") for number in count())
+    commands: list[list[str]] = [
+        [f"{ODD}\0"], ["help", ODD], ["demo", "--keep", home], ["completion", ODD], ["prebuild", "--master", ODD, ODD, "a"],
+        ["hyperdb", "put", database, ODD, f"v{ODD}"], *(["hyperdb", each, database, ODD] for each in HYPERDB),
+        *(["hyperdb", each, database, "--json"] for each in HYPERDB), ["hyperdb", "list", database],
+        ["tail", home, "--old", "--limit", "2"], ["tail", place["log"], "--after", ODD],
+        ["query", place["prefixed"], "--allow-prefix", "--text"], ["query", place["batches"], "--each", f"{key}[]"],
+        ["delete", place["log"], f"{key} is absent", "--dry-run"], ["delete", place["log"], "n == 1", "--yes"],
+        ["query", place["log"], "-o", os.path.join(home, f"no{ODD}", "x")],
+        *(["import", place[each], next(new), *more] for each in SOURCES for more in IMPORTS),
+        *(["pack", place[each], "-o", next(new)] for each in SOURCES),
+    ]  # fmt: skip
+    for log in (place["lines"], place["log"], place["damaged"], place["bad"], home, ODD, f"{home}/*{ODD}*"):
+        commands += [[each, log] for each in ("info", "indexes", "verify", "repair", "compact", "count", "fields")]
+        commands += [[each, log, f"not {key} == {json.dumps(ODD)}"] for each in ("query", "export", "explain", "timeline")]
+        commands += [[each, log, key] for each in ("values", "stats", "histogram", "prepare")]
+        commands += [["explain", log, f"{key} contains {json.dumps(ODD)}", "--json"], ["indexes", log, "--drop", ODD]]
+    for expression in (f"n == 1 {ODD}", "n == \0", f"n == '{ODD}", f"{key}x == 1", f"no{ODD}(1)", f"n matches '{ODD}['"):
+        commands += [["count", place["lines"], expression, *debug] for debug in ([], ["--debug"])]
+    for option in ("--since", "--as-of", "--limit", "--codec", "--block-size", "--timestamp", "--each", "--format", "--sort"):
+        commands.append(["query", place["lines"], option, f"{ODD}\0"])
+    assert set(COMMANDS) <= {command[0] for command in commands}
+    for command in commands:
+        seen = seen_at_a_terminal(*command)
+        assert not acting(seen), (command, seen)
+        assert ODD[:5] not in seen, (command, seen)  # a colour that is not ours
+
+
+def test_nothing_acts_on_a_terminal_that_is_named_as_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x.ndjson").write_text('{"a":"\x9b31m\u202e"}\n')
+    for place, form in (("/dev/stdout", "ndjson"), ("/dev/tty", "csv")):
+        code, seen = at_a_terminal(tmp_path, "query", "x.ndjson", "-q", "--format", form, "-o", place)
+        assert code == 0
+        assert "\\u009b31m\\u202e" in seen
+        assert not acting(seen.replace("\r\n", "\n"))
+    ends = subprocess.run(
+        [sys.executable, "-m", "jitdb", "query", "x.ndjson", "-o", "/dev/stdout"],
+        cwd=tmp_path, env=environment(), capture_output=True, check=True,
+    )  # fmt: skip
+    assert ends.stdout == (tmp_path / "x.ndjson").read_bytes()
+
+
 @given(rows=st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1))
 @settings(deadline=None, max_examples=50)
 @pytest.mark.parametrize(("form", "delimiter"), [("csv", ","), ("tsv", "\t")])
@@ -157,8 +235,6 @@ def test_a_terminal_without_unicode(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii", "latin-1"])
 def test_a_name_that_is_no_text_goes_out(tmp_path: Path, encoding: str) -> None:
-    import subprocess
-
     path = os.path.join(os.fsencode(tmp_path), b"\xff.ndjson")
     with open(path, "wb") as file:
         file.write(b'{"a":1}\n')

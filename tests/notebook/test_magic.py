@@ -188,6 +188,24 @@ def test_errors_are_told_in_some_words(
     assert len(shown.splitlines()) < 6
 
 
+def test_nothing_acts_on_the_terminal_of_a_shell(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = "\x1b[31m\x9b\u202e"
+    Path(f"{odd}.ndjson").write_text('{"a":1}\n')
+    master, slave = os.openpty()
+    with open(slave, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", terminal)
+        ask(f"%jitdb count '{odd}.ndjson' 'b == 1'")
+        for wrong in (f"%jitdb count '{odd}x'", f"%jitdb count '{odd}.ndjson' 'a == 1 {odd}\0'"):
+            with pytest.raises(MagicFailed) as raised:
+                ask(wrong)
+            assert "\\u001b[31m\\u009b\\u202e" in "".join(raised.value._render_traceback_())
+    seen = os.read(master, 65536).decode()
+    os.close(master)
+    assert "no record has the field `b`" in seen
+    assert not set(odd) & set(seen) - set("[31m")
+    assert "\x1b" not in repr(jitdb.open(f"{odd}.ndjson"))
+
+
 def test_notes_say_what_was_meant(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert not ask('%%jitdb events.ndjson\nlvel == "error"').data
     assert "no record has the field `lvel`; did you mean `level`?" in capsys.readouterr().out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from jitdb.cli.failures import Failure
 from jitdb.display.terminal import Terminal, one_line
@@ -137,7 +138,7 @@ def _replacing(path: str, target: str, logs: Sequence[str]) -> Iterator[BinaryIO
         beside = _make_beside(path, target, None if is_there else logs)
     if beside is None:
         with _compressing(path, open(path, "wb")) as file:
-            yield file
+            yield cast(BinaryIO, Terminal(io.TextIOWrapper(file, "utf-8", write_through=True))) if file.isatty() else file
         return
     try:
         with named(path), _compressing(path, open(beside, "wb")) as file:
@@ -191,7 +192,6 @@ def _compressing(path: str, file: BinaryIO) -> Iterator[BinaryIO]:
             yield file
             return
         import gzip
-        from typing import cast
 
         name = os.path.basename(path)
         with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from jitdb.common.arguments import function
 from jitdb.common.forking import fork_safe
+from jitdb.display.cells import printable
 from jitdb.errors import (
     InvalidArgument,
     InvalidOffset,
@@ -459,7 +460,7 @@ class LineLog(LogSource):
             self._watcher.tell()
 
     def __repr__(self) -> str:
-        return f"<LineLog {self._path} ({self._codec.name})>"
+        return f"<LineLog {printable(str(self._path))} ({self._codec.name})>"
 
     def __enter__(self) -> LineLog:
         return self
