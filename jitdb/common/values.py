@@ -19,7 +19,6 @@ from itertools import chain
 from typing import Any, Final
 
 from jitdb.common.paths import Step
-from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
 # Kinds are written into index files (docs/format-index.md): never change a number.
@@ -195,9 +194,7 @@ def extension_parts(value: Any) -> tuple[int, bytes]:
         return int(value.code), bytes(value.data)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return -1, bytes(value.to_bytes())
-    raise QueryError(
-        f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {shown(value)}"
-    )
+    raise QueryError(f"a value of type {type(value).__name__} cannot be stored in or compared with a log")
 
 
 def text_bytes(text: str) -> bytes:

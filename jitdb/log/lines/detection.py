@@ -144,19 +144,13 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     lines = head.split(b"\n")[:_TRIED]
     if not begin.startswith(("{", "[{", "[\n")) and any(map(_is_prefixed, lines)):
         remedy = Remedy("pass allow_prefix=True", "pass --allow-prefix")
-        return NotALog(
-            f"its lines have text before their JSON; it begins with {begin[:32]!r}", path=path, remedy=remedy
-        )
+        return NotALog("its lines have text before their JSON", path=path, remedy=remedy)
     if begin.startswith("["):
         return _error(path, "it is one JSON array, not a value a line", Remedy.importing(path))
     if begin.startswith("{") and not looks_like_lines(head):
         return _error(path, "it is JSON, but not a value a line", "make lines of it: jq -c .")
     if begin and not looks_like_lines(head):
-        return _error(
-            path,
-            f"it is text, but none of its first lines is a JSON object; it begins with {begin[:32]!r}",
-            Remedy.importing(path),
-        )
+        return _error(path, "it is text, but none of its first lines is a JSON object", Remedy.importing(path))
     return None
 
 

@@ -111,8 +111,7 @@ def _detect_codec(path: Path, records: list[bytes]) -> Codec:
     name = guess_codec(records) if records else DEFAULT_CODEC
     if name is None:
         raise NotALog(
-            f"its first {len(records)} records do not tell which codec they were written with (the record at the "
-            f"beginning starts with {records[0][:16]!r})",
+            f"its first {len(records)} records do not tell which codec they were written with",
             path=path,
             remedy=Remedy(f"pass codec={either(map(repr, CODECS))}", f"pass --codec {either(CODECS)}"),
             offset=0,
@@ -126,8 +125,7 @@ def _check_codec(path: Path, records: list[bytes], codec: Codec) -> None:
     if 2 * len(wrong) > len(records):  # one damaged record is no other codec
         name = guess_codec(records)
         raise NotALog(
-            f"its first records are not {codec.name} (a record starts with {wrong[0][:16]!r})"
-            + (f", they look like {name}" if name else ""),
+            f"its first records are not {codec.name}" + (f", they look like {name}" if name else ""),
             path=path,
             remedy=Remedy.option("codec", name) if name else "pass the codec it was written with",
         )
@@ -246,7 +244,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
                 offset=0,
                 remedy=Remedy.importing(path),
             )
-        return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
+        return NotALog("this is a text file, not a block-aligned log", path=path, offset=0)
     sizes = [*_gaps(fs, fd), *(each for each in _SIZES if size % each == 0), min(size, MAX_BLOCK_SIZE)]
     for other in sizes:
         sample = _look(fs, fd, max(other, MIN_BLOCK_SIZE))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyroaring import BitMap64
 
 from jitdb.common.forking import begins_anew, fork_safe
-from jitdb.common.words import shown
+from jitdb.common.words import type_and_size
 from jitdb.errors import (
     InvalidOffset,
     InvalidRecord,
@@ -196,7 +196,9 @@ class Writer:
             try:
                 for batch in batches:
                     if not isinstance(batch, list):
-                        raise InvalidRecord(f"a batch is a list of records, not {shown(batch)}", path=self._path)
+                        raise InvalidRecord(
+                            f"a batch is a list of records, not {type_and_size(batch)}", path=self._path
+                        )
                     valid, lengths = self._rules.valid(batch)
                     if valid:
                         packed.add_many(valid, lengths)

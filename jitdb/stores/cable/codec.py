@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from jitdb.common.paths import Keys
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.base import Buffer
@@ -44,7 +44,7 @@ class CableCodec(Codec):
         if isinstance(value, Post):
             return encode_post(value)
         if not isinstance(value, dict):
-            raise EncodeError(f"a post is a dict, not {shown(value)}")
+            raise EncodeError(f"a post is a dict, not {type_and_size(value)}")
         record = encode_post(post_of(value))
         if "hash" in value and value["hash"] != hash_of(record):
             raise EncodeError(f"hash: that of the post is {hash_of(record).hex()}, not {shown(value['hash'])}")

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, get_args
 
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.stores.cable import wire
 from jitdb.stores.cable.errors import InvalidMessage, NotEncodable
 from jitdb.stores.cable.wire import HASHES, NUMBER, Part, Reader, text_part
@@ -166,7 +166,7 @@ def _write_posts(what: str, given: Any) -> bytes:
     parts = []
     for post in _list(what, given):
         if not isinstance(post, bytes) or not post:
-            raise NotEncodable(f"{what}: the bytes of a post, not {shown(post)}")
+            raise NotEncodable(f"{what}: the bytes of a post, not {type_and_size(post)}")
         parts.append(wire.number(what, len(post)) + post)
     return b"".join(parts) + b"\0"
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.stores.cable import wire
 from jitdb.stores.cable.errors import InvalidPost, NotAuthentic, NotEncodable
 from jitdb.stores.cable.wire import HASH_BYTES, HASHES, Part, Reader, text_part
@@ -59,7 +59,7 @@ FIELDS: Final = {
 def hash_of(post: bytes) -> bytes:
     """The name of a post: the hash of its bytes. Raises InvalidPost for what is no bytes."""
     if not isinstance(post, (bytes, bytearray, memoryview)):
-        raise InvalidPost(f"a post is bytes, not {shown(post)}")
+        raise InvalidPost(f"a post is bytes, not {type_and_size(post)}")
     return blake2b(post, digest_size=HASH_BYTES).digest()
 
 
@@ -152,7 +152,7 @@ def _write_info(_: str, info: Any) -> bytes:
     try:
         pairs = [(key, value) for key, value in info]
     except (TypeError, ValueError):
-        raise NotEncodable(f"info: pairs of a key and a value, not {shown(info)}") from None
+        raise NotEncodable(f"info: pairs of a key and a value, not {type_and_size(info)}") from None
     return b"".join(wire.text("key", key) + _write_value(key, value) for key, value in pairs) + b"\0"
 
 
@@ -175,7 +175,7 @@ def value_bytes(key: str, value: Any) -> bytes:
         return wire.number("info", value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    raise NotEncodable(f"info: text, a number or bytes, not {shown(value)}")
+    raise NotEncodable(f"info: text, a number or bytes, not {type_and_size(value)}")
 
 
 _PARTS: Final = {

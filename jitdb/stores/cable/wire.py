@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.errors import DecodeError
 from jitdb.stores.cable.errors import InvalidMessage, InvalidPost, NotEncodable
 from jitdb.stores.varint import MOST, read_varint, varint
@@ -114,7 +114,7 @@ def number(what: str, given: Any) -> bytes:
 def fixed(what: str, given: Any, size: int = HASH_BYTES) -> bytes:
     """So many bytes, as they are. Raises NotEncodable."""
     if not isinstance(given, (bytes, bytearray, memoryview)) or len(given) != size:
-        raise NotEncodable(f"{what}: {size} bytes, not {shown(given)}")
+        raise NotEncodable(f"{what}: {size} bytes, not {type_and_size(given)}")
     return bytes(given)
 
 
@@ -134,7 +134,7 @@ def text(what: str, given: Any) -> bytes:
 def utf8(what: str, given: Any) -> bytes:
     """The bytes of a text, within its limits. Raises NotEncodable."""
     if not isinstance(given, str):
-        raise NotEncodable(f"{what}: text, not {shown(given)}")
+        raise NotEncodable(f"{what}: text, not {type_and_size(given)}")
     try:
         raw = given.encode()
     except UnicodeEncodeError:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from jitdb.common.paths import Keys
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.base import Buffer
@@ -45,10 +45,10 @@ class HyperdbCodec(Codec):
         if isinstance(value, Entry):
             return encode_entry(value)
         if not isinstance(value, dict):
-            raise EncodeError(f"an entry of a feed is a dict, not {shown(value)}")
+            raise EncodeError(f"an entry of a feed is a dict, not {type_and_size(value)}")
         if "protocol" in value:
             if len(value) > 1 or value["protocol"] != PROTOCOL:
-                raise EncodeError(f"the header of a feed is {{'protocol': {PROTOCOL!r}}}, not {shown(value)}")
+                raise EncodeError(f"the header of a feed is {{'protocol': {PROTOCOL!r}}}, not {type_and_size(value)}")
             return HEADER
         return encode_entry(entry_of(value))
 
@@ -146,13 +146,13 @@ def _text(key: Any) -> str:
 def _bytes(name: str, given: Any) -> bytes:
     if isinstance(given, (bytes, bytearray, memoryview)):
         return bytes(given)
-    raise EncodeError(f"{name}: bytes, not {shown(given)}")
+    raise EncodeError(f"{name}: bytes, not {type_and_size(given)}")
 
 
 def _list(name: str, given: Any) -> Iterable[Any]:
     if isinstance(given, (list, tuple)):
         return given
-    raise EncodeError(f"{name}: a list, not {shown(given)}")
+    raise EncodeError(f"{name}: a list, not {type_and_size(given)}")
 
 
 def _number(name: str, given: Any) -> int:

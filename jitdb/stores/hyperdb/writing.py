@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jitdb.common.words import shown
+from jitdb.common.words import type_and_size
 from jitdb.stores.hyperdb.errors import HyperdbError
 from jitdb.stores.hyperdb.format.entry import Entry
 from jitdb.stores.hyperdb.format.path import normalized, path_digits
@@ -82,4 +82,4 @@ def checked_value(value: bytes | None) -> bytes | None:
     """Raises HyperdbError for what is no value."""
     if value is None or isinstance(value, (bytes, bytearray, memoryview)):
         return None if value is None else bytes(value)
-    raise HyperdbError(f"a value is bytes, not {shown(value)}", remedy="encode text first: value.encode()")
+    raise HyperdbError(f"a value is bytes, not {type_and_size(value)}", remedy="encode text first: value.encode()")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.errors import JitdbError
 
 SENDER_BYTES: Final = 8
@@ -102,11 +102,11 @@ def _bytes(name: str, value: Any, least: int, most: int | None = None) -> bytes:
         return value
     if not isinstance(value, (bytes, bytearray, memoryview)):
         remedy = "encode text first: value.encode()" if isinstance(value, str) else None
-        raise InvalidMessage(f"{name} is bytes, not {shown(value)}", remedy=remedy)
+        raise InvalidMessage(f"{name} is bytes, not {type_and_size(value)}", remedy=remedy)
     found = bytes(value)
     if len(found) < least or (most is not None and len(found) > most):
         size = f"{least}" if least == most else f"{least} to {most}"
-        raise InvalidMessage(f"{name} is {size} bytes, not {len(found):,}: {shown(found)}")
+        raise InvalidMessage(f"{name} is {size} bytes, not {len(found):,}")
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitdb.common.paths import Keys
 from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, text_bytes, value_at, value_key
-from jitdb.common.words import shown
+from jitdb.common.words import type_and_size
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
@@ -75,7 +75,8 @@ class DecodingLocator(Locator):
         except QueryError as error:
             where = "" if records.offsets is None else f"in the record at offset {int(records.offsets[number])} "
             raise QueryError(
-                f"{where}the codec {self._codec.name!r} finds {shown(value)}, which cannot be asked for ({error})"
+                f"{where}the codec {self._codec.name!r} finds {type_and_size(value)}, which cannot be asked for "
+                f"({error})"
             ) from None
 
 

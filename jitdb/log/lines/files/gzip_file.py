@@ -92,7 +92,7 @@ class GzipRun(Run):
         self._left, begin = rest, self._at - len(rest)
         if not rest.startswith(_MAGIC[: len(rest)]):
             raise self._stored.corrupt(
-                f"behind the gzip member that ends at byte {self._end:,} is something else: {rest[:8]!r}", begin
+                f"behind the gzip member that ends at byte {self._end:,} is something else", begin
             )
         if len(rest) < len(_MAGIC):
             return False

@@ -90,7 +90,7 @@ def find_frames(stored: Stored, begin: int) -> Iterator[Frame]:
         elif (skipped := _skipped(head)) is not None:
             at += skipped
         else:
-            said = f"a zstd frame should begin at byte {at:,}, where something else does: {head[:8]!r}"
+            said = f"a zstd frame should begin at byte {at:,}, where something else does"
             raise stored.corrupt(said, at)
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Self
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
-from jitdb.common.words import shown
+from jitdb.common.words import shown, type_and_size
 from jitdb.log.io import osfile
 from jitdb.stores.hyperdb.errors import HyperdbError
 
@@ -27,7 +27,7 @@ class KeyPair(NamedTuple):
     def of(cls, secret: bytes) -> Self:
         """The keys that come of 32 secret bytes. Raises HyperdbError for others."""
         if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
-            raise HyperdbError(f"a secret is {KEY_BYTES} bytes, not {shown(secret)}")
+            raise HyperdbError(f"a secret is {KEY_BYTES} bytes, not {type_and_size(secret)}")
         signing = SigningKey(secret)
         return cls(bytes(signing.verify_key), signing)
 
