@@ -1,6 +1,7 @@
 """Many records at once, in one buffer or as bytes. Neighbours are read together, a cluster of them in one call.
 
-A few records, and those that lie far apart, are read one by one: so no more is read than their blocks.
+A few records, and those that lie far apart, are read one by one. A block whose records are not known yet is read as a
+whole, and its records are cut out of it: so no byte is read twice, and no more than the blocks of the records.
 """
 
 from __future__ import annotations
@@ -32,14 +33,19 @@ _GAP: Final = 8 * 1024  # bytes between neighbours up to which reading on is che
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
 
 
-def clusters(offsets: Ints, gap: int) -> list[tuple[int, int]]:
+def clusters(offsets: Ints, gap: int, block_size: int = 0) -> list[tuple[int, int]]:
     """Runs of these ascending offsets that have at most `gap` bytes between neighbours: where each begins and ends.
 
-    >>> clusters(np.array([0, 10, 200, 205]), 50)
-    [(0, 2), (2, 4)]
+    block_size: given where a run must not pass a block in which none of them is
+
+    >>> clusters(np.array([0, 10, 200, 205]), 50), clusters(np.array([0, 10, 200, 205]), 500, 64)
+    ([(0, 2), (2, 4)], [(0, 2), (2, 4)])
     """
     found = []
-    breaks = (np.flatnonzero(np.diff(offsets) > gap) + 1).tolist()
+    apart = np.diff(offsets) > gap
+    if block_size:
+        apart |= np.diff(offsets // block_size) > 1
+    breaks = (np.flatnonzero(apart) + 1).tolist()
     for start, stop in pairwise([0, *breaks, len(offsets)]):
         while start < stop:
             upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
@@ -57,7 +63,8 @@ def read_batch(reader: RecordReader, offsets: Ints, scratch: Scratch) -> RecordB
     if not 0 < len(runs) * CLOSE <= len(offsets):
         return None
     hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
-    reader.learn(offsets)
+    for _ in reader.learned(offsets):
+        pass
     header = header_size(block_size)
     firsts = offsets[[start for start, _ in runs]]
     lasts = offsets[[stop - 1 for _, stop in runs]]
@@ -108,14 +115,25 @@ def get_many(reader: RecordReader, offsets: Sequence[int] | Ints) -> list[bytes 
     if not bool((asked[1:] > asked[:-1]).all()):
         asked, order = np.unique(asked, return_inverse=True)
     hidden = reader.hidden  # as in read_batch
-    reader.learn(asked)
     found: list[bytes | None] = []
-    for start, stop in clusters(asked, _GAP):
-        some = asked[start:stop]
-        found += _read_cluster(reader, some) if len(some) > CLOSE else [_one(reader, at) for at in some.tolist()]
+    known = 0  # from there on, what was not read yet lies in known blocks
+    for first, stop, begin, data in reader.learned(asked):
+        found += _read_known(reader, asked[known:first])
+        found += _cut(data, begin, asked[first:stop], header_size(reader.opened.meta.block_size))
+        known = stop
+    found += _read_known(reader, asked[known:])
     if hidden:
         found = [None if offset in hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
     return found if order is None else [found[at] for at in order.tolist()]
+
+
+def _read_known(reader: RecordReader, offsets: Ints) -> list[bytes | None]:
+    """The records at these offsets of known blocks."""
+    found: list[bytes | None] = []
+    for start, stop in clusters(offsets, _GAP, reader.opened.meta.block_size):
+        some = offsets[start:stop]
+        found += _read_cluster(reader, some) if len(some) > CLOSE else [_one(reader, at) for at in some.tolist()]
+    return found
 
 
 def _read_cluster(reader: RecordReader, offsets: Ints) -> list[bytes | None]:
@@ -127,6 +145,11 @@ def _read_cluster(reader: RecordReader, offsets: Ints) -> list[bytes | None]:
     stop = at + header + int.from_bytes(data[at : at + header], "little")
     if stop > len(data):
         data += read(stop - len(data), begin + len(data))
+    return _cut(data, begin, offsets, header)
+
+
+def _cut(data: bytes, begin: int, offsets: Ints, header: int) -> list[bytes | None]:
+    """The records at these offsets, out of the log's bytes from `begin` on; None for deleted ones."""
     view = np.frombuffer(data, np.uint8)
     starts, lengths = _records_at(view, offsets - begin, header)
     records: list[bytes | None] = [*cut(data, starts.tolist(), lengths.tolist())]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import operator
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
@@ -311,10 +311,11 @@ class RecordReader:
         self._starts.update(self.hidden)
         self.hidden = BitMap64()
 
-    def learn(self, offsets: NDArray[np.int64]) -> None:
+    def learned(self, offsets: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes]]:
         """Learn the blocks of these ascending offsets; the writer writes first what of them is not in the file yet.
 
-        Raises as check() does, but for deleted records.
+        Of each block that was not known: the numbers of the first of the offsets in it and of the one behind the last,
+        where it begins, and its bytes. Raises as check() does, but for deleted records.
         """
         import numpy as np
 
@@ -327,22 +328,26 @@ class RecordReader:
         for block in np.unique(np.frombuffer(unknown.to_array(), np.int64) // self._block_size).tolist():
             begin = block * self._block_size
             low, high = offsets.searchsorted([begin, begin + self._block_size]).tolist()
-            self._learn(block, offsets[low:high].tolist())
+            data = self._learn(block, offsets[low:high].tolist())
+            if data is not None:
+                yield low, high, begin, data
 
-    def _learn(self, block: int, offsets: list[int]) -> None:
-        """Learn the block of these offsets. Raises as learn() does."""
+    def _learn(self, block: int, offsets: list[int]) -> bytes | None:
+        """Learn the block of these offsets, and give its bytes; None if it is known. Raises as learned() does."""
+        data: bytes | None = None
         fault: LogCorrupt | None = None
         if block not in self._known:
             with self._learning:
-                fault = self._learn_block(block)
+                data, fault = self._learn_block(block)
         for offset in filterfalse(self._starts.__contains__, offsets):
             if offset in self.hidden:
                 continue
             if fault is not None and fault.offset is not None and offset >= fault.offset:
                 raise fault
             raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
+        return data
 
-    def _learn_block(self, block: int) -> LogCorrupt | None:
+    def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """Walk the block. Raises LogCorrupt for a wrong checksum, returns one for a broken chain."""
         begin = block * self._block_size
         end = self.extent.written_end
@@ -352,7 +357,7 @@ class RecordReader:
         self._starts.update([start for start in starts if start not in self.hidden] if self.hidden else starts)
         if walk.fault:
             length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
-            return LogCorrupt(
+            return data, LogCorrupt(
                 f"block {block} is damaged: the length at offset {begin + walk.end:,} leads out of the block; "
                 f"expected at most {self._block_size - walk.end - 2 * self._header:,}, got {length:,}",
                 path=self._path,
@@ -366,7 +371,7 @@ class RecordReader:
             self._guess = min(max(_LEAST_GUESS, 2 * mean), _LARGEST_GUESS)
         if end >= begin + self._block_size:
             self._known.add(block)
-        return None
+        return data, None
 
     def _walked(self, data: bytes) -> Walk:
         """The records of a block. A kernel walks large blocks, unless they are damaged."""
