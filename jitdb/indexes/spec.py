@@ -16,6 +16,8 @@ Form: TypeAlias = Literal[
     "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "text", "deleted"
 ]
 
+# Those of the values of a field. One of a field in which no record has a value is not kept at once: it may be mistyped.
+_OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 _SLUG_LENGTH: Final = 48
 
 
@@ -51,6 +53,11 @@ class IndexSpec(NamedTuple):
     def is_owned(self) -> bool:
         """Whether a record may own any number of values."""
         return self.elements or any(ANY in path for path in self.paths)
+
+    @property
+    def is_of_values(self) -> bool:
+        """Whether it has the values of a field."""
+        return self.form in _OF_VALUES
 
     def descriptor(self) -> dict[str, Any]:
         """The spec as plain values, written into the head of its file."""

@@ -14,6 +14,7 @@ from cli_helpers import make_log
 
 import jitdb
 from jitdb.cli import main
+from jitdb.cli.output.formats import separated_lines
 from jitdb.display.columns import fitting, left_out
 from jitdb.engine.reading import field_batches
 
@@ -43,6 +44,14 @@ def asked(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str, told: str 
 
 
 QUERY = ("query", "x.log", "--arrival")
+
+
+def test_half_a_pair_of_surrogates_is_shown_as_what_it_is_not() -> None:
+    """Bytes of a damaged record may decode to one; a byte that is no UTF-8, of a file's name, is written as it is."""
+    assert (
+        separated_lines([["a\ud800b\udfff"], ["\udc80"]], "csv", escaping=False)
+        == b"a\xef\xbf\xbdb\xef\xbf\xbd\n\x80\n"
+    )
 
 
 @pytest.mark.parametrize(("form", "delimiter"), [("csv", ","), ("tsv", "\t")])

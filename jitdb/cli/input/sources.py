@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from jitdb.cli.failures import Failure
@@ -247,11 +247,7 @@ class _Opened(NamedTuple):
 def uncompressed(file: Any, name: str) -> _Opened:
     """The content of a file, by its first bytes. Raises Failure where the package that reads it is missing."""
     kind = compression_of(file.peek(LONGEST_START))
-    if kind == "gzip":
-        return _Opened(gzip.GzipFile(fileobj=file), kind)
-    if kind == "zstd":
-        return _Opened(io.BufferedReader(_Zstd(file, name), _PACKED), kind)
-    return _Opened(file, "")
+    return _Opened(_READERS[kind](file, name) if kind else file, kind)
 
 
 class _Zstd(io.RawIOBase):
@@ -293,3 +289,10 @@ class _Zstd(io.RawIOBase):
         room[:size] = self._text[:size]
         self._text = self._text[size:]
         return size
+
+
+# What reads each compression (common/formats.py).
+_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "gzip": lambda file, name: gzip.GzipFile(fileobj=file),
+    "zstd": lambda file, name: io.BufferedReader(_Zstd(file, name), _PACKED),
+}

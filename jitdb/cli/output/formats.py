@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,6 +44,7 @@ BEHIND: Final = "_text"  # the lines after it, up to the next record
 _CUT: Final = "\n…"
 
 _PAGE: Final = 1000  # records read at a time
+_HALVES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _END: Final = "\r\n"  # csv quotes cells that contain a character of it
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # a spreadsheet runs text that begins with one of these
 _PLAIN: Final = frozenset({str, int, float, type(None)})
@@ -106,7 +108,11 @@ def separated_lines(rows: Iterable[Iterable[Any]], form: str, escaping: bool) ->
     if escaping:
         rows = (map(_escaped, row) for row in rows)
     csv.writer(lines, delimiter=_SEPARATED[form], lineterminator=_END).writerows(rows)
-    return "".join(lines).encode("utf-8", "surrogateescape")
+    text = "".join(lines)
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, which JSON can write and UTF-8 cannot
+        return _HALVES.sub("\ufffd", text).encode("utf-8", "surrogateescape")
 
 
 def _escaped(cell: Any) -> Any:

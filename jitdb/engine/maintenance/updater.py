@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
@@ -30,10 +30,6 @@ from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
-if TYPE_CHECKING:
-    pass
-
-_OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 LISTED: Final = 1000  # records that are looked at together, and named
 _LOOKED_AT: Final = 64  # times so many are looked at: a bad line behind more blank ones is not found
 
@@ -160,7 +156,7 @@ class IndexUpdater(IndexState):
     def _may_be_mistyped(self, spec: IndexSpec) -> bool:
         """Whether it is about a field that a question names, and not about the field of the time."""
         is_core = len(spec.paths) != 1 or spec.paths in (self.core.named, self.core.sequence)
-        return not is_core and spec.form in _OF_VALUES
+        return not is_core and spec.is_of_values
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         from jitdb.engine.building.scan import Scan  # imports all kernels, which fresh indexes do not need
