@@ -9,7 +9,6 @@ asking.py has the methods, operators/chain.py the words of the chain.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from jitdb.common.arguments import whole_number
@@ -277,6 +276,8 @@ def array_of(values: Sequence[Any], name: str = "") -> Any:
     >>> [str(array_of(values).type) for values in ([1, None], [1, 2.5], [2**64 - 1], [1, "x"])]
     ['int64', 'double', 'uint64', 'string']
     """
+    from datetime import datetime  # which a process that asks once can do without
+
     pa = library("pyarrow")
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:

@@ -16,7 +16,6 @@ be made again is removed.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -145,7 +144,9 @@ def leftovers(where: str) -> list[Path]:
     if os.path.isdir(where):
         found = _below(where)
     else:
-        found = (Path(path) for path in glob.iglob(f"{where}{SIDECAR_SUFFIX}", recursive=True))
+        from glob import iglob
+
+        found = (Path(path) for path in iglob(f"{where}{SIDECAR_SUFFIX}", recursive=True))
     return sorted(filter(is_leftover, found))
 
 
