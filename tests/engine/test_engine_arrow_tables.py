@@ -49,7 +49,7 @@ def expected(value: Any, kind: str) -> Any:
     if kind.startswith("list<"):
         return [expected(item, kind.removeprefix("list<item: ").removesuffix(">")) for item in value]
     if kind == "double":
-        return float(value)
+        return float(value) + 0.0  # fields give -0.0 as 0.0: docs/format-codecs.md
     if kind in ("int64", "uint64"):
         return int(value)
     if kind == "string" and not isinstance(value, str):

@@ -233,6 +233,15 @@ def test_a_state_comes_with_the_chain_that_decides_it(wire: Wire, tmp_path: Path
     assert wire.cable.state("c") == [hash_of(early)]
 
 
+def test_a_post_that_is_a_part_and_in_a_chain_comes_once(wire: Wire) -> None:
+    late = post(0, TOPIC, 9, channel="c", topic="late")
+    join = post(1, JOIN, 1, hash_of(late), channel="c")
+    early = post(0, TOPIC, 3, hash_of(join), channel="c", topic="early")
+    wire.ingest(late, join, early)
+    (found, end) = hashes_in(wire.ask(StateRequest(req(1), "c", 0)))
+    assert (sorted(found), end) == (sorted([hash_of(join), hash_of(early)]), [])
+
+
 def test_many_posts_come_in_several_responses(wire: Wire) -> None:
     posts = [post(0, TEXT, time, channel="c", text="x" * 4096) for time in range(300)]
     wire.ingest(*posts)

@@ -8,7 +8,7 @@ A request ends with its last response, by a cancel, or with close(). What answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 from jitdb.common.words import shown
@@ -113,9 +113,9 @@ class Peer:
 
     def _answer_state(self, request: StateRequest) -> None:
         live = LiveState(self._cable, request)
-        self._begin(request.req_id, list(live.parts.values()), live if request.future else None)
+        self._begin(request.req_id, live.parts.values(), live if request.future else None)
 
-    def _begin(self, req_id: bytes, hashes: Sequence[bytes], live: Live | None) -> None:
+    def _begin(self, req_id: bytes, hashes: Iterable[bytes], live: Live | None) -> None:
         """Send what is there, and the end, unless the request stays alive."""
         self._say(req_id, hashes)
         if live is None or len(self._live) >= MOST_ALIVE:
@@ -123,7 +123,8 @@ class Peer:
         else:
             self._live[req_id] = live
 
-    def _say(self, req_id: bytes, hashes: Sequence[bytes]) -> None:
+    def _say(self, req_id: bytes, found: Iterable[bytes]) -> None:
+        hashes = list(dict.fromkeys(found))  # a post may be two parts of a state
         for begin in range(0, len(hashes), HASHES_AT_ONCE):
             self._send(HashResponse(req_id, tuple(hashes[begin : begin + HASHES_AT_ONCE])))
 
