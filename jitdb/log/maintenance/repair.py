@@ -197,7 +197,7 @@ class _Repair:
     def _sums(
         self, images: dict[int, RepairedBlock], before: LogReport, copy: int | None
     ) -> list[checksums.Entry | None]:
-        """The checksums of all blocks. A block that has none gets one if its chain and records are valid.
+        """The checksums of all blocks. A block without one gets one if its chain and records are valid.
 
         `copy`: the file that all blocks are written to, unless none is damaged.
         """

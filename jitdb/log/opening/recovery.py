@@ -310,7 +310,7 @@ class Look:
         return OUTCOMES[self.journal][self.file](self)
 
     def surveyed(self) -> Recovery:
-        """Ends with its last whole record, whoever wrote it."""
+        """The log ends with its last whole record."""
         end = self._survey(0)
         return Recovery(self._tail_at(end), self._changed if end else NO_CHANGE, False, self._stamp)
 

@@ -67,7 +67,7 @@ DOUBT: Final = Entry(0, UNPROVEN)
 
 
 def encode_entries(entries: Iterable[Entry | None], generation: int, first: int = 0) -> bytes:
-    """Those of consecutive blocks; None for a block that has none."""
+    """The bytes of the entries of consecutive blocks; None stands for a block without one."""
     return b"".join(
         NONE if entry is None else _ENTRY.pack(entry.crc, _check(block, *entry, generation))
         for block, entry in enumerate(entries, first)
