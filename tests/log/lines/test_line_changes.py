@@ -16,6 +16,7 @@ from jitdb.engine.database import JITDB
 from jitdb.log.lines import line_log
 from jitdb.log.lines.files import file
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.keeping import known
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import field
 
@@ -226,27 +227,43 @@ def test_only_what_must_be_is_scanned_again(path: Path, change: Callable[[Path],
         assert db.status.total == (end if change is touch else there - end if kept else there)
 
 
-@pytest.mark.parametrize("when", range(1, 40))
-def test_a_look_in_the_middle_of_a_write(path: Path, when: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system notes the time of a write, and then the new size: a look may see one without the other."""
-    looks = 0
+def write_slowly(path: Path, monkeypatch: pytest.MonkeyPatch, when: int, lasts: int) -> None:
+    """The file grows at this look at it; so many looks, from that one on, have the new time and the old size."""
+    looks, size = 0, path.stat().st_size
     stamp = file.LineFile.stamp
 
     def look(self: file.LineFile) -> Stamp:
         nonlocal looks
-        before, looks = stamp(self), looks + 1
-        if looks != when:
-            return before
-        grow(path)
-        return stamp(self)._replace(size=before.size)
+        looks += 1
+        if looks == when:
+            grow(path)
+        return stamp(self)._replace(size=size) if when <= looks < when + lasts else stamp(self)
 
+    monkeypatch.setattr(file.LineFile, "stamp", look)
+
+
+@pytest.mark.parametrize("when", range(1, 8))
+def test_a_look_in_the_middle_of_a_write_is_no_edit(path: Path, when: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with jitdb.open(path, progress=False) as db:
+        answers(db)
         token = db.log.foreign_change_token()
-        monkeypatch.setattr(file.LineFile, "stamp", look)
+        write_slowly(path, monkeypatch, when, 6)
+        db.log.refresh()
         answers(db)
         db.log.refresh()
         assert answers(db) == wanted(path)
-        assert db.log.foreign_change_token() == token, "it was taken for edited"
+        assert db.log.foreign_change_token() == token
+
+
+@pytest.mark.parametrize("when", range(1, 40))
+def test_a_change_between_two_steps_of_a_plan(path: Path, when: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What seems to be an edit at one look, and none at the next, leaves no question waiting for ever."""
+    monkeypatch.setattr(known, "_is_growing", lambda *_: False)
+    with jitdb.open(path, progress=False) as db:
+        write_slowly(path, monkeypatch, when, 1)
+        answers(db)
+        db.log.refresh()
+        assert answers(db) == wanted(path)
 
 
 def test_a_file_that_is_gone_is_answered_from(path: Path) -> None:
