@@ -23,6 +23,7 @@ PATH: Final = Path(__file__).parent.parent / "kernels.so"
 MODULES: Final = (
     "jitdb.log.blocks.walk_kernels",
     "jitdb.log.lines.line_kernels",
+    "jitdb.log.lines.formats.render_kernels",
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.bipf.bipf_kernels",
     "jitdb.log.codecs.msgpack.msgpack_kernels",
@@ -54,6 +55,12 @@ PARTS: Final = (
     "jitdb.log.codecs.json.numbers",
     "jitdb.log.codecs.json.read",
     "jitdb.log.codecs.json.text",
+    "jitdb.log.lines.formats.kinds",
+    "jitdb.log.lines.formats.logfmt_kernels",
+    "jitdb.log.lines.formats.pattern_kernels",
+    "jitdb.log.lines.formats.runtime_kernels",
+    "jitdb.log.lines.formats.trace_kernels",
+    "jitdb.log.lines.formats.writing_kernels",
     "jitdb.stores.hyperdb.format.path",
 )  # fmt: skip
 

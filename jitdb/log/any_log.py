@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
-from jitdb.log.lines.detection import is_lines, odd_file
+from jitdb.log.lines.detection import form_at, odd_file
 from jitdb.log.lines.form import PLAIN, LineForm
 
 if TYPE_CHECKING:
@@ -35,19 +35,21 @@ def open_any(
     """
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     may_be_lines = is_json and block_size is None
-    if not (may_be_lines and is_lines(path, form, said=codec is not None)):
+    found = form_at(path, form, said=codec is not None) if may_be_lines else None
+    if found is None:
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
 
             log = Log(path, codec=codec, block_size=block_size, read_only=read_only or bool(form.each))
         except NotALog as error:
-            if not (may_be_lines and is_lines(path, form)):  # the file may have come between the two looks
+            found = form_at(path, form) if may_be_lines else None
+            if found is None:  # the file may have come between the two looks
                 raise odd_file(path) or error from None
         else:
             return _whole(log, form)
     from jitdb.log.lines.line_log import LineLog
 
-    return LineLog(path, codec=codec or "json", folder=folder, form=form)
+    return LineLog(path, codec=codec or "json", folder=folder, form=found)
 
 
 def _whole(log: Log, form: LineForm) -> Log:

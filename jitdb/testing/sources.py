@@ -26,7 +26,7 @@ from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
 from jitdb.log.blocks.checksum import DAMAGED, UNKNOWN, crc32
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.codecs.fields.located import RecordBatch, Scratch
+from jitdb.log.codecs.fields.located import Scratch
 from jitdb.log.source import LogSource, MaintainedSource, ScanSource
 
 Records = list[bytes | None]
@@ -245,11 +245,10 @@ def _walked(source: ScanSource) -> list[tuple[int, bytes | None]]:
         return found
     for count, faults, _ in walker.walks(0, 0):
         assert not faults
-        room = walker.room
-        starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
+        batch = walker.batch(0, count, -framing.before)
         if not framing.keeps_malformed:
-            states[source.codec.locator([]).invalid(RecordBatch(walker.buffer, starts, lengths, states))] = DELETED
-        for start, length, state in zip(starts.tolist(), lengths.tolist(), states.tolist(), strict=True):
-            record = None if state == DELETED else walker.buffer[start : start + length].tobytes()
-            found.append((start - framing.before, record))
+            batch.states[source.codec.locator([]).invalid(batch)] = DELETED
+        assert batch.offsets is not None
+        for number, (offset, state) in enumerate(zip(batch.offsets.tolist(), batch.states.tolist(), strict=True)):
+            found.append((offset, None if state == DELETED else batch.record(number)))
     return found

@@ -193,12 +193,12 @@ class ChunkScanner:
     def _locate(self, begin: int, low: int, high: int) -> ScannedSlice:
         began = time.monotonic()
         buffer, room, framing = self._walker.buffer, self._walker.room, self._framing
-        starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
-        records = RecordBatch(buffer, starts, lengths, states, starts + (begin - framing.before))
+        starts, lengths = room.starts[low:high], room.lengths[low:high]
+        records = self._walker.batch(low, high, begin - framing.before)
         fields, malformed = self._locator.fields(records)
         left_out = _NO_SEQS if framing.keeps_malformed else self._leave_out(records, fields, malformed)
         last = buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
-        last_crc = crc32(last.data) if states[-1] != DELETED else 0
+        last_crc = crc32(last.data) if records.states[-1] != DELETED else 0
         ends = self._walker.ends(low, high) + begin
         batch = LocatedBatch(records, fields, self._locator)
         pieces = [

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.blocks.checksum import Bytes, Counts, Ints
+    from jitdb.log.codecs.fields.located import RecordBatch
 
 
 class Blocks(Protocol):
@@ -80,6 +81,14 @@ class ChunkWalker(ABC):
         yield self.walk(size, nothing)
         while self.is_cut:
             yield self.walk(size, nothing)
+
+    def batch(self, low: int, high: int, begin: int) -> RecordBatch:
+        """These records as the codec reads them. `begin`: where in the log the first byte of the buffer is."""
+        from jitdb.log.codecs.fields.located import RecordBatch  # with numpy
+
+        room = self.room
+        starts = room.starts[low:high]
+        return RecordBatch(self.buffer, starts, room.lengths[low:high], room.states[low:high], starts + begin)
 
     def ends(self, low: int, high: int) -> Ints:
         """Where the frames of these records end, in the buffer."""

@@ -18,7 +18,8 @@ from jitdb.common.formats import without_ending
 from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
-from jitdb.log.lines.form import MARK, PLAIN, LineForm, object_in
+from jitdb.log.lines.form import JSON, MARK, PLAIN, LineForm, object_in
+from jitdb.log.lines.formats.table import FORMATS_OF_JSON, batch_in, recognised
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
@@ -31,29 +32,60 @@ _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
 def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool = False) -> bool:
-    """Whether the file at this path is one of JSON Lines. False for what is no file, or cannot be read.
+    """Whether form_at() finds one."""
+    return form_at(path, form, said=said) is not None
 
-    form: what a line may hold; where text may stand beside JSON, any text will do
+
+def form_at(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool = False) -> LineForm | None:
+    """How the lines of the file at this path become records; None for what is no file of lines, or cannot be read.
+
+    form: what the caller says of that: a format, or that text may stand before JSON, or which elements are records
     said: the caller says that it is JSON, so lines may hold other values than objects
     """
     file = log_path(path)
     if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
-        return False
+        return None
     try:
         head = head_of(file, HEAD)
     except (OSError, LogCorrupt):
-        return False
+        return None
     if head:
-        return are_lines(head, form, said=said)
-    is_said = bool(form.each) or without_ending(file.name).endswith(SUFFIXES)
-    return is_said or is_compressed(file)
+        return form_of(head, form, said=said)
+    is_said = bool(form.each or form.format) or without_ending(file.name).endswith(SUFFIXES)
+    return form if is_said or is_compressed(file) else None
 
 
-def are_lines(head: bytes, form: LineForm = PLAIN, *, said: bool = False) -> bool:
+def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False) -> LineForm | None:
     """The same of a file whose text begins with these bytes, at least one."""
-    if said or form.allow_prefix or form.each[:1] == (None,):
-        return b"\0" not in head and not (form.allow_prefix and _is_other(head))
-    return looks_like_lines(head)
+    if b"\0" in head:
+        return None
+    if form.allow_prefix or form.each[:1] == (None,):
+        return None if form.allow_prefix and _is_other(head) else form
+    if form.format or said:
+        return None if _is_other(head) else form
+    if looks_like_lines(head):
+        return form if form.each else _of_json(head)
+    return None if form.each or _is_other(head) else _of_text(head)
+
+
+def _of_json(head: bytes) -> LineForm:
+    """The form of lines of JSON."""
+    lines = head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
+    batch = batch_in(lines[0])
+    if batch:
+        return LineForm(each=batch)
+    row = recognised(lines[: max(1, len(lines) - 1)], FORMATS_OF_JSON)
+    return LineForm(format=row.name if row else JSON)
+
+
+def _of_text(head: bytes) -> LineForm | None:
+    """The form of lines of text; None where they are none."""
+    begin = head.removeprefix(MARK).lstrip()
+    if begin[:1] in (b"[", b"{") and not begin.startswith(b"["):
+        return None
+    lines = head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
+    row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
+    return LineForm(format=row.name) if row else None
 
 
 def _is_other(head: bytes) -> bool:

@@ -49,7 +49,7 @@ def records_of(
         while last < most and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
             last += 1
         lines = records_at(read, end, [wanted[number] for number in order[first:last]], framing)
-        for number, line in zip(order[first:last], lines, strict=True):
+        for number, line in zip(order[first:last], framing.rendered(list(lines)), strict=True):
             found[number] = None if is_blank(line) else line
         first = last
     return _without_malformed(found, codec)
@@ -77,7 +77,10 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
     """
     if not 0 <= offsets[0] <= offsets[-1] < end:
         raise LookupError(offsets[0] if offsets[0] < 0 else offsets[-1])
-    is_plain = framing.form.is_plain
+    if framing.joins:
+        yield from _joined_at(read, end, offsets, framing)
+        return
+    is_plain = framing.form.is_plain or framing.row is not None
     window = Window(read, offsets[0] - (1 if is_plain else BEHIND), offsets[-1] + AHEAD, end, framing)
     start, line, places = 0, b"", dict[int, int]()
     for offset in offsets:
@@ -95,6 +98,24 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
         if offset - start not in places:
             raise LookupError(offset)
         yield line[offset - start : places[offset - start]]
+
+
+def _joined_at(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:
+    """The same of a format whose records may have several lines."""
+    window = Window(read, offsets[0] - BEHIND, offsets[-1] + AHEAD, end, framing)
+    for offset in offsets:
+        if not window.is_line_start(offset):
+            raise LookupError(offset)
+        line = window.line(offset)
+        if offset > framing.first_line(window.head()):
+            start = window.line_start(offset - 1)
+            if not framing.begins(window.line(start), line):
+                raise LookupError(offset)
+        lines, at = [line], offset + len(line) + 1
+        while at < end and not framing.begins(lines[-1], following := window.line(at)):
+            lines.append(following)
+            at += len(following) + 1
+        yield b"\n".join(lines)
 
 
 def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:

@@ -18,17 +18,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, parse_path
 from jitdb.errors import InvalidArgument, QueryError
+
+if TYPE_CHECKING:
+    from jitdb.log.lines.formats.table import Format
 
 Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys and ANY, which stands last
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits. A longer one is a record that is none
 TOO_LONG: Final = b"\xff"  # is read in the place of such a line, and is no JSON
 MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
+JSON: Final = "json"  # the format of lines that are records as they stand
 MOST_STEPS: Final = 32  # of a path to the elements of lines
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
@@ -41,15 +45,28 @@ class LineForm(NamedTuple):
     """
     allow_prefix: text may stand before the JSON of a line; lines without JSON are text, and no records
     each:         the steps to the elements that are records; empty: a line is one
+    format:       a name of the table of formats (formats/table.py), or "json"; empty: what the first lines say
+    pattern:      the user's own, of the format "pattern"
     """
 
     allow_prefix: bool = False
     each: Steps = ()
+    format: str = ""
+    pattern: str = ""
 
     @property
     def is_plain(self) -> bool:
-        """Whether a line is a record."""
-        return not self.allow_prefix and not self.each
+        """Whether a line is a record, as it stands."""
+        return not self.allow_prefix and not self.each and self.row is None
+
+    @property
+    def row(self) -> Format | None:
+        """How lines become records; None where they are records as they stand."""
+        if self.format in ("", JSON):
+            return None
+        from jitdb.log.lines.formats.table import BY_NAME, own
+
+        return own(self.pattern) if self.pattern else BY_NAME[self.format]
 
     @property
     def tag(self) -> str:
@@ -59,6 +76,8 @@ class LineForm(NamedTuple):
         ('', 'prefix', 'prefix-each-ba93d5d6')
         """
         words = ["prefix"] if self.allow_prefix else []
+        if (row := self.row) is not None:
+            words.append(row.tag)
         if self.each:
             form = repr(self.each).encode("utf-8", "surrogatepass")
             words.append(f"each-{blake2b(form, digest_size=4).hexdigest()}")
@@ -66,7 +85,7 @@ class LineForm(NamedTuple):
 
 
 PLAIN: Final = LineForm()
-TAG: Final = re.compile("prefix|(?:prefix-)?each-[0-9a-f]{8}")  # of forms that are not plain
+TAG: Final = re.compile("prefix|(?:prefix-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}")  # of forms that are not plain
 
 
 class LineRules(Protocol):

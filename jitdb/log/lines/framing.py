@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Final
+from threading import local
+from time import strftime
+from typing import TYPE_CHECKING, Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
@@ -20,8 +22,12 @@ from jitdb.log.lines.files.file import newline_before, newline_from
 from jitdb.log.lines.files.stamp import Read
 from jitdb.log.lines.form import LONGEST, MARK, PLAIN, TOO_LONG, LineForm, LineRules, elements, is_blank, object_in
 
+if TYPE_CHECKING:
+    from jitdb.log.lines.formats.rendering import Renderer
+
 BEHIND: Final = 1 << 8  # bytes read before a record at first, where its line may begin earlier
 AHEAD: Final = 1 << 12  # and for it
+_SLACK: Final = 64  # bytes behind a line that kernels may look at
 _LOOK: Final = 1 << 20  # bytes: of a line that has more, the end is looked for before it is read
 
 
@@ -50,6 +56,10 @@ class Window:
                 raise EOFError
             self._data, self._begin = before + self._data, self._begin - size
         return self._begin + newline + 1 if newline >= 0 else self._framing.first_line(self._data)
+
+    def head(self) -> bytes:
+        """The first bytes of the file, in which a byte order mark may be."""
+        return self._data[: len(MARK)] if self._begin == 0 else b""
 
     def is_line_start(self, offset: int) -> bool:
         """Whether a line begins at this byte."""
@@ -83,14 +93,20 @@ class LineFraming(Framing):
 
     base:    where in the file the bytes begin that are the log's first
     skipped: the byte of the log before which records count as deleted
+    latest:  year and month of the file's last change, such as 202611: no time without a year is later
     """
 
-    def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0) -> None:
+    def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0, latest: int = 0) -> None:
         self.form = form
+        self.row = form.row
         self.skipped = skipped
+        self.latest = latest or int(strftime("%Y%m"))
+        self._of_thread = local()  # `renderer`
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
-        self.names_malformed = not self._is_rest and not form.each  # the seq of a line tells its number in the file
+        self.names_malformed = (
+            not self._is_rest and not form.each and not self.joins
+        )  # the seq of a line tells its number in the file
 
     before = 0
     is_blocked = False
@@ -99,7 +115,44 @@ class LineFraming(Framing):
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
         from jitdb.log.lines.line_walkers import EachWalker, LineWalker  # with numpy
 
+        if self.row is not None:
+            from jitdb.log.lines.format_walker import FormatWalker
+
+            return FormatWalker(log, most, stop, self, self._new_renderer(), self.joins)
         return (EachWalker if self.form.each else LineWalker)(log, most, stop, self)
+
+    @property
+    def joins(self) -> bool:
+        """Whether a record may have several lines."""
+        return self.row is not None and self.row.joins
+
+    def _new_renderer(self) -> Renderer:
+        from jitdb.log.lines.formats.rendering import Renderer
+
+        assert self.row is not None
+        return Renderer(self.row, self.latest)
+
+    @property
+    def renderer(self) -> Renderer:
+        """What makes JSON of the format's records, for this thread."""
+        if not hasattr(self._of_thread, "renderer"):
+            self._of_thread.renderer = self._new_renderer()
+        found: Renderer = self._of_thread.renderer
+        return found
+
+    def rendered(self, records: list[bytes]) -> list[bytes]:
+        """Records as the codec reads them."""
+        return records if self.row is None else self.renderer.rendered(records)
+
+    def begins(self, before: bytes | None, line: bytes) -> bool:
+        """Whether a line begins a record, behind another one (None: it is the first)."""
+        if before is None or not self.joins:
+            return True
+        import numpy as np
+
+        joined = np.frombuffer(bytearray(before + b"\n" + line + bytes(_SLACK)), np.uint8)
+        at = len(before) + 1
+        return self.renderer.begins(joined, (0, len(before.rstrip(b"\r"))), (at, at + len(line.rstrip(b"\r"))))
 
     def first_line(self, head: bytes) -> int:
         """Where the first line of the log begins."""
@@ -131,6 +184,9 @@ class LineFraming(Framing):
         buffer = memoryview(bytearray(size))
         data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
         position = data.find(b"\n") + 1 if start else self.first_line(data)
+        if self.row is not None and (position or not start):
+            yield from self._sampled(data, position, start)
+            return
         while position or not start:
             end = data.find(b"\n", position)
             if end < 0:
@@ -139,6 +195,20 @@ class LineFraming(Framing):
             for begin, stop in self.records_in(line):
                 yield start + position + begin, line[begin:stop]
             position = end + 1
+
+    def _sampled(self, data: bytes, position: int, start: int) -> Iterator[tuple[int, bytes]]:
+        """The records of a format that are whole in these bytes; the last one may have more lines behind them."""
+        lines = data[position : data.rfind(b"\n") + 1].split(b"\n")[:-1]
+        before: bytes | None = data[:position].split(b"\n")[-2] if start else None
+        begins, records, at = list[int](), list[bytes](), start + position
+        for line in lines:
+            if not is_blank(line) and self.begins(before, line):
+                begins.append(at)
+                records.append(line)
+            elif records and self.joins:
+                records[-1] += b"\n" + line
+            before, at = line, at + len(line) + 1
+        yield from zip(begins, self.rendered(records), strict=True)
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
         def read(size: int, offset: int) -> bytes:
@@ -154,6 +224,9 @@ class LineFraming(Framing):
             return LastRecord(None)
         if line is TOO_LONG:
             return LastRecord(None, start)
+        if self.joins:
+            line, start = self._with_lines_before(window, line, start)
+            return LastRecord(None if start + len(line) + 1 != end else line, start)
         records = self.records_in(line)
         ends = [start + last for _, last in records[:-1]] + [start + len(line) + 1]
         if end not in ends:
@@ -162,6 +235,17 @@ class LineFraming(Framing):
             return LastRecord(None, start)
         begin, last = records[ends.index(end)]
         return LastRecord(line[begin:last], start + begin)
+
+    def _with_lines_before(self, window: Window, line: bytes, start: int) -> tuple[bytes, int]:
+        """A line with those before it that its record begins with, and where that begins."""
+        last, record = line, line
+        while start > self.first_line(window.head()):
+            earlier = window.line_start(start - 1)
+            before = window.line(earlier)
+            if self.begins(before, last):
+                break
+            record, last, start = before + b"\n" + record, before, earlier
+        return record, start
 
     def fault_in(self, data: bytes, used: int) -> int | None:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import BROKEN, DELETED, LIVE, SLACK, UNSURE
-from jitdb.log.codecs.fields.part_kernels import same_bytes
+from jitdb.log.codecs.fields.part_kernels import WIDTH, newline_from, same_bytes
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
 from jitdb.log.codecs.json.read import container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, put_text
@@ -21,8 +21,6 @@ from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPE
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
 
-NEWLINE = 10
-WIDTH = 64  # bytes in which newlines are found at once
 FULL = -3  # in place of where a line ends: there is no room for its elements
 
 _SPACE, _TAB, _RETURN = 32, 9, 13
@@ -31,19 +29,6 @@ _1 = np.uint64(1)
 _BRACES = np.uint64(0x7B7B7B7B7B7B7B7B)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
-@part
-def newline_from(data, position, stop):
-    """Where the first newline of data[position:stop] is; `stop` where there is none."""
-    while position + WIDTH <= stop:
-        found = newlines(data, position)
-        if found != 0:
-            return position + np.int64(trailing_zeros(found))
-        position += WIDTH
-    while position < stop and data[np.uint64(position)] != NEWLINE:
-        position += 1
-    return position
 
 
 @part

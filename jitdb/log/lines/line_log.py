@@ -327,7 +327,9 @@ class LineLog(LogSource):
         wrong = []
         with self._reading():
             for number, offset in enumerate(offsets):
-                (line,) = records_at(state.file.read, state.known.end, [offset], self._framing)
+                (line,) = self._framing.rendered(
+                    list(records_at(state.file.read, state.known.end, [offset], self._framing))
+                )
                 if not is_blank(line) and not self._codec.is_valid(line):
                     wrong.append(number)
         self._check()

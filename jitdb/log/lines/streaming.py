@@ -97,10 +97,9 @@ def lines_of(log: LineSource, stop: int) -> Iterator[Lines]:
             count = int(room.starts[: walked.records].searchsorted(stop - begin))
             for low in range(0, count, _LINES):
                 high = min(low + _LINES, count)
-                starts, states = room.starts[low:high], room.states[low:high]
-                batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
+                batch = walker.batch(low, high, begin)
                 malformed = locator.invalid(batch)
-                live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
+                live = np.setdiff1d(np.flatnonzero(batch.states == LIVE), malformed, assume_unique=True)
                 last = min(int(walker.ends(high - 1, high)[0]) - 1, walker.end)
                 ends_line = last == walker.end or bool(walker.buffer[last] == _NEWLINE)
                 yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)

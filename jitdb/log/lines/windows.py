@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from jitdb.log.codecs import Codec
 from jitdb.log.io.filenames import META, sidecar_path
-from jitdb.log.lines.detection import HEAD, are_lines
+from jitdb.log.lines.detection import HEAD, form_of
 from jitdb.log.lines.fetching import line_start
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import open_lines
@@ -39,14 +39,15 @@ class LineOpener(NamedTuple):
         if (sidecar_path(Path(path)) / META).exists():
             return False
         head = file.head(HEAD)
-        return bool(head) and are_lines(head, self.form, said=self.is_said)
+        return bool(head) and form_of(head, self.form, said=self.is_said) is not None
 
     def window(self, file: LineFile, path: str, offset: int, most: int) -> LineWindow:
         """The records behind this byte of the file, as far as they begin in `most` bytes."""
+        form = form_of(file.head(HEAD), self.form, said=self.is_said) or self.form
         base = file.next_line(offset)
-        if self.form.each and offset:  # of a line that was read in part, all is in it, and what was read is deleted
-            base = line_start(file.read, file.text_size(file.stamp()), offset - 1, LineFraming(self.form))
-        return LineWindow(file, path, self, base, max(0, offset - base), most)
+        if form.each and offset:  # of a line that was read in part, all is in it, and what was read is deleted
+            base = line_start(file.read, file.text_size(file.stamp()), offset - 1, LineFraming(form))
+        return LineWindow(file, path, self._replace(form=form), base, max(0, offset - base), most)
 
 
 class LineWindow(LineLog):

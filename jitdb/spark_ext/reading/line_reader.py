@@ -39,10 +39,8 @@ class LineReader:
         walker = source.framing.walker(source, PIECE, source.durable_end)
         for begin in range(0, source.durable_end, PIECE):
             for count, *_ in walker.walks(begin, 0):
-                room = walker.room
-                starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
                 if count:
-                    yield self._numbered(RecordBatch(walker.buffer, starts, lengths, states, starts + begin))
+                    yield self._numbered(walker.batch(0, count, begin))
         self._check()
         source.check()
         self._tell()

@@ -190,7 +190,7 @@ def test_parts_are_told_by_their_tags() -> None:
     assert parts_in(b"\n".join(lines)) == 2
 
 
-@pytest.mark.parametrize("line", [LINES[0], LINES[4], LINES[5], b"[pod/a/b] " + LINES[6]])
+@pytest.mark.parametrize("line", [LINES[4], b"[pod/a/b] " + LINES[6]])
 def test_without_the_option_it_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(line + b"\nmore text\n")

@@ -12,12 +12,28 @@ import numpy as np
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import NUMBER
 from jitdb.log.codecs.fields.constants import MANY
-from jitdb.log.codecs.fields.sixteen import word_at
+from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
 
 HEAD: Final = 5  # bytes of a part that stand before what it holds: its length, its kind
 
+NEWLINE: Final = 10
+WIDTH: Final = 64  # bytes in which newlines are found at once
+
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 _TOP: Final = 2.0**64
+
+
+@part
+def newline_from(data, position, stop):
+    """Where the first newline of data[position:stop] is; `stop` where there is none."""
+    while position + WIDTH <= stop:
+        found = newlines(data, position)
+        if found != 0:
+            return position + np.int64(trailing_zeros(found))
+        position += WIDTH
+    while position < stop and data[np.uint64(position)] != NEWLINE:
+        position += 1
+    return position
 
 
 @part

@@ -1,0 +1,97 @@
+"""A scan's way through the lines of a format: lines that belong together are one record, and records become JSON.
+
+A chunk has the records that begin in it. Its first lines may belong to a record of the chunk before; whether they do,
+the line before them tells. The chunk's last record goes on behind it, up to the next line that begins one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jitdb.log.blocks.checksum import Counts, Ints
+from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.lines.files.file import newline_before
+from jitdb.log.lines.line_walkers import MORE, LineWalker
+
+if TYPE_CHECKING:
+    from jitdb.log.blocks.framing import Blocks
+    from jitdb.log.lines.form import LineRules
+    from jitdb.log.lines.formats.rendering import Renderer
+
+_SLACK = 64
+
+
+class FormatWalker(LineWalker):
+    """See ChunkWalker and LineWalker."""
+
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules, renderer: Renderer, joins: bool) -> None:
+        super().__init__(log, most, stop, framing)
+        self._renderer, self._joins = renderer, joins
+        self._before = (0, 0)  # where in the buffer the line before the first one is; empty: nowhere
+        self._begin = 0
+        self._next = 0  # where the next walk of the chunk begins
+
+    def read(self, begin: int, start: int) -> int:
+        self._begin, self._before = begin, (0, 0)
+        size = super().read(begin, start)
+        if self._joins and begin > start and self._end:
+            self._take_line_before(begin)
+        return size
+
+    def _take_line_before(self, begin: int) -> None:
+        """Put the line before the first one behind the chunk in the buffer."""
+        newline = newline_before(self._before_stop, begin + self._first - 1)
+        before = self._before_stop(begin + self._first - 1 - (newline + 1), newline + 1)
+        at = max(self._end, self._most + MORE) + _SLACK
+        if at + len(before) + _SLACK > len(self.buffer):
+            larger = np.zeros(at + len(before) + _SLACK, np.uint8)
+            larger[: self._end] = self.buffer[: self._end]
+            self.buffer = larger
+        self.buffer[at : at + len(before)] = np.frombuffer(before, np.uint8)
+        self.buffer[at + len(before) : at + len(before) + _SLACK] = 0
+        self._before = at, at + len(before)
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        if self.is_cut:
+            self._first, self.is_cut = self._next, False
+        counted, room = super().walk(size, sums), self.room
+        if not counted.records:
+            return counted
+        last = counted.records - 1
+        begun, end = int(room.starts[last]), int(room.starts[last] + room.lengths[last])
+        count = counted.records
+        if self._joins:
+            count, _, _ = self._renderer.join(
+                self.buffer, self._before, room.starts, room.lengths, room.states, counted.records
+            )
+            self._before = (0, 0)
+        if self.is_cut and count > 1:
+            count -= 1  # it may go on in the next walk, which begins with it
+            self._next = int(room.starts[count])
+        elif count:
+            self._next = self._extend(count - 1) if self._joins else end + 1
+        else:
+            self._next, self._before = end + 1, (begun, end)
+        self._count = count
+        return Counts(count, 0, 0)
+
+    def _extend(self, number: int) -> int:
+        """Take to a record the lines behind the walked ones that belong to it; where the next one begins."""
+        room = self.room
+        end = int(room.starts[number] + room.lengths[number]) + 1
+        last = self.buffer[int(room.starts[number]) : end - 1].tobytes().rfind(b"\n") + 1 + int(room.starts[number])
+        while self._begin + end < self._stop:
+            stop = self._end_of_line(self._begin, end, max(end, self._end))
+            if stop <= end:
+                break
+            self._end = max(self._end, stop)
+            if self._renderer.begins(self.buffer, (last, end - 1), (end, stop - 1)):
+                break
+            room.lengths[number] = stop - 1 - room.starts[number]
+            last, end = end, stop
+        return end
+
+    def batch(self, low: int, high: int, begin: int) -> RecordBatch:
+        return self._renderer.render(super().batch(low, high, begin))

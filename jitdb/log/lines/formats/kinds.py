@@ -1,0 +1,15 @@
+"""Numbers that the table of formats and kernels agree on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# How lines become records. JSON: they are records as they stand.
+JSON, PATTERN, LOGFMT, CRI, DOCKER = range(5)
+
+# What a group of a pattern is.
+TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD = range(7)
+FIELD: Final = 4  # numbers that say of a field: its group, where its key stands, the size of that, what it is
+
+# Instructions of a pattern's program (pattern.py).
+CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH = range(8)

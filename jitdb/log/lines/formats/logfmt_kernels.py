@@ -1,0 +1,113 @@
+"""logfmt, for kernels: `key=value key="a value" key`, where a key alone is true.
+
+A value without quotes is a number where it spells one (writing_kernels.is_number), or true or false; others are text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
+from jitdb.log.lines.formats.writing_kernels import (
+    line_end,
+    put_byte,
+    put_bytes,
+    put_escaped,
+    put_quoted,
+    put_scalar,
+    put_trace_key,
+    without_blanks,
+)
+
+_EQUALS = 61
+_TRUE = np.frombuffer(b"true        ", np.uint8)
+# Bytes of keys of logfmt: letters, digits, and signs that are neither blanks, quotes nor equals.
+_KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
+
+
+@part
+def begins_logfmt(data, p, end):
+    """Whether a line begins with a key and its equals sign."""
+    first = p
+    while p < end and _KEYS[data[np.uint64(p)]]:
+        p += 1
+    return p > first and p < end and data[np.uint64(p)] == _EQUALS
+
+
+@part
+def put_logfmt_text(data, p, end, out, o):
+    """The text of a value in quotes as JSON has it: where the closing quote is, or the line ends, and where it ends."""
+    o = put_byte(out, o, QUOTE)
+    while p < end and data[np.uint64(p)] != QUOTE:
+        first = p
+        while p < end and data[np.uint64(p)] != QUOTE and data[np.uint64(p)] != BACKSLASH:
+            p += 1
+        o = put_escaped(data, first, p, out, o)
+        if p >= end or data[np.uint64(p)] == QUOTE:
+            break
+        char = data[np.uint64(p + 1)] if p + 1 < end else np.uint8(BACKSLASH)
+        if char == QUOTE or char == BACKSLASH or char == 110 or char == 116 or char == 114:
+            out[np.uint64(o)] = BACKSLASH
+            out[np.uint64(o + 1)] = char
+            o += 2
+            p += 2
+        else:
+            o = put_escaped(data, p, p + 1, out, o)
+            p += 1
+    return min(p, end), put_byte(out, o, QUOTE)
+
+
+@part
+def put_logfmt(data, start, end, out, o):
+    """A record of keys and values; -1 where its first line is no such."""
+    stop, following = line_end(data, start, end)
+    if not begins_logfmt(data, start, stop):
+        return np.int64(-1)
+    o = put_byte(out, o, OPEN_MAP)
+    p = np.int64(start)
+    while p < stop:
+        char = data[np.uint64(p)]
+        if not _KEYS[char]:
+            p += 1
+            continue
+        first = p
+        while p < stop and _KEYS[data[np.uint64(p)]]:
+            p += 1
+        if out[np.uint64(o - 1)] != OPEN_MAP:
+            o = put_byte(out, o, COMMA)
+        o = put_byte(out, put_quoted(data, first, p, out, o), COLON)
+        if p >= stop or data[np.uint64(p)] != _EQUALS:
+            o = put_bytes(_TRUE, 0, 4, out, o)
+            continue
+        p += 1
+        if p < stop and data[np.uint64(p)] == QUOTE:
+            p, o = put_logfmt_text(data, p + 1, stop, out, o)
+            p += 1
+            continue
+        first = p
+        while p < stop and data[np.uint64(p)] > SPACE:
+            p += 1
+        o = put_word(data, first, p, out, o)
+    if following < end:
+        after = without_blanks(data, following, end)
+        if after > following:
+            o = put_byte(out, put_escaped(data, following, after, out, put_trace_key(out, o)), QUOTE)
+    return put_byte(out, o, CLOSE_MAP)
+
+
+@part
+def put_word(data, p, end, out, o):
+    """A value without quotes: a number, true or false, else text."""
+    size = end - p
+    last = data[np.uint64(end - 1)] if size else np.uint8(0)
+    if last == 101 and (size == 4 or size == 5):
+        is_true = (
+            size == 4 and data[np.uint64(p)] == 116 and data[np.uint64(p + 1)] == 114 and data[np.uint64(p + 2)] == 117
+        )
+        is_false = (
+            size == 5 and data[np.uint64(p)] == 102 and data[np.uint64(p + 1)] == 97 and data[np.uint64(p + 3)] == 115
+        )
+        if is_true or is_false:
+            return put_bytes(data, p, size, out, o)
+    return put_scalar(data, p, end, out, o)

@@ -1,0 +1,213 @@
+"""Records that a pattern describes, for kernels, and the machine that runs a pattern's program (pattern.py) on a line.
+
+It goes one way and remembers where others begin. Each SPLIT is entered once at each byte, so the time is bounded by
+the splits of the program times the bytes of the line. A line for which there is no room does not match.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE
+from jitdb.log.lines.formats.kinds import (
+    BODY,
+    BSD_TIME,
+    CHAR,
+    CLASS,
+    END,
+    FIELD,
+    JUMP,
+    KLOG_TIME,
+    MATCH,
+    NIL,
+    NUMBER,
+    SAVE,
+    SPAN,
+    SPLIT,
+    WORD,
+)
+from jitdb.log.lines.formats.writing_kernels import (
+    line_end,
+    put_body,
+    put_byte,
+    put_escaped,
+    put_key,
+    put_quoted,
+    put_scalar,
+    put_trace_key,
+    without_blanks,
+)
+
+_1 = np.uint64(1)
+_ZERO, _DASH = 48, 45
+_MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
+
+
+@part
+def matched(data, start, end, program, classes, slots, stack, seen):
+    """Where the match of data[start:end] ends, which begins at `start`; -1 where there is none.
+
+    slots: of each group where it begins and ends, -1 of one that takes no part
+    """
+    nothing = np.int64(-1)
+    slots[:] = nothing
+    size = end - start + 1
+    splits = np.int64(program[0])
+    if splits:
+        words = (splits * size + 63) >> 6
+        if words > seen.shape[0]:
+            return nothing
+        seen[:words] = np.uint64(0)
+    top = np.int64(0)
+    pc = np.int64(1)  # of groups of four numbers; the first has what holds for all
+    p = np.int64(start)
+    while True:
+        at = np.uint64(4 * pc)
+        operation = program[at]
+        first = np.int64(program[at + _1])
+        is_fine = False
+        if operation == CHAR:
+            if p < end and data[np.uint64(p)] == first:
+                p += 1
+                pc += 1
+                is_fine = True
+        elif operation == SPAN:
+            base = first << 8
+            q = p
+            while q < end and classes[np.uint64(base + data[np.uint64(q)])]:
+                q += 1
+            if q - p >= program[at + np.uint64(2)]:
+                p = q
+                pc += 1
+                is_fine = True
+        elif operation == CLASS:
+            if p < end and classes[np.uint64((first << 8) + data[np.uint64(p)])]:
+                p += 1
+                pc += 1
+                is_fine = True
+        elif operation == SAVE:
+            if top:
+                if top + 2 > stack.shape[0]:
+                    return nothing
+                stack[top] = -1 - first
+                stack[top + 1] = slots[first]
+                top += 2
+            slots[first] = p
+            pc += 1
+            is_fine = True
+        elif operation == SPLIT:
+            bit = np.int64(program[at + np.uint64(3)]) * size + (p - start)
+            mask = _1 << np.uint64(bit & 63)
+            if not seen[np.uint64(bit >> 6)] & mask:
+                seen[np.uint64(bit >> 6)] |= mask
+                if top + 2 > stack.shape[0]:
+                    return nothing
+                stack[top] = program[at + np.uint64(2)] + 1
+                stack[top + 1] = p
+                top += 2
+                pc = first + 1
+                is_fine = True
+        elif operation == JUMP:
+            pc = first + 1
+            is_fine = True
+        elif operation == END:
+            if p == end:
+                pc += 1
+                is_fine = True
+        elif operation == MATCH:
+            return p
+        while not is_fine:  # back to where there was another way
+            if top == 0:
+                return nothing
+            top -= 2
+            if stack[top] < 0:
+                slots[-1 - stack[top]] = stack[top + 1]
+            else:
+                pc = stack[top]
+                p = stack[top + 1]
+                is_fine = True
+
+
+@part
+def put_two(out, o, number):
+    out[np.uint64(o)] = _ZERO + number // 10
+    out[np.uint64(o + 1)] = _ZERO + number % 10
+    return o + 2
+
+
+@part
+def two_digits(data, p):
+    """The number of one or two digits, with a blank or nothing before the one."""
+    high = np.int64(data[np.uint64(p)])
+    return (high - _ZERO if high >= _ZERO else 0) * 10 + np.int64(data[np.uint64(p + 1)]) - _ZERO
+
+
+@part
+def put_date(data, p, end, out, o, month, day, latest):
+    """A time without its year as ISO 8601: that of the last year in which it is not behind the month `latest`."""
+    year = latest // 100
+    if month * 100 + day > (latest % 100) * 100 + 32:
+        year -= 1
+    o = put_byte(out, o, QUOTE)
+    o = put_two(out, put_two(out, o, year // 100), year % 100)
+    o = put_two(out, put_byte(out, o, _DASH), month)
+    o = put_two(out, put_byte(out, o, _DASH), day)
+    o = put_byte(out, o, 84)
+    return put_byte(out, put_escaped(data, p, end, out, o), QUOTE)
+
+
+@part
+def put_bsd_time(data, p, end, out, o, latest):
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11."""
+    month = np.int64(0)
+    for number in range(12):
+        is_same = True
+        for i in range(3):
+            is_same &= data[np.uint64(p + i)] == _MONTHS[3 * number + i]
+        if is_same:
+            month = np.int64(number + 1)
+    if month == 0 or end - p < 15:
+        return put_quoted(data, p, end, out, o)
+    return put_date(data, p + 7, end, out, o, month, two_digits(data, p + 4), latest)
+
+
+@part
+def put_field(kind, data, p, end, out, o, latest):
+    if kind == NUMBER or kind == WORD:
+        return put_scalar(data, p, end, out, o)
+    if kind == BSD_TIME:
+        return put_bsd_time(data, p, end, out, o, latest)
+    if kind == KLOG_TIME and end - p >= 13:
+        return put_date(data, p + 5, end, out, o, two_digits(data, p), two_digits(data, p + 2), latest)
+    return put_quoted(data, p, end, out, o)
+
+
+@part
+def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
+    """A record that a pattern describes; -1 where it does not."""
+    stop, _ = line_end(data, start, end)
+    if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
+        return np.int64(-1)
+    o = put_byte(out, o, OPEN_MAP)
+    has_body = False
+    for place in range(0, fields.shape[0], FIELD):
+        kind = fields[place + 3]
+        p = slots[2 * fields[place]]
+        after = slots[2 * fields[place] + 1]
+        if p < 0 or after < p:
+            continue
+        is_dash = after - p == 1 and data[np.uint64(p)] == _DASH
+        if (kind == NUMBER and (is_dash or after == p)) or (kind == NIL and is_dash):
+            continue
+        if kind == BODY:
+            o = put_body(data, p, after, end, out, o, keys, fields[place + 1], fields[place + 2], levels)
+            has_body = True
+            continue
+        o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
+        o = put_field(kind, data, p, after, out, o, latest)
+    if not has_body and stop < end:
+        after = without_blanks(data, stop, end)
+        if after > stop + 1:
+            o = put_byte(out, put_escaped(data, stop + 1, after, out, put_trace_key(out, o)), QUOTE)
+    return put_byte(out, o, CLOSE_MAP)

@@ -1,0 +1,97 @@
+"""Records of a format as JSON texts, many at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
+from jitdb.log.codecs.fields.located import RecordBatch, Scratch
+from jitdb.log.lines.formats.kinds import BODY, FIELD, TEXT
+from jitdb.log.lines.formats.pattern import compile_pattern
+from jitdb.log.lines.formats.render_kernels import begins, join_lines, render
+from jitdb.log.lines.formats.writing_kernels import ESCAPE
+
+if TYPE_CHECKING:
+    from jitdb.log.blocks.checksum import Bytes, Ints
+    from jitdb.log.lines.formats.table import Format
+
+_STEPS: Final = 1 << 20  # branches that a match may have open
+_LINE: Final = 1 << 22  # bytes of a line that a pattern with several ways is tried on, at most
+_OWN: Final = 256  # bytes of a record beside its fields: keys that a kernel writes itself
+_MOST: Final = (1 << 31) - 1  # bytes of a buffer: places in it are 31 bits
+_WORTH: Final = 1 << 18  # bytes of records that are rendered at once
+
+
+class Renderer:
+    """Of one format. Not safe for threads: each has its own.
+
+    latest: year and month of the file's last change, such as 202611: for times without a year
+    """
+
+    def __init__(self, row: Format, latest: int) -> None:
+        program = compile_pattern(row.pattern) if row.pattern else compile_pattern("")
+        self._how, self._latest = row.how, latest
+        code = [(program.splits, len(program.names), 0, 0), *program.code]
+        self._program = np.array(code, np.int64).reshape(-1)
+        bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
+        self._classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+        keys = [f'"{name}":'.encode() for name in program.names]
+        starts = np.cumsum([0, *map(len, keys)]).tolist()
+        fields = [
+            (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT))
+            for number, name in enumerate(program.names)
+        ]
+        self._fields = np.array(sorted(fields, key=lambda field: field[3] == BODY), np.int64).reshape(-1)
+        self._keys = np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8)
+        self._slots = np.empty(max(1, 2 * len(keys)), np.int64)
+        self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
+        self._seen = np.empty((program.splits * _LINE >> 6) + 1, np.uint64)
+        self._out, self._spare = Scratch(), Scratch()
+        self._room = sum(map(len, keys)) + 8 * len(keys) + _OWN
+        assert len(self._fields) == FIELD * len(keys)
+
+    @property
+    def _machine(self) -> tuple[Any, ...]:
+        return self._program, self._classes, self._slots, self._stack, self._seen
+
+    def begins(self, data: Bytes, before: tuple[int, int], line: tuple[int, int]) -> bool:
+        """Whether a line begins a record, behind another one (empty: none). Both are places in `data`."""
+        return bool(begins(self._how, data, *before, *line, *self._machine))
+
+    def join(
+        self, data: Bytes, before: tuple[int, int], starts: Ints, lengths: Ints, states: Bytes, count: int
+    ) -> tuple[int, int, int]:
+        """See join_lines."""
+        return join_lines(self._how, data, *before, starts, lengths, states, count, *self._machine)
+
+    def render(self, records: RecordBatch) -> RecordBatch:
+        """The same records as JSON texts. The next call uses their memory again."""
+        total, count = int(records.lengths.sum()), len(records)
+        size = ESCAPE * total + self._room * count + SLACK
+        if size > _MOST:
+            return self._shorter(records)
+        out = self._out.room(size)
+        longest = int(records.lengths.max()) if count else 0
+        spare = self._spare.room(longest + 2 * SLACK)
+        places, sizes = np.empty(count, np.int64), np.empty(count, np.int64)
+        end = render(
+            self._how, records.buffer, records.starts, records.lengths, records.states,
+            self._program, self._classes, self._fields, self._keys, self._latest,
+            out, places, sizes, spare, self._slots, self._stack, self._seen, self._levels,
+        )  # fmt: skip
+        out[end : end + SLACK] = 0
+        return RecordBatch(out, places, sizes, records.states, records.offsets)
+
+    def _shorter(self, records: RecordBatch) -> RecordBatch:
+        """The same without the records that have no room: these are none."""
+        lengths = np.where(records.lengths > _MOST // (2 * ESCAPE), 0, records.lengths)
+        assert int(lengths.sum()) < int(records.lengths.sum()), "a batch of many long records"
+        return self.render(RecordBatch(records.buffer, records.starts, lengths, records.states, records.offsets))
+
+    def rendered(self, records: list[bytes]) -> list[bytes]:
+        """The same of a few records."""
+        batch = RecordBatch.of([*records, bytes(SLACK)])
+        found = self.render(RecordBatch(batch.buffer, batch.starts[:-1], batch.lengths[:-1], batch.states[:-1]))
+        return [found.record(number) for number in range(len(records))]

@@ -1,0 +1,203 @@
+"""Lines of container runtimes, for kernels: Docker's json-file, and CRI as Kubernetes has it.
+
+    {"log":"...\\n","stream":"stdout","time":"..."}          a text without a newline goes on in the next line
+    2026-11-20T14:03:11.123456789Z stdout F text            F: the text ends here; P: it goes on in the next line
+
+A text that is a JSON object is the record, with what stands beside it. Other text is a field: `message` of CRI, `log`
+of Docker.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.json.read import skip_blanks, text_end
+from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
+from jitdb.log.lines.formats.trace_kernels import begins_with, goes_on
+from jitdb.log.lines.formats.writing_kernels import line_end, put_body, put_byte, put_bytes, put_escaped, without_blanks
+
+_NINE = 57
+_MESSAGE = np.frombuffer(b'"message":        ', np.uint8)
+_MESSAGE_SIZE = 10
+_LOG = np.frombuffer(b'"log":            ', np.uint8)
+_LOG_SIZE = 6
+_LOG_KEY = np.frombuffer(b'"log"', np.uint8)
+_TIME = np.frombuffer(b'"time":"        ', np.uint8)
+_TIME_SIZE = 8
+_STREAM = np.frombuffer(b',"stream":"        ', np.uint8)
+_STREAM_SIZE = 11
+
+
+@part
+def cri_text(data, p, end):
+    """Of a line of CRI where its text begins, -1 where it is none; where the stream does; and whether it is cut."""
+    nothing = np.int64(-1)
+    first = p
+    while p < end and data[np.uint64(p)] != SPACE:
+        p += 1
+    stream = p + 1
+    if p - first < 19 or p - first > 40 or end < stream + 9 or data[np.uint64(first)] > _NINE:
+        return nothing, nothing, False
+    if data[np.uint64(stream)] != 115 or data[np.uint64(stream + 3)] != (
+        111 if data[np.uint64(stream + 5)] == 116 else 101
+    ):
+        return nothing, nothing, False
+    if data[np.uint64(stream + 6)] != SPACE:
+        return nothing, nothing, False
+    tag = data[np.uint64(stream + 7)]
+    p = stream + 8
+    while p < end and data[np.uint64(p)] != SPACE:  # tags are divided by colons
+        p += 1
+    if (tag != 70 and tag != 80) or p > end:
+        return nothing, nothing, False
+    return min(p + 1, end), np.int64(stream), tag == 80
+
+
+@part
+def docker_text(data, p, end):
+    """Of a line of Docker's where the text of `log` begins, -1 where it is none, where it ends, whether it is cut."""
+    nothing = np.int64(-1)
+    p = skip_blanks(data, p, end)
+    if p >= end or data[np.uint64(p)] != OPEN_MAP:
+        return nothing, nothing, False
+    p = skip_blanks(data, p + 1, end)
+    if end - p < 8 or not begins_with(data, p, end, _LOG_KEY):
+        return nothing, nothing, False
+    p = skip_blanks(data, p + 5, end)
+    if p >= end or data[np.uint64(p)] != COLON:
+        return nothing, nothing, False
+    p = skip_blanks(data, p + 1, end)
+    if p >= end or data[np.uint64(p)] != QUOTE:
+        return nothing, nothing, False
+    begin = p + 1
+    p, _ = text_end(data, begin, end)
+    if p < 0:
+        return nothing, nothing, False
+    is_whole = p - begin >= 2 and data[np.uint64(p - 1)] == 110 and data[np.uint64(p - 2)] == BACKSLASH
+    return np.int64(begin), np.int64(p), not is_whole
+
+
+@part
+def same_stream(data, left, right):
+    return data[np.uint64(left + 3)] == data[np.uint64(right + 3)]
+
+
+@part
+def docker_stream(data, p, end):
+    """The byte that tells the stream of a line of Docker's, behind its text: `o` of stdout, `e` of stderr; 0."""
+    while p + 9 < end:
+        if data[np.uint64(p)] == 115 and data[np.uint64(p + 1)] == 116 and data[np.uint64(p + 2)] == 100:
+            return np.int64(data[np.uint64(p + 3)])
+        p += 1
+    return np.int64(0)
+
+
+@part
+def begins_cri(data, before, before_end, p, end):
+    """Whether the line data[p:end] begins a record, data[before:before_end] being the line before it (empty: none)."""
+    if before >= before_end:
+        return True
+    text, stream, _ = cri_text(data, p, end)
+    earlier, earlier_stream, is_cut = cri_text(data, before, before_end)
+    if text < 0:
+        return earlier < 0 and not goes_on(data, before, before_end, p, end)
+    if earlier < 0:
+        return True
+    if is_cut and same_stream(data, stream, earlier_stream):
+        return False
+    return (text < end and data[np.uint64(text)] == OPEN_MAP) or not goes_on(data, earlier, before_end, text, end)
+
+
+@part
+def begins_docker(data, before, before_end, p, end):
+    """The same of Docker's lines."""
+    if before >= before_end:
+        return True
+    text, text_stop, goes_on_behind = docker_text(data, p, end)
+    earlier, earlier_stop, is_cut = docker_text(data, before, before_end)
+    if text < 0 or earlier < 0:
+        return True
+    if is_cut and docker_stream(data, text_stop, end) == docker_stream(data, earlier_stop, before_end):
+        return False
+    text_stop -= 0 if goes_on_behind else 2  # its newline
+    earlier_stop -= 0 if is_cut else 2
+    return (text < text_stop and data[np.uint64(text)] == OPEN_MAP) or not goes_on(
+        data, earlier, earlier_stop, text, text_stop
+    )
+
+
+@part
+def put_cri(data, start, end, out, o, spare, levels):
+    """A record of CRI: its time and stream, and what its lines say; -1 where its first line is no such."""
+    stop, following = line_end(data, start, end)
+    text, stream, is_cut = cri_text(data, start, stop)
+    if text < 0:
+        return np.int64(-1)
+    o = put_byte(out, o, OPEN_MAP)
+    o = put_bytes(_TIME, 0, _TIME_SIZE, out, o)
+    o = put_byte(out, put_escaped(data, start, stream - 1, out, o), QUOTE)
+    o = put_bytes(_STREAM, 0, _STREAM_SIZE, out, o)
+    o = put_byte(out, put_bytes(data, stream, 6, out, o), QUOTE)
+    if following >= end:
+        o = put_body(data, text, stop, stop, out, o, _MESSAGE, 0, _MESSAGE_SIZE, levels)
+        return put_byte(out, o, CLOSE_MAP)
+    at = put_bytes(data, text, stop - text, spare, np.int64(0))
+    body = np.int64(-1)  # where the first line that is not cut ends
+    while following < end:
+        p = following
+        stop, following = line_end(data, p, end)
+        was_cut = is_cut
+        text, stream, is_cut = cri_text(data, p, stop)
+        if text < 0:
+            text = p
+        if not was_cut:
+            body = at if body < 0 else body
+            at = put_byte(spare, at, NEWLINE)
+        at = put_bytes(data, text, stop - text, spare, at)
+    body = at if body < 0 else body
+    for i in range(64):
+        spare[at + i] = 0
+    o = put_body(spare, np.int64(0), body, at, out, o, _MESSAGE, 0, _MESSAGE_SIZE, levels)
+    return put_byte(out, o, CLOSE_MAP)
+
+
+@part
+def put_docker(data, start, end, out, o, spare, levels):
+    """A record of Docker's: what is beside `log` in its first line, and what its lines say; -1 where that is none."""
+    broken = np.int64(-1)
+    stop, following = line_end(data, start, end)
+    text, text_stop, is_cut = docker_text(data, start, stop)
+    if text < 0:
+        return broken
+    o = put_byte(out, o, OPEN_MAP)
+    after = without_blanks(data, text_stop, stop)
+    p = skip_blanks(data, text_stop + 1, after)
+    if data[np.uint64(after - 1)] != CLOSE_MAP:
+        return broken
+    if data[np.uint64(p)] == COMMA:
+        p = skip_blanks(data, p + 1, after)
+        o = put_bytes(data, p, without_blanks(data, p, after - 1) - p, out, o)
+    elif p != after - 1:
+        return broken
+    _, at = put_text(data, text, spare, np.int64(0))
+    if _ < 0:
+        return broken
+    body = broken  # where the first line that is not cut ends
+    while following < end:
+        p = following
+        stop, following = line_end(data, p, end)
+        was_cut = is_cut
+        text, text_stop, is_cut = docker_text(data, p, stop)
+        if text < 0:
+            continue
+        if not was_cut and body < 0:
+            body = at
+        _, at = put_text(data, text, spare, at)
+        if _ < 0:
+            return broken
+    body = at if body < 0 else body
+    for i in range(64):
+        spare[at + i] = 0
+    o = put_body(spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, 0, _LOG_SIZE, levels)
+    return put_byte(out, o, CLOSE_MAP)

@@ -1,0 +1,171 @@
+"""The formats of lines: how each is recognised, how its lines become records, and which fields say when, how bad, what.
+
+A new format is a row here. Most are a pattern; what a pattern cannot say has a part in render_kernels.py. Fields have
+the names that the format's documentation gives them. The first row that fits a file is its format.
+
+    pattern   of a record's first line (pattern.py); also what a file of the format is recognised by
+    kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
+              BODY is JSON, or text that goes on with the lines that follow; NIL is text that is left out where it is
+              "-"; BSD_TIME and KLOG_TIME are times without a year, which become ISO 8601
+    joins     lines that begin no record belong to the one before them; else they are lines that are not understood
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from jitdb.common.digests import blake2b
+from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, CRI, DOCKER, KLOG_TIME, LOGFMT, NIL, NUMBER, PATTERN, WORD
+from jitdb.log.lines.formats.pattern import compile_pattern
+
+_BATCH: Final = re.compile(rb'\s*\{\s*"(Records|records)"\s*:\s*\[\s*(?:\{|\])')
+VERSION: Final = 1  # of what kernels make of lines: raise it with each change of that
+_TRIED: Final = 64  # lines that are looked at
+
+
+class Format(NamedTuple):
+    """See the head of this file.
+
+    time, level, message: the paths of the fields that say when, how bad, what; empty where there is none
+    """
+
+    name: str
+    title: str
+    how: int
+    pattern: str = ""
+    kinds: Mapping[str, int] = MappingProxyType({})
+    joins: bool = False
+    time: tuple[str, ...] = ()
+    level: tuple[str, ...] = ()
+    message: tuple[str, ...] = ()
+    is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
+
+    @property
+    def tag(self) -> str:
+        """Names the format among the indexes of a file: another one where lines become other records."""
+        said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins))
+        return f"{self.name}-v{blake2b(said.encode(), digest_size=4).hexdigest()}"
+
+
+def _is_docker(line: bytes) -> bool:
+    if not re.match(rb'\s*\{\s*"log"\s*:\s*"', line):
+        return False
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.keys() >= {"log", "stream", "time"}
+
+
+_LOGFMT: Final = re.compile(rb'[A-Za-z_@][^\s="]*=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s|$)')
+
+
+def _is_logfmt(line: bytes) -> bool:
+    """Whether a line begins with a key and its value, and has another one."""
+    first = _LOGFMT.match(line)
+    return bool(first and _LOGFMT.search(line, first.end()))
+
+
+_CRI: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)"
+_QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'  # what may stand between quotes
+_ACCESS: Final = (
+    r"(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
+    r"\[(?P<time_local>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\] "
+    r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+) (?P<server_protocol>HTTP/[0-9.]+)|'
+    rf'{_QUOTED})" '
+    r"(?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)"
+)
+_ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL})
+_SYSLOG_TIME: Final = r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
+_ISO: Final = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+)
+
+FORMATS: Final = (
+    Format(
+        "docker", "Docker json-file", DOCKER, joins=True, time=("time",), message=("log",), is_line=_is_docker,
+    ),
+    Format(
+        "cri", "Kubernetes CRI", CRI, _CRI, joins=True, time=("time",), message=("message",),
+    ),
+    Format(
+        "syslog5424", "syslog, RFC 5424", PATTERN,
+        r"<(?P<PRI>[0-9]{1,3})>(?P<VERSION>[0-9]{1,2}) (?P<TIMESTAMP>[^ ]+) (?P<HOSTNAME>[^ ]+) (?P<APP_NAME>[^ ]+) "
+        r"(?P<PROCID>[^ ]+) (?P<MSGID>[^ ]+) (?P<STRUCTURED_DATA>-|"
+        rf'(?:\[(?:[^\]"]|"{_QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*))?',
+        MappingProxyType({"PRI": NUMBER, "VERSION": NUMBER, "PROCID": NIL, "TIMESTAMP": NIL, "HOSTNAME": NIL,
+                          "APP_NAME": NIL, "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY}),
+        True, ("TIMESTAMP",), (), ("MSG",),
+    ),
+    Format(
+        "syslog", "syslog, RFC 3164", PATTERN,
+        rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{_SYSLOG_TIME}|{_ISO}) (?P<HOSTNAME>[^ ]+) "
+        r"(?P<TAG>[^ :\[]+)(?:\[(?P<PID>[^\]]*)\])?: ?(?P<CONTENT>.*)",
+        MappingProxyType({"PRI": NUMBER, "TIMESTAMP": BSD_TIME, "PID": NUMBER, "CONTENT": BODY}),
+        True, ("TIMESTAMP",), (), ("CONTENT",),
+    ),
+    Format(
+        "klog", "klog of Kubernetes", PATTERN,
+        r"(?P<severity>[IWEF])(?P<time>[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}) +(?P<threadid>[0-9]+) "
+        r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)",
+        MappingProxyType({"time": KLOG_TIME, "threadid": NUMBER, "line": NUMBER, "msg": BODY}),
+        True, ("time",), ("severity",), ("msg",),
+    ),
+    Format(
+        "combined", "nginx and Apache, combined", PATTERN,
+        _ACCESS + rf' "(?P<http_referer>{_QUOTED})" "(?P<http_user_agent>{_QUOTED})"(?: (?P<more>.*))?$',
+        _ACCESS_KINDS, False, ("time_local",), (), ("request",),
+    ),
+    Format(
+        "common", "Apache, common", PATTERN, _ACCESS + "$", _ACCESS_KINDS, False, ("time_local",), (), ("request",),
+    ),
+    Format(
+        "logfmt", "logfmt", LOGFMT, joins=True, time=("time",), level=("level",), message=("msg",), is_line=_is_logfmt,
+    ),
+    Format(
+        "text", "text with times", PATTERN, rf"(?P<time>{_ISO}|{_SYSLOG_TIME}) ?(?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "text": BODY}), True, ("time",), (), ("text",),
+    ),
+    Format("plain", "text", PATTERN, r"(?P<text>.*)", MappingProxyType({}), False, (), (), ("text",)),
+)  # fmt: skip
+FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how == DOCKER)
+BY_NAME: Final = {row.name: row for row in FORMATS}
+
+
+@lru_cache
+def _line_test(name: str) -> Callable[[bytes], Any]:
+    row = BY_NAME[name]
+    return row.is_line or re.compile(row.pattern.encode("latin-1")).match
+
+
+def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -> Format | None:
+    """The format of a file whose first lines are these; None where no row fits.
+
+    One fits where all lines are the format's, or more than half of them; or the first one and a quarter of all, where
+    stack traces may stand between.
+    """
+    lines = [line.removesuffix(b"\r") for line in lines[:_TRIED] if line.strip()]
+    for row in among if lines else ():
+        is_line = _line_test(row.name)
+        fitting = sum(1 for line in lines if is_line(line))
+        if 2 * fitting > len(lines) or (row.joins and 4 * fitting >= len(lines) and is_line(lines[0])):
+            return row
+    return None
+
+
+def batch_in(line: bytes) -> tuple[str | None, ...]:
+    """The path to the elements that are the records of a line; empty where it holds no batch that is known."""
+    found = _BATCH.match(line)
+    return (*found[1].decode().split("."), None) if found else ()
+
+
+@lru_cache
+def own(pattern: str) -> Format:
+    """The format of the user's own pattern. Raises InvalidArgument."""
+    names = compile_pattern(pattern).names
+    return Format("pattern", "a pattern", PATTERN, pattern, MappingProxyType(dict.fromkeys(names, WORD)), joins=True)

@@ -1,0 +1,68 @@
+"""Which text belongs to the text before it, as the lines of a stack trace do, for kernels.
+
+Only two lines next to each other are looked at, so that a scan may begin anywhere. Python, Java, Go and JavaScript
+indent the frames of a stack; what is not indented is known by its words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.fields.part_kernels import same_bytes
+from jitdb.log.codecs.json.text import BACKSLASH, SPACE, TAB
+
+_DASH, _NINE, _COLON, _BRACKET = 45, 57, 58, 40
+_TRACEBACK = np.frombuffer(b"Traceback (most recent call last)", np.uint8)
+_CAUSED = np.frombuffer(b"Caused by:", np.uint8)
+_DURING = np.frombuffer(b"During handling of ", np.uint8)
+_ABOVE = np.frombuffer(b"The above exception ", np.uint8)
+_GOROUTINE = np.frombuffer(b"goroutine ", np.uint8)
+
+
+@part
+def begins_with(data, p, end, text):
+    return end - p >= text.shape[0] and same_bytes(data, p, text, np.int64(0), text.shape[0])
+
+
+@part
+def is_indented(data, p, end):
+    """Whether a line, or the text in a line of JSON, begins with a blank."""
+    if p >= end:
+        return True
+    char = data[np.uint64(p)]
+    return char == SPACE or char == TAB or (char == BACKSLASH and p + 1 < end and data[np.uint64(p + 1)] == 116)
+
+
+@part
+def is_frame(data, p, end):
+    """Whether a line begins with a name, and behind it is a colon, a bracket, or nothing: the last line of a traceback
+    in Python, or the function in a stack of Go."""
+    first = p
+    while p < end:
+        char = np.int64(data[np.uint64(p)])
+        is_letter = 97 <= char | 32 <= 122 or char == 95 or char == 36
+        if not is_letter and (p == first or not (_DASH <= char <= _NINE)):
+            break
+        p += 1
+    return p > first and (p == end or data[np.uint64(p)] == _COLON or data[np.uint64(p)] == _BRACKET)
+
+
+@part
+def goes_on(data, before, before_end, p, end):
+    """Whether the text data[p:end] belongs to the one before it, data[before:before_end], as a stack trace does."""
+    if is_indented(data, p, end):
+        return True
+    char = data[np.uint64(p)]
+    if char == 84 and (begins_with(data, p, end, _TRACEBACK) or begins_with(data, p, end, _ABOVE)):
+        return True
+    if char == 67 and begins_with(data, p, end, _CAUSED):
+        return True
+    if char == 68 and begins_with(data, p, end, _DURING):
+        return True
+    if char == 103 and begins_with(data, p, end, _GOROUTINE):
+        return True
+    is_within = (before < before_end and is_indented(data, before, before_end)) or begins_with(
+        data, before, before_end, _GOROUTINE
+    )
+    return is_within and is_frame(data, p, end)

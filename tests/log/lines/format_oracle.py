@@ -1,0 +1,176 @@
+"""What the lines of a format mean, as slow and plain as can be: the whole text at once, by Python's re and json."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_TRACE = (
+    "Traceback (most recent call last)",
+    "Caused by:",
+    "During handling of ",
+    "The above exception ",
+    "goroutine ",
+)
+_FRAME = re.compile(r"[A-Za-z_$][A-Za-z_$0-9./-]*(?::|\(|$)")
+_BLANKS = " \t\r\n"
+_CRI = re.compile(rb"([0-9][^ ]{18,39}) (stdout|stderr) ([FP])([^ ]*)(?: (.*))?$", re.DOTALL)
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+
+def text_of(data: bytes) -> str:
+    """UTF-8, with U+FFFD for each byte that is none."""
+    out = ""
+    while data:
+        try:
+            return out + data.decode()
+        except UnicodeDecodeError as error:
+            out += data[: error.start].decode() + "\ufffd"
+            data = data[error.start + 1 :]
+    return out
+
+
+def goes_on(before: str, line: str) -> bool:
+    """Whether a text belongs to the one before it."""
+    if not line or line[0] in " \t" or line.startswith(_TRACE):
+        return True
+    within = (before and before[0] in " \t") or before.startswith("goroutine ")
+    return bool(within and _FRAME.match(line))
+
+
+def scalar(text: str) -> Any:
+    """A number where the text spells one of at most 15 digits."""
+    if _NUMBER.fullmatch(text) and sum(map(str.isdigit, text)) <= 15:
+        return json.loads(text)
+    return text
+
+
+def object_in(data: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def with_body(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str, Any]:
+    """A record with what its lines say: JSON and then its trace, or text."""
+    found = object_in(lines[0]) if lines[0].strip().startswith(b"{") else None
+    if found is None:
+        record[name] = text_of(b"\n".join(lines)).rstrip(_BLANKS)
+        return record
+    record.update(found)
+    trace = b"\n".join(lines[1:]).rstrip(_BLANKS.encode())
+    stripped = trace.lstrip(_BLANKS.encode())
+    if stripped:
+        begin = trace.rfind(b"\n", 0, len(trace) - len(stripped)) + 1
+        record["trace"] = text_of(trace[begin:])
+    return record
+
+
+def cri(data: bytes) -> list[dict[str, Any] | None]:
+    """The records of a file; None for what is none."""
+    records: list[list[tuple[bytes, bytes, bool, bytes]]] = []
+    before: tuple[bytes, bytes, bool, bytes] | None = None
+    for line in data.split(b"\n")[:-1]:
+        found = _CRI.match(line)
+        assert found, "only lines of CRI here"
+        part = (found[1], found[2], found[3] == b"P", found[5] or b"")
+        text = text_of(part[3])
+        is_new = before is None or not (
+            (before[2] and before[1] == part[1]) or (not text.startswith("{") and goes_on(text_of(before[3]), text))
+        )
+        if is_new:
+            records.append([])
+        records[-1].append(part)
+        before = part
+    return [_cri_record(parts) for parts in records]
+
+
+def _cri_record(parts: list[tuple[bytes, bytes, bool, bytes]]) -> dict[str, Any]:
+    lines, is_cut = [b""], True
+    for _, _, cut, text in parts:
+        if is_cut:
+            lines[-1] += text
+        else:
+            lines.append(text)
+        is_cut = cut
+    return with_body({"time": parts[0][0].decode(), "stream": parts[0][1].decode()}, "message", lines)
+
+
+def docker(data: bytes) -> list[dict[str, Any] | None]:
+    records: list[list[dict[str, Any]]] = []
+    before: dict[str, Any] | None = None
+    for line in data.split(b"\n")[:-1]:
+        part = json.loads(line)
+        text = part["log"].removesuffix("\n")
+        is_new = True
+        if before is not None:
+            is_cut = not before["log"].endswith("\n")
+            earlier = before["log"].removesuffix("\n")
+            is_new = not (
+                (is_cut and before["stream"] == part["stream"]) or (not text.startswith("{") and goes_on(earlier, text))
+            )
+        if is_new:
+            records.append([])
+        records[-1].append(part)
+        before = part
+    return [_docker_record(parts) for parts in records]
+
+
+def _docker_record(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    lines, is_cut = [""], True
+    for part in parts:
+        if is_cut:
+            lines[-1] += part["log"].removesuffix("\n")
+        else:
+            lines.append(part["log"].removesuffix("\n"))
+        is_cut = not part["log"].endswith("\n")
+    beside = {name: value for name, value in parts[0].items() if name != "log"}
+    return with_body(beside, "log", [line.encode() for line in lines])
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_LOGFMT_KEY = re.compile(r'[^\s="\x00-\x20\x7f]+')
+
+
+def logfmt(data: bytes) -> list[dict[str, Any] | None]:
+    records: list[list[bytes]] = []
+    for line in data.split(b"\n")[:-1]:
+        is_new = re.match(rb'[^\x00-\x20\x7f="]+=', line) or line.startswith(b"{")
+        if not records or is_new:
+            records.append([])
+        records[-1].append(line)
+    return [_logfmt_record(lines) for lines in records]
+
+
+def _logfmt_record(lines: list[bytes]) -> dict[str, Any] | None:
+    text = text_of(lines[0]).rstrip("\r")
+    if not re.match(rb'[^\x00-\x20\x7f="]+=', lines[0]):
+        return object_in(b"\n".join(lines))
+    record: dict[str, Any] = {}
+    at = 0
+    while at < len(text):
+        found = _LOGFMT_KEY.match(text, at)
+        if not found:
+            at += 1
+            continue
+        at, value = found.end(), True
+        if text[at : at + 1] == "=":
+            at += 1
+            if text[at : at + 1] == '"':
+                quoted = re.compile(r'"((?:[^"\\]|\\.|\\$)*)"?', re.DOTALL).match(text, at)
+                assert quoted
+                at = quoted.end()
+                value = re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), quoted[1], flags=re.DOTALL)
+            else:
+                word = re.compile(r"[^\x00-\x20]*").match(text, at)
+                assert word
+                at, value = word.end(), {"true": True, "false": False}.get(word[0], scalar(word[0]))
+        record[found[0]] = value
+    trace = text_of(b"\n".join(lines[1:])).rstrip(_BLANKS)
+    if trace:
+        record["trace"] = trace
+    return record

@@ -1,0 +1,221 @@
+"""Records of formats: each question of a file in chunks of any size against a reader of the whole text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from log.lines import format_oracle as oracle
+
+from jitdb.errors import InvalidArgument
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.formats.pattern import compile_pattern
+from jitdb.log.lines.formats.rendering import Renderer
+from jitdb.log.lines.formats.table import BY_NAME, FORMATS, Format, recognised
+from jitdb.log.lines.line_log import LineLog
+
+FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",
+          "Caused by: java.io.IOException", "goroutine 1 [running]:", "main.main()", "\t/x/main.go:3",
+          "plain words"]  # fmt: skip
+BODIES = ['{"level": "info", "n": 1}', '{"a": {"b": [1, 2]}, "t": "é\\n"}', "{}", " { } ", '{"cut": ', "{x}", "[1]",
+          "é ü", 'q"uo\\te', *FRAMES]  # fmt: skip
+TIME = "2026-11-20T00:00:07.553591789Z"
+
+
+def cri_lines() -> st.SearchStrategy[bytes]:
+    line = st.tuples(st.sampled_from(["stdout", "stderr"]), st.sampled_from("FFFP"), st.sampled_from(BODIES))
+    return st.lists(line, min_size=1, max_size=12).map(
+        lambda lines: "".join(f"{TIME} {stream} {tag} {body}\n" for stream, tag, body in lines).encode()
+    )
+
+
+def docker_lines() -> st.SearchStrategy[bytes]:
+    line = st.tuples(
+        st.sampled_from(["stdout", "stderr"]), st.sampled_from(["\n", "\n", "\n", ""]), st.sampled_from(BODIES)
+    )
+    return st.lists(line, min_size=1, max_size=12).map(
+        lambda lines: "".join(
+            json.dumps({"log": body + end, "stream": stream, "time": TIME}) + "\n" for stream, end, body in lines
+        ).encode()
+    )
+
+
+def logfmt_lines() -> st.SearchStrategy[bytes]:
+    value = st.sampled_from(
+        ["1", "-2.50", "00", "1e5", "true", "False", "x", '"a b"', '"q\\"x"', '"\\n\\x"', "", '"open', "9" * 16, "é"]
+    )
+    pair = st.tuples(st.sampled_from(["level", "msg", "http.status", "a-b", "é"]), value).map("=".join)
+    line = st.lists(st.one_of(pair, pair, st.sampled_from(["alone", "", "="])), min_size=1, max_size=5).map(" ".join)
+    return st.lists(st.one_of(line, line, st.sampled_from(FRAMES)), min_size=1, max_size=10).map(
+        lambda lines: "".join(f"{line}\n" for line in lines).encode()
+    )
+
+
+def records_in(path: Path, name: str) -> list[Any]:
+    """All that the log of a file streams."""
+    with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
+        return [record.value for record in log.stream()]
+
+
+def whole(records: list[Any]) -> list[Any]:
+    return [record for record in records if record is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy"), [("cri", cri_lines()), ("docker", docker_lines()), ("logfmt", logfmt_lines())]
+)
+def test_records_are_those_of_the_oracle(tmp_path: Path, name: str, strategy: st.SearchStrategy[bytes]) -> None:
+    path = tmp_path / "a.log"
+
+    @settings(max_examples=150, deadline=None)
+    @given(strategy)
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        expected = whole(getattr(oracle, name)(data))
+        assert records_in(path, name) == expected
+        with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
+            found = list(log.stream(raw=True))
+            raws = log.get_many_raw([record.offset for record in found])
+            assert [json.loads(raw) for raw in raws if raw is not None] == expected
+            assert len(found) == len(expected)
+        for size in (1, 7, 40, 1 << 16):
+            assert walked(path, name, size) == expected
+
+    check()
+
+
+def walked(path: Path, name: str, most: int) -> list[Any]:
+    """The records as scans of chunks find them, each chunk by a walker that knows nothing of the others."""
+    with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
+        found: list[Any] = []
+        for begin in range(0, log.durable_end, most):
+            walker = log.framing.walker(log, most, log.durable_end)
+            for counts in walker.walks(begin, 0):
+                batch = walker.batch(0, counts.records, begin)
+                batch.states[log.codec.locator([]).invalid(batch)] = 1
+                found += [log.codec.decode(batch.record(number)) for number in batch.live()]
+        return found
+
+
+SAMPLES = {
+    "combined": (
+        b'203.0.113.9 - frank [20/Nov/2026:14:03:11 +0100] "GET /item/5?x=1 HTTP/1.1" 200 512 "https://x.org/" '
+        b'"curl/8"',
+        {"remote_addr": "203.0.113.9", "remote_user": "frank", "time_local": "20/Nov/2026:14:03:11 +0100",
+         "request": "GET /item/5?x=1 HTTP/1.1", "request_method": "GET", "request_uri": "/item/5?x=1",
+         "server_protocol": "HTTP/1.1", "status": 200, "body_bytes_sent": 512, "http_referer": "https://x.org/",
+         "http_user_agent": "curl/8"},
+    ),
+    "common": (
+        rb'::1 - - [20/Nov/2026:14:03:11 +0100] "\x16\x03\"" 400 -',
+        {"remote_addr": "::1", "remote_user": "-", "time_local": "20/Nov/2026:14:03:11 +0100",
+         "request": r"\x16\x03\"", "status": 400},
+    ),
+    "syslog5424": (
+        b'<165>1 2026-10-11T22:14:15.003Z host evntslog - ID47 [a@1 iut="3" b="x\\"]"][c] \xef\xbb\xbfAn event',
+        {"PRI": 165, "VERSION": 1, "TIMESTAMP": "2026-10-11T22:14:15.003Z", "HOSTNAME": "host", "APP_NAME": "evntslog",
+         "MSGID": "ID47", "STRUCTURED_DATA": '[a@1 iut="3" b="x\\"]"][c]', "MSG": "An event"},
+    ),
+    "syslog": (
+        b"<34>Oct 11 22:14:15 host su[12]: 'su root' failed",
+        {"PRI": 34, "TIMESTAMP": "2026-10-11T22:14:15", "HOSTNAME": "host", "TAG": "su", "PID": 12,
+         "CONTENT": "'su root' failed"},
+    ),
+    "klog": (
+        b"E1120 14:03:11.123456       1 reflector.go:138] k8s.io/x: Failed",
+        {"severity": "E", "time": "2026-11-20T14:03:11.123456", "threadid": 1, "file": "reflector.go", "line": 138,
+         "msg": "k8s.io/x: Failed"},
+    ),
+    "text": (
+        b"2026-11-20 14:03:11,123 ERROR [main] com.x.Y - boom",
+        {"time": "2026-11-20 14:03:11,123", "text": "ERROR [main] com.x.Y - boom"},
+    ),
+    "logfmt": (b"level=warn msg=\"a b\" n=3", {"level": "warn", "msg": "a b", "n": 3}),
+    "cri": (f"{TIME} stderr F hello".encode(), {"time": TIME, "stream": "stderr", "message": "hello"}),
+    "docker": (
+        json.dumps({"log": "hello\n", "stream": "stdout", "time": TIME}).encode(),
+        {"stream": "stdout", "time": TIME, "log": "hello"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [row.name for row in FORMATS[:-1]])
+def test_a_line_of_each_format_is_recognised_and_read(name: str) -> None:
+    line, expected = SAMPLES[name]
+    row = recognised([line])
+    assert row is not None
+    assert row.name == name
+    (record,) = Renderer(row, 202611).rendered([line])
+    assert json.loads(record) == expected
+
+
+@pytest.mark.parametrize("name", ["syslog", "klog", "text", "syslog5424"])
+def test_lines_that_begin_no_record_belong_to_the_one_before(tmp_path: Path, name: str) -> None:
+    line, expected = SAMPLES[name]
+    message = BY_NAME[name].message[0]
+    path = tmp_path / "a.log"
+    path.write_bytes(line + b"\nTraceback:\n  at x\n\n" + line + b"\n")
+    assert records_in(path, name) == [{**expected, message: expected[message] + "\nTraceback:\n  at x"}, expected]
+
+
+def test_a_time_without_a_year_is_of_the_last_one() -> None:
+    row = BY_NAME["syslog"]
+    (record,) = Renderer(row, 202601).rendered([b"Dec 31 23:59:59 h a: x"])
+    assert json.loads(record)["TIMESTAMP"] == "2025-12-31T23:59:59"
+
+
+# Patterns
+
+
+def spans(pattern: str, line: bytes) -> list[str | None] | None:
+    """The groups of a match, by the machine; None where there is none."""
+    program = compile_pattern(pattern)
+    row = Format("own", "own", 1, pattern)
+    (record,) = Renderer(row, 202611).rendered([line])
+    if not record:
+        return None
+    found = json.loads(record)
+    return [found.get(name) for name in program.names]
+
+
+ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", "x", r"\w", "[^ ]"])
+
+
+def patterns() -> st.SearchStrategy[str]:
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        repeated = st.tuples(inner, st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}"])).map(
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        )
+        either = st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})")
+        return st.one_of(repeated, st.lists(inner, min_size=2, max_size=3).map("".join), either)
+
+    return st.recursive(ATOMS, larger, max_leaves=6)
+
+
+@settings(max_examples=600, deadline=None)
+@example("a*", "a*?b", "aab")
+@example("(?:a|ab)", "(?:c|bcd)?", "abcd")
+@given(patterns(), patterns(), st.text("abx1 ", max_size=8))
+def test_a_pattern_matches_as_re_does(first: str, second: str, line: str) -> None:
+    pattern = f"(?P<one>{first})(?P<two>{second})$"
+    found = re.match(pattern, line)
+    expected = None if found is None else [found["one"], found["two"]]
+    assert spans(pattern, line.encode()) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a", "a)", "[a", "a**b(", r"\q", "(?=a)", "(?P<a>x)(?P<a>y)", "*a", "a{2,1}", "(?i)a"]
+)
+def test_what_no_pattern_may_hold_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidArgument, match="pattern"):
+        compile_pattern(pattern)
+
+
+def test_a_pattern_takes_linear_time() -> None:
+    line = b"a" * 3000
+    assert spans(r"(?P<one>(?:a|a)*(?:a|aa)*)b", line) is None
