@@ -45,6 +45,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def number_in(value: Any) -> int | float | None:
+    """The number that a value is, or that its text spells as JSON writes numbers; None where there is none."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?", value):
+        whole = int(value) if value.lstrip("+-").isdigit() and len(value) < 1000 else 2**64
+        return whole if -(2**63) <= whole < 2**64 else float(value)
+    return value if is_number(value) else None
+
+
 def same(left: Any, right: Any) -> bool:
     """Equality by value, not by Python: True is not 1, NaN is NaN, a string is not bytes."""
     if is_number(left) and is_number(right):
@@ -84,8 +92,8 @@ class Oracle:
 
     def smallest_number(self, record: Any) -> float | int | None:
         """Of the fields that say when a record was made, as a number."""
-        values = [field(record, path) for path in self.timestamp]
-        return min((value for value in values if is_number(value) and value == value), default=None)
+        values = [number_in(field(record, path)) for path in self.timestamp]
+        return min((value for value in values if value is not None and value == value), default=None)
 
     def holds(self, operation: Operation, seq: int) -> bool:
         record = self.records[seq]
@@ -166,8 +174,9 @@ def place_of(value: Any) -> tuple[Any, ...] | None:
     """Where a value stands among others: the lesser comes first. None: nowhere."""
     if value is MISSING or value is None or is_nan(value):
         return None
-    if is_number(value):
-        return (0, value)
+    number = number_in(value)
+    if number is not None:
+        return (0, number)
     if not isinstance(value, (list, dict)) and (time := time_of(value)) is not None:
         return (1, time)
     if isinstance(value, str):
@@ -201,7 +210,8 @@ def text_matches(operation: TextMatch, value: Any) -> bool:
 
 
 def _compared(op: str, value: Any, bound: Any) -> bool:
-    if not is_number(value) or value != value:
+    value = number_in(value)
+    if value is None or value != value:
         return False
     return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[op]
 

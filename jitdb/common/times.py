@@ -6,6 +6,7 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
   the point, no fraction, no seconds, no time of day; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for the Z, behind a space
   or not. Without a zone it is UTC. Digits beyond the ninth of a fraction are cut off; a second 60 is the first of the
   next minute.
+- **Text that spells a number** is that number.
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
 
@@ -17,6 +18,8 @@ from __future__ import annotations
 import math
 import re
 from typing import Any, Final, Literal, TypeAlias
+
+from jitdb.common.values import number_of_text
 
 Unit: TypeAlias = Literal["auto", "s", "ms", "us", "ns", "number"]
 Nanoseconds: TypeAlias = int | float
@@ -76,7 +79,8 @@ def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
     """The time in a value of a record: text, a number, or a timestamp of msgpack; None if it is none."""
     if isinstance(value, str):
-        return time_of_text(value)
+        number = number_of_text(value)
+        return time_of_text(value) if number is None else time_of_number(number, unit)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return time_of_number(value, unit)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):

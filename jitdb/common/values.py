@@ -13,6 +13,7 @@ nothing.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -84,6 +85,33 @@ def split_number(value: int | float) -> tuple[float, int]:
     except OverflowError:
         return (math.inf, -1) if value > 0 else (-math.inf, 1)
     return hi, value - int(hi)
+
+
+def number_of_text(text: str) -> int | float | None:
+    """The number that a text spells, as JSON writes numbers, or with a plus sign; None where it spells none.
+
+    A whole number of up to 64 bits is exact, any other one the nearest double. `indexes/kinds/number_kernels.py` does
+    the same of whole columns.
+
+    >>> number_of_text("502"), number_of_text("-1.5e3"), number_of_text("+7")
+    (502, -1500.0, 7)
+    >>> [number_of_text(text) for text in ("", "-", "12ms", " 5", "007", "1_000", ".5", "0x1f", "NaN")]
+    [None, None, None, None, None, None, None, None, None]
+    """
+    if not text[-1:].isdecimal() or re.fullmatch(_SPELLED, text, re.ASCII) is None:
+        return None
+    if len(text) <= _MOST_SPELLED and text.lstrip("+-").isdecimal():
+        whole = int(text)
+        if -(1 << 63) <= whole < 1 << 64:
+            return whole
+    return float(text)
+
+
+def number_of(value: Any) -> int | float | None:
+    """The number that a value of a record is, or spells; None where it is none."""
+    if isinstance(value, str):
+        return number_of_text(value)
+    return value if kind_of(value) == NUMBER else None
 
 
 def kind_of(value: Any) -> int:
@@ -263,6 +291,8 @@ def hashable(key: Any) -> Any:
     return tuple(map(hashable, key)) if type(key) is list else key
 
 
+_SPELLED: Final = r"[+-]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_MOST_SPELLED: Final = 21  # characters of a whole number that fits 64 bits, its sign among them
 _KIND_BYTES: Final = tuple(bytes([kind]) for kind in range(len(KIND_NAMES)))
 _CONSTANTS: Final = {ABSENT: UNDEFINED, NULL: None, FALSE: False, TRUE: True}
 _SIZE: Final = struct.Struct("<I")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path, parse_path, single
 from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of, time_of_number
-from jitdb.common.values import value_at
+from jitdb.common.values import number_of, value_at
 from jitdb.errors import LogError, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.reading.sampling import first
@@ -59,7 +59,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
 
 def _is_time(value: Any) -> bool:
     time = time_of(value)
-    return time is not None and (isinstance(value, str) or time >= _PLAUSIBLE)
+    return time is not None and (number_of(value) is None or time >= _PLAUSIBLE)
 
 
 class CoreFields:

@@ -416,6 +416,13 @@ class SetEvidence:
             return [lack for each in member.members for lack in self._lacks(each, path)]
         return [found]
 
+    def spelled(self, path: Path) -> bool:
+        for part in self._parts(EVERYTHING)[:_SAMPLED]:
+            with self._asking.using(part.member) as db:
+                if db.evidence().spelled(path):
+                    return True
+        return False
+
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))
 

@@ -160,7 +160,7 @@ def test_a_field_that_only_late_records_have_is_known(said) -> None:
     assert said([*({"n": 1} for _ in range(300)), {"late": 1}], "count", "late == 2") == ""
 
 
-MIXED = [{"n": 5, "ok": True}, {"n": "12", "ok": False}, {"n": 7.5}, {"n": None}]
+MIXED = [{"n": 5, "ok": True}, {"n": "12m", "ok": False}, {"n": 7.5}, {"n": None}]
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,20 @@ def test_values_of_several_kinds(said, command: str, told: str) -> None:
     assert said(MIXED, name, *options) == (f"jitdb: {told}\n" if told else "")
     assert said(MIXED, name, *options, "-q") == ""
     assert "kind" not in said(MIXED, "query", "n > 0", "--sort", "n")
+
+
+@pytest.mark.parametrize(
+    "command", ["query --sort n", "query --sort -n", "stats n", "histogram n", "stats_by", "count", "values ok"]
+)
+def test_numbers_written_as_text(said, command: str) -> None:
+    records = [{"n": "12", "ok": True}, {"n": 5, "ok": True}, {"n": "0.5"}]
+    name, *options = command.replace("stats_by", "stats n --by ok").split()
+    options += ["n >= 0.5"] if name in ("count", "values") else []
+    told = "jitdb: `n` holds numbers written as text: taken as numbers here, and by == as text\n"
+    assert said(records, name, *options) == told
+    assert said(records, name, *options, "-q") == ""
+    assert said(records, "count", "n == 5") == ""
+    assert said(records, "count", "n == 12") == 'jitdb: no record has n == 12; did you mean `n == "12"`?\n'
 
 
 @pytest.mark.parametrize("command", ["stats", "histogram"])

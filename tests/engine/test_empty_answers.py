@@ -110,6 +110,21 @@ def test_a_field_that_nobody_has_is_told_whatever_the_answer_is(db: JITDB) -> No
     assert fresh.hints(not_(equal("area", "180")), is_empty=False) == []
 
 
+def test_text_that_is_taken_as_numbers_is_told_once(db: JITDB) -> None:
+    reason = "`n` holds numbers written as text: taken as numbers here, and by == as text"
+    ways: list[Callable[[JITDB], object]] = [
+        lambda db: db.count(gt(7, "n")), lambda db: db.all(gt(1, "n") & equal("type", "post")),
+        lambda db: db.stats("n"), lambda db: db.histogram("n"), lambda db: db.stats_by("n", "type"),
+        lambda db: db.paginate(sort_by="n", limit=3), lambda db: db.count(gt(100, "n")),
+    ]  # fmt: skip
+    for way in ways:
+        fresh = JITDB(db.log, "memory", progress=False)
+        assert told(lambda: way(fresh)) == [reason]  # noqa: B023
+        assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
+    assert fresh.hints(gt(7, "n"), is_empty=False) == [reason]
+    assert fresh.hints(equal("n", "7"), is_empty=False) == []
+
+
 def test_nothing_is_deleted_before_the_warning(db: JITDB) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuestionWarning)

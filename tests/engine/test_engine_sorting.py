@@ -44,9 +44,10 @@ TEXTS = [
 ]
 TIMES = ["2026-11-01", "2026-11-01T00:00:00Z", "2026-11-01T01:00:00.5+01:00", "1969-12-31T23:59:59.999999999Z"]
 NUMBERS = [0, -0.0, 1, 1.5, -7, 2**53, 2**53 + 1, 2**63, -(2**63), 2**64 - 1, 1e300, float("inf"), float("-inf")]
+SPELLED = ["0", "1.5", "-7", "+7", "1e0", str(2**53 + 1), str(2**64 - 1), "1" + "0" * 30, "1700000000"]
 NOTHING = [None, float("nan")]
 OTHERS = [True, False, b"", b"a", b"b", [], [1], {}, {"a": 1}]
-VALUES = TEXTS + TIMES + NUMBERS + NOTHING + OTHERS
+VALUES = TEXTS + TIMES + NUMBERS + SPELLED + NOTHING + OTHERS
 
 
 @pytest.fixture(autouse=True, scope="module", params=[1, orders.FEW])
@@ -94,7 +95,7 @@ def test_texts_are_ranked_by_code_points(texts: list[str]) -> None:
 @given(data=st.data())
 def test_pages_are_the_oracles(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Of fields of numbers, of times, of text, and of all kinds; all at once, by pages, and after the log has grown."""
-    kinds = st.sampled_from([NUMBERS + NOTHING, [*TIMES, None], TEXTS, VALUES, [1, 2, 3]])
+    kinds = st.sampled_from([NUMBERS + NOTHING, NUMBERS + SPELLED, SPELLED, [*TIMES, None], TEXTS, VALUES, [1, 2, 3]])
     pools = {name: data.draw(kinds, name) for name in ("a", "b", "c")}
     made = random.Random(data.draw(st.integers(0, 99), "seed"))
 

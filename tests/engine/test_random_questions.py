@@ -44,11 +44,24 @@ pytestmark = pytest.mark.slow
 
 # Few keys and few values, so that random questions meet random records.
 KEYS = ["a", "b", "type", ""]
-TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é"]
+TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é", "1", "-1.5e0", "12ms"]
 NUMBERS = [0, 1, -1, 1.0, 1.5, -0.0, 2**31, 2**40, 1e300]
 WIDE = [2**53, 2**53 + 1, 2**63, 2**64 - 1, -(2**63), float("inf"), float("-inf"), float("nan")]
 TIMES = ["1970-01-01", "1970-01-01T00:00:01Z", "2015-12-01T10:30:00.123456789+01:00", "9999-12-31T23:59:59Z", "soon"]
-SCALARS = [None, True, False, *TEXTS, b"", b"post", *NUMBERS]
+SPELLED = [
+    "0",
+    "1",
+    "1.0",
+    "-1.5",
+    "1e300",
+    str(2**53 + 1),
+    str(2**64),
+    "1700000000",
+    "1700000000000000000",
+    "-",
+    "007",
+]
+SCALARS = [None, True, False, *TEXTS, b"", b"post", *NUMBERS, *SPELLED]
 
 
 def may_hold(codec: str | Codec, value: Any) -> bool:
@@ -70,7 +83,7 @@ def records(codec: str | Codec) -> st.SearchStrategy[Any]:
     numbers = st.sampled_from([value for value in NUMBERS + WIDE if may_hold(codec, value)]) | st.integers(0, 20)
     field = values(codec)
     shape = {"a": field, "b": field, "type": st.sampled_from(TEXTS), "list": st.lists(field, max_size=3)}
-    numbers |= st.sampled_from(TIMES)
+    numbers |= st.sampled_from(TIMES + SPELLED)
     envelope = {
         "timestamp": numbers,
         "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers}),

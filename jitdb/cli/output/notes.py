@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from jitdb.cli.failures import say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of
-from jitdb.common.values import UNDEFINED, kind_name, value_at
-from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, unknown_field
+from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
+from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, taken_as_numbers, unknown_field
 
 if TYPE_CHECKING:
     from jitdb.log import LogSource
@@ -50,7 +50,7 @@ def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) 
     times = [
         format_path(path)
         for path, value in known.items()
-        if time_of(value) is not None and (isinstance(value, str) or _is_called_time(path))
+        if time_of(value) is not None and (number_of(value) is None or _is_called_time(path))
     ]
     meant = min((name for name in times if name not in names), key=len, default="")
     return " or ".join(f"`{name}`" for name in names), shlex.quote(meant) if meant else ""
@@ -107,7 +107,10 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
         if first is UNDEFINED:
             unknown.append(key.path)
             continue
-        kinds = dict.fromkeys(map(kind_name, (first, last)))
+        sorted_as = [value if number is None else number for value in (first, last) for number in [number_of(value)]]
+        if sorted_as != [first, last]:
+            say(f"jitdb: {taken_as_numbers(key.path)}")
+        kinds = dict.fromkeys(map(kind_name, sorted_as))
         if len(kinds) > 1:
             held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"
             say(f"jitdb: {held}: each kind is sorted for itself")

@@ -25,12 +25,14 @@ from jitdb.common.values import (
     STRING,
     TRUE,
     UNDEFINED,
+    number_of,
     split_number,
     value_key,
     value_of_key,
 )
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
+from jitdb.indexes.kinds.numbers import with_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Ranked
@@ -297,9 +299,9 @@ def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], 
 #
 #   numbers < times as text < other text < false < true < bytes < arrays, maps and extensions
 #
-# Times are those of jitdb/common/times.py, by the moment that they say (timestamps of msgpack among them); text goes by
-# code points, which is the order of its UTF-8; arrays, maps and extensions are all alike. null, NaN and a missing field
-# have no place: sorting puts them last.
+# Text that spells a number is that number. Times are those of jitdb/common/times.py, by the moment that they say
+# (timestamps of msgpack among them); text goes by code points, which is the order of its UTF-8; arrays, maps and
+# extensions are all alike. null, NaN and a missing field have no place: sorting puts them last.
 
 OF_NUMBERS, OF_TIMES, _OF_TEXT, _OF_FALSE, _OF_TRUE, _OF_BYTES, _OF_OTHERS, _NOWHERE = range(8)
 _GROUPS: Final = np.full(256, _OF_OTHERS, np.uint8)
@@ -315,8 +317,9 @@ def place_of_key(key: bytes) -> tuple[Any, ...] | None:
     """What orders the value with this key (value_key): the lesser comes first, and equal ones tie. None: no place."""
     group = int(_GROUPS[key[0]])
     value: Any = value_of_key(key) if key[0] in (NUMBER, STRING, EXTENSION) else None
-    if group == OF_NUMBERS:
-        return (group, *split_number(value)) if value == value else None
+    number = number_of(value)
+    if number is not None:
+        return (OF_NUMBERS, *split_number(number)) if number == number else None
     if group == _NOWHERE:
         return None
     time = time_of(value)
@@ -327,6 +330,7 @@ def place_of_key(key: bytes) -> tuple[Any, ...] | None:
 
 def ranks_of(values: FieldValues) -> NDArray[np.float64]:
     """A number for each value (encoding KEYS), which are in the order of the values; NaN for one without a place."""
+    values = with_numbers(values)
     count = len(values.kind)
     group, hi, lo = _GROUPS[values.kind], np.zeros(count), np.zeros(count, np.int16)
     numbers = group == OF_NUMBERS

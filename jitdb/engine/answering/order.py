@@ -24,7 +24,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.times import AUTO, NUMBER, time_of_text
-from jitdb.common.values import value_at, value_key
+from jitdb.common.values import number_of, value_at, value_key
 from jitdb.engine.answering.coded import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
@@ -369,7 +369,7 @@ def _what_all_are(path: Path, log: LogSource) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return number_of(value) is not None
 
 
 def _is_time(value: Any) -> bool:

@@ -14,8 +14,7 @@ import numpy as np
 
 from jitdb.common.paths import Path
 from jitdb.common.times import NUMBER
-from jitdb.common.values import NUMBER as A_NUMBER
-from jitdb.common.values import kind_of, split_number, value_at
+from jitdb.common.values import number_of, split_number, value_at
 from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, places_in, ranked_groups, ranked_values
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
@@ -87,8 +86,8 @@ class LogView(NamedTuple):
                 hi, lo = load_numbers(segment)
                 yield Numbers(hi[places], None if lo is None else lo[places])
         else:
-            value = value_at(dict(self.known), tuple(column))
-            number, _ = split_number(value) if kind_of(value) == A_NUMBER else (math.nan, 0)
+            value = number_of(value_at(dict(self.known), tuple(column)))
+            number, _ = (math.nan, 0) if value is None else split_number(value)
             yield Numbers(np.full(len(self.matches), number), None)
 
 

@@ -101,7 +101,7 @@ class Asker(Summaries, Shown, ABC):
     def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """Warn of what the answered question asks for and no record has. `paths`: no record of it has these."""
         if self.warns_of_questions:
-            self._warnings.tell(asked.operation, is_empty, paths)
+            self._warnings.tell(asked, is_empty, paths)
 
     def query(self, *operations: Operation | None) -> Query:
         """The records of which all `operations` are true, to be asked for in any way: see Query.
@@ -314,13 +314,14 @@ class Asker(Summaries, Shown, ABC):
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
         """The fields that the question names and no record has; of an empty answer, also the values that the log spells
-        otherwise. Each with what would find something, from existing indexes and a sample of records.
+        otherwise. Each with what would find something, from existing indexes and a sample of records. And the fields
+        whose text is taken as numbers.
 
         In Python the same comes once as a QuestionWarning.
         """
         from jitdb.engine.hinting.hints import hints_about
 
-        return hints_about(self.evidence(), self._ready(question, {}).operation, is_empty)
+        return hints_about(self.evidence(), self._ready(question, {}), is_empty)
 
     def explain(self, question: Asked = None) -> Any:
         """How the question would be answered: its indexes, how much of the log they cover, what must still be read."""

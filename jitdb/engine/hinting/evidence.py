@@ -4,6 +4,7 @@ for an empty answer once for each question, for any other once for each field.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.hints import Evidence, Lack
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.nodes.operation import Operation
+    from jitdb.operators.question import Question
 
 _VALUES: Final = 32  # questions that differ only in their values: no person asks more
 _SHAPES: Final = 1000  # other questions
@@ -64,6 +66,15 @@ class LogEvidence:
         manager = self._manager
         return manager.look(lambda: remarks_of(manager.catalog, manager.core, operation, False))
 
+    def spelled(self, path: Path) -> bool:
+        catalog = self._manager.catalog
+
+        def look() -> bool:
+            found = (index.spec for index in catalog.opened() if index.spec.paths == (path,))
+            return any(spec.form == "column" and _bits(catalog, spec) & seen.TEXTS for spec in found)
+
+        return self._manager.look(look)
+
     def sample(self, count: int) -> list[Any]:
         from jitdb.log.reading.sampling import sample
 
@@ -82,17 +93,19 @@ class QuestionWarnings:
         self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by operators and fields
         self._fields: set[Path] = set()  # that were looked for
         # The last question: asking it again costs nothing.
-        self._last: tuple[Operation | None, bool, Sequence[Path]] = (None, False, ())
+        self._last: tuple[Any, ...] = ()
+        self._numbers: set[Path] = set()  # fields of which it was told that their text is taken as numbers
 
-    def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+    def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """After an answer: warn if the question asks for what no record has.
 
         paths: further fields of the question that no record of the answer has
         """
-        last, was_empty, before = self._last
-        if operation is last and is_empty == was_empty and paths == before:
+        operation = question.operation
+        asked = (operation, is_empty, paths, question.summary, question.order)
+        if len(asked) == len(self._last) and all(map(operator.is_, asked, self._last)):
             return
-        self._last = (operation, is_empty, paths)
+        self._last = asked
         new = [path for path in operation.all_paths() if path not in self._fields]
         if new and len(self._fields) < _FIELDS:
             self._fields.update(new)
@@ -100,11 +113,20 @@ class QuestionWarnings:
             self._tell_empty(operation, paths)
         elif new:
             self._tell_fields(new)
+        self._tell_numbers(question)
 
     def _tell_fields(self, new: Sequence[Path]) -> None:
         from jitdb.engine.hinting.hints import missing_fields
 
         self._warn(lambda: missing_fields(self._evidence(), new).values())
+
+    def _tell_numbers(self, question: Question) -> None:
+        from jitdb.engine.hinting.hints import numbers_of, spelled_fields
+
+        new = [path for path in numbers_of(question) if path not in self._numbers]
+        if new and len(self._numbers) < _FIELDS:
+            self._numbers.update(new)
+            self._warn(lambda: spelled_fields(self._evidence(), new))
 
     def _tell_empty(self, operation: Operation, paths: Sequence[Path]) -> None:
         shape = (*((leaf.op, leaf.paths) for leaf in operation.leaves()), *paths)

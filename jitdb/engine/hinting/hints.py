@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from itertools import islice
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.spelling import nearest
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.fields import walk
 from jitdb.operators.text.expression import format_expression
+
+if TYPE_CHECKING:
+    from jitdb.operators.question import Question
 
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 _FIELDS: Final = 20_000  # that are looked at: records with ids for keys have no end of them
@@ -31,6 +34,9 @@ class Evidence(Protocol):
 
     def remarks(self, operation: Operation) -> list[str]:
         """How the values that it compares were taken."""
+
+    def spelled(self, path: Path) -> bool:
+        """Whether some text of the field was taken as the number that it spells, as far as an index knows."""
 
     def sample(self, count: int) -> list[Any]:
         """So many live records at most; none where there are none."""
@@ -60,9 +66,32 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     return found
 
 
-def hints_about(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
-    """For any answer: a line for each field or value that no record has."""
-    return hints_of(evidence, operation) if is_empty else list(missing_fields(evidence, operation.all_paths()).values())
+def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[str]:
+    """For any answer: a line for each field or value that no record has, or field whose text is taken as numbers."""
+    operation = question.operation
+    found = hints_of(evidence, operation) if is_empty else missing_fields(evidence, operation.all_paths()).values()
+    return [*found, *spelled_fields(evidence, numbers_of(question))]
+
+
+def numbers_of(question: Question) -> list[Path]:
+    """The fields whose values the question takes as numbers."""
+    compared = (leaf.compared for leaf in question.operation.leaves())
+    found: list[Any] = [each[0] for each in compared if each is not None and not each[1]]
+    if question.summary is not None:
+        found.append(question.summary.column)
+    if not isinstance(question.order, bool):
+        found += [key.path for key in question.order]
+    return [path for path in dict.fromkeys(found) if isinstance(path, tuple)]
+
+
+def spelled_fields(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
+    """A line for each of these fields in which text was taken as the number that it spells."""
+    return [taken_as_numbers(path) for path in paths if evidence.spelled(path)]
+
+
+def taken_as_numbers(path: Path) -> str:
+    """The line about a field in which text is taken as the number that it spells."""
+    return f"`{format_path(path)}` holds numbers written as text: taken as numbers here, and by == as text"
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:

@@ -1,4 +1,7 @@
-"""Kernels of columns: the smallest numbers, the earliest times, and the extremes of each zone.
+"""Kernels of columns: the numbers that texts spell, the smallest numbers, the earliest times, and the extremes of each
+zone.
+
+Which number a text spells is defined by number_of_text in jitdb/common/values.py.
 
 What time a value is (text, a number, or a timestamp of msgpack) is defined by jitdb/common/times.py; here that is done
 for whole columns. A time is nanoseconds since 1970, as a pair as numbers are (jitdb.common.values): whole nanoseconds
@@ -14,16 +17,128 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
 from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
+from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I32, U8
+    from jitdb.common.kernels import F64, I16, I32, U8, U64
 
 NO_TIME = 0  # what a read time is: none, whole nanoseconds, or a double
 WHOLE = 1
 FAR = 2
 
+UNSURE = 254  # no kind: a text that spells a number, which only Python reads exactly
+
 _BILLION = 1_000_000_000
 _MOST = (1 << 63) - 1
+
+_KEPT = 19  # digits that always fit 64 bits
+_FAR_POWER = 100_000  # of ten: what is written larger is as large
+_EXACT = np.uint64(1 << 53)
+_TEN = np.uint64(10)
+_NO_BITS = np.uint64(0)
+
+
+@part
+def double_of(digits, power, is_cut, powers):
+    """The bits of the double nearest to digits * 10**power; 0 where that is not certain. `is_cut`: more digits follow,
+    so it is certain where the next number of as many digits has the same double.
+    """
+    if digits <= _EXACT and -22 <= power <= 22 and not is_cut:
+        ten = np.uint64(powers[np.uint64(2 * (MOST_POWER - LEAST_POWER + 1) + abs(power))]).view(np.float64)
+        value = np.float64(digits) / ten if power < 0 else np.float64(digits) * ten
+        return np.float64(value).view(np.uint64)
+    if power < LEAST_POWER or power > MOST_POWER:
+        return _NO_BITS
+    bits = nearest_double(digits, power, powers)
+    if is_cut and nearest_double(digits + np.uint64(1), power, powers) != bits:
+        return _NO_BITS
+    return bits
+
+
+@part
+def spelled_number(buf, at, end, powers):
+    """What the text from `at` to `end` spells: STRING no number; NUMBER the pair that follows; or UNSURE."""
+    none = np.int64(STRING), 0.0, np.int64(0)
+    if at == end or np.int64(buf[np.uint64(end - 1)]) - 48 > 9 or np.int64(buf[np.uint64(end - 1)]) < 48:
+        return none
+    sign = np.int64(buf[np.uint64(at)])
+    negative = sign == 45
+    if negative or sign == 43:
+        at += 1
+    first = at
+    word = np.uint64(0)  # the digits before the point, modulo 2**64
+    digits = np.uint64(0)  # those that count, up to _KEPT of them
+    kept = np.int64(0)
+    power = np.int64(0)
+    is_cut = False
+    point = np.int64(-1)
+    while at < end:
+        char = np.int64(buf[np.uint64(at)])
+        if char == 46 and point < 0:
+            point = at
+        elif 48 <= char <= 57:
+            digit = np.uint64(char - 48)
+            if point < 0:
+                word = word * _TEN + digit
+            if kept < _KEPT:
+                digits = digits * _TEN + digit
+                kept += np.int64(digits != 0)
+                power -= np.int64(point >= 0)
+            else:
+                is_cut |= char != 48
+                power += np.int64(point < 0)
+        else:
+            break
+        at += 1
+    whole = (at if point < 0 else point) - first
+    if whole == 0 or (buf[np.uint64(first)] == 48 and whole > 1) or point + 1 == at:
+        return none
+    if at == end and point < 0 and fits_word(word, whole, buf[np.uint64(first)], negative):
+        hi, lo = split(True, negative, word)
+        return np.int64(NUMBER), hi, lo
+    if at < end:
+        if np.int64(buf[np.uint64(at)]) | 32 != 101:
+            return none
+        at += 1
+        falls = np.int64(buf[np.uint64(at)]) == 45
+        if falls or np.int64(buf[np.uint64(at)]) == 43:
+            at += 1
+        exponent = np.int64(0)
+        while at < end:
+            digit_of_it = np.int64(buf[np.uint64(at)]) - 48
+            if digit_of_it < 0 or digit_of_it > 9:
+                return none
+            exponent = min(exponent * 10 + digit_of_it, np.int64(_FAR_POWER))
+            at += 1
+        power += -exponent if falls else exponent
+    bits = double_of(digits, power, is_cut, powers) if digits != 0 else _NO_BITS
+    if digits != 0 and bits == 0:
+        return np.int64(UNSURE), 0.0, np.int64(0)
+    hi, lo = split(False, negative, bits)
+    return np.int64(NUMBER), hi, lo
+
+
+@kernel
+def read_spelled(buf: U8, start: I32, powers: U64, kind: U8, length: I32, number: F64) -> tuple[int, int]:
+    """Make of each text that spells a number that number, or UNSURE; `powers` are those of codecs/json/numbers.py.
+
+    Gives how many spell one, and how many of these are UNSURE.
+    """
+    found = 0
+    unsure = 0
+    for i in range(kind.shape[0]):
+        if kind[i] == STRING:
+            at = np.int64(start[i])
+            held, hi, lo = spelled_number(buf, at, at + np.int64(length[i]), powers)
+            if held != STRING:
+                kind[i] = np.uint8(held)
+                found += 1
+            if held == NUMBER:
+                number[i] = hi
+                length[i] = np.int32(lo)
+            elif held == UNSURE:
+                unsure += 1
+    return found, unsure
 
 
 @part

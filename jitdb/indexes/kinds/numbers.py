@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from jitdb.common.times import UNITS
-from jitdb.common.values import split_number
+from jitdb.common.values import NUMBER, STRING, number_of_text, split_number
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.kinds.seen import ALL, OTHERS
+from jitdb.indexes.kinds.seen import ALL, OTHERS, TEXTS
 from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
+from jitdb.log.codecs.json.numbers import powers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,13 +219,33 @@ def smallest_numbers(
     fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
 ) -> int:
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with the earliest time if
-    there is a `unit` (of numbers); NaN and 0 where a record has none. Gives bits of seen.py.
+    there is a `unit` (of numbers); NaN and 0 where a record has none. Text that spells a number is that number. Gives
+    bits of seen.py.
     """
     from jitdb.indexes.kinds.number_kernels import least_numbers
 
     looked, seen, number_of_unit = 0, 0, -1 if unit is None else UNITS.index(unit)
-    for buffer, kind, start, length, number in (values.arrays for values in fields):
-        if not looked or kind.any():  # a field that no record has changes nothing
-            seen |= least_numbers(buffer, kind, start, length, number, number_of_unit, looked, hi, lo)
+    for values in fields:
+        if not looked or values.kind.any():  # a field that no record has changes nothing
+            numbers = with_numbers(values)
+            seen |= least_numbers(*numbers.arrays, number_of_unit, looked, hi, lo)
+            if numbers is not values and unit is None:
+                seen |= TEXTS
             looked = 1
     return seen
+
+
+def with_numbers(values: FieldValues) -> FieldValues:
+    """The values, with the number in the place of each text that spells one; the same object where none does."""
+    if not (values.kind == STRING).any():
+        return values
+    from jitdb.indexes.kinds.number_kernels import UNSURE, read_spelled
+
+    kind, length, number = values.kind.copy(), values.length.copy(), values.number.copy()
+    found, unsure = read_spelled(values.buffer, values.start, powers(), kind, length, number)
+    for at in np.flatnonzero(kind == UNSURE).tolist() if unsure else ():
+        spelled = number_of_text(values.payload(at).decode())
+        assert spelled is not None  # the kernel saw a number
+        number[at], length[at] = split_number(spelled)
+        kind[at] = NUMBER
+    return values._replace(kind=kind, length=length, number=number) if found else values

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.common.paths import ANY, Path, single
 from jitdb.common.times import time_of
-from jitdb.common.values import NUMBER, kind_of
+from jitdb.common.values import NUMBER, kind_of, number_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import Requirement
@@ -178,7 +178,7 @@ class Range(Operation):
         return () if isinstance(self.index, str) else (self.index,)
 
     def holds(self, value: Any) -> bool:
-        number = time_of(value) if self.is_of_times else value
+        number = time_of(value) if self.is_of_times else number_of(value)
         return kind_of(number) == NUMBER and all(
             _RELATIONS[op](number, bound.time if isinstance(bound, Instant) else bound) for op, bound in self.bounds
         )
