@@ -177,7 +177,7 @@ def place_of(value: Any) -> tuple[Any, ...] | None:
     number = number_in(value)
     if number is not None:
         return (0, number)
-    if not isinstance(value, (list, dict)) and (time := time_of(value)) is not None:
+    if (time := time_of(value)) is not None:
         return (1, time)
     if isinstance(value, str):
         return (2, value.encode("utf-8", "surrogateescape"))

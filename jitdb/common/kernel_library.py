@@ -45,6 +45,7 @@ MODULES: Final = (
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.indexes.kinds.seen",
+    "jitdb.indexes.kinds.time_text",
     "jitdb.log.codecs.fields.shape_kernels",
     "jitdb.log.codecs.fields.part_kernels",
     "jitdb.log.codecs.fields.constants",

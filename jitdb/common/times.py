@@ -3,9 +3,13 @@
 Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a float, whose steps are some microseconds.
 
 - **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
-  the point, no fraction, no seconds, no time of day; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for the Z, behind a space
-  or not. Without a zone it is UTC. Digits beyond the ninth of a fraction are cut off; a second 60 is the first of the
-  next minute.
+  the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for
+  the Z, behind a space or not. Without a zone it is UTC. Digits beyond the ninth of a fraction are cut off; a second 60
+  is the first of the next minute.
+- **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
+  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Tue Dec  1 10:30:00 2015` (C). The zone and
+  the fraction are as above; which day of the week is said does not matter.
+- **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
 - **Text that spells a number** is that number.
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
@@ -31,10 +35,21 @@ NANOSECONDS_IN: Final[dict[str, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "
 SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # bounds of each unit in AUTO
 _MOST: Final = (1 << 63) - 1  # nanoseconds
 
-_TEXT: Final = (
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?: ?(?:([Zz]|UTC|GMT)|([+-])(\d\d)(?::?(\d\d))?))?)?"
+DATE: Final = "$date"  # keys of MongoDB's JSON
+LONG: Final = "$numberLong"
+
+_CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+_ZONE: Final = r"(?: ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?))?"
+_TEXT: Final = rf"(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?:[T ]{_CLOCK}{_ZONE})?"
+_MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
+_NAME: Final = "|".join(_MONTHS[at : at + 3] for at in range(0, 36, 3))
+_WEEKDAY: Final = "mon|tue|wed|thu|fri|sat|sun"
+_NAMED: Final = (
+    rf"(?:(?:{_WEEKDAY}), )?(?P<day>\d\d?)(?:(?P<mark>/)|(?P<other>[- ]))(?P<month>{_NAME})(?(mark)/|(?P=other))"
+    rf"(?P<year>\d{{4}})(?(mark):| ){_CLOCK}{_ZONE}"
 )
+_AS_TEXT: Final = re.ASCII | re.IGNORECASE
+_OF_C: Final = rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?: UTC| GMT)? (?P<year>\d{{4}})"
 
 
 def time_of_text(text: str) -> Nanoseconds | None:
@@ -42,21 +57,29 @@ def time_of_text(text: str) -> Nanoseconds | None:
 
     >>> time_of_text("1970-01-01T00:00:01.5Z"), time_of_text("1970-01-02"), time_of_text("1970-01-01 01:00+01:00")
     (1500000000, 86400000000000, 0)
+    >>> time_of_text("02/Jan/1970:00:00:00 +0000") == time_of_text("Fri, 2 Jan 1970 01:00 +0100") == 86400 * 10**9
+    True
     >>> time_of_text("2015-02-29"), time_of_text("tomorrow")
     (None, None)
     """
-    found = re.fullmatch(_TEXT, text, re.ASCII)
+    found = re.fullmatch(_TEXT, text, _AS_TEXT) or (
+        None if text.isdecimal() else re.fullmatch(_NAMED, text, _AS_TEXT) or re.fullmatch(_OF_C, text, _AS_TEXT)
+    )
     if found is None:
         return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    offset_hour, offset_minute = int(found[10] or 0), int(found[11] or 0)
+    part = found.groupdict()
+    name = part["month"].lower()
+    month = int(name) if name.isdecimal() else _MONTHS.index(name) // 3 + 1
+    year, day = int(part["year"]), int(part["day"])
+    hour, minute, second = (int(part[unit] or 0) for unit in ("hour", "minute", "second"))
+    ahead, minutes_ahead = int(part.get("ahead") or 0), int(part.get("minutes_ahead") or 0)
     if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second <= 60):
         return None
-    if offset_hour >= 24 or offset_minute >= 60:
+    if ahead >= 24 or minutes_ahead >= 60:
         return None
-    offset = (60 * offset_hour + offset_minute) * (-60 if found[9] == "-" else 60)
+    offset = (60 * ahead + minutes_ahead) * (-60 if part.get("sign") == "-" else 60)
     seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
-    return _scaled(seconds, int((found[7] or "")[:9].ljust(9, "0")), 10**9)
+    return _scaled(seconds, int((part["fraction"] or "")[:9].ljust(9, "0")), 10**9)
 
 
 def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
@@ -77,12 +100,16 @@ def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
 
 
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
-    """The time in a value of a record: text, a number, or a timestamp of msgpack; None if it is none."""
+    """The time in a value of a record: text, a number, a map with $date, a timestamp of msgpack; None if it is none."""
     if isinstance(value, str):
         number = number_of_text(value)
         return time_of_text(value) if number is None else time_of_number(number, unit)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return time_of_number(value, unit)
+    if isinstance(value, dict) and DATE in value:
+        inside = value[DATE]
+        held = inside[LONG] if isinstance(inside, dict) and LONG in inside else inside
+        return None if isinstance(held, dict) else time_of(held, "ms")
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return _scaled(value.seconds, value.nanoseconds, 10**9)
     return None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 USUAL: Final[tuple[Path, ...]] = tuple(map(parse_path, TIMESTAMPS))
 NAMES: Final = (
     "time", "ts", "@timestamp", "datetime", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
-    "asctime", "updated_at", "start_time", "startTime", "published",
+    "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
+    "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "t",
 )  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so

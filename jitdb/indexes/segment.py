@@ -65,13 +65,13 @@ class Layout(NamedTuple):
     forms: tuple[Form, ...]
 
 
-# In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones, and in 2 no
-# text spelled a number.
+# In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones, in 2 no
+# text spelled a number, and in 3 fewer texts were times.
 LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(2, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
     PREFIX_MAP: Layout(2, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
-    NUMBERS: Layout(3, "numbers:Numbers", "numbers", ("column", "time")),
+    NUMBERS: Layout(4, "numbers:Numbers", "numbers", ("column", "time")),
     OFFSETS: Layout(1, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),

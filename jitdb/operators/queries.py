@@ -18,6 +18,7 @@ from jitdb.display.shown import Shown
 from jitdb.errors import QueryError, library
 from jitdb.operators.nodes.compare import Bound, declared_time
 from jitdb.operators.nodes.field_ref import PathLike
+from jitdb.operators.nodes.instants import instant_at
 from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import And, Everything, Operation, and_, combine
 from jitdb.operators.nodes.selection import SelectField, SortField, selection, sort_keys
@@ -66,12 +67,14 @@ class Query(Immutable, Tabular, Summaries, Shown):
         return self._with(operation=more if isinstance(before, Everything) else combine(And, (before, more)))
 
     def since(self, time: Bound) -> Query:
-        """Only the records whose declared time is this one or later: text (RFC 3339), a datetime, or a number."""
-        return self.where(declared_time >= time)
+        """Only the records whose declared time is this one or later: text (RFC 3339; or as --since takes it, "2h" ago,
+        "14:00" today), a datetime, or a number.
+        """
+        return self.where(declared_time >= _instant(time))
 
     def until(self, time: Bound) -> Query:
         """Only the records whose declared time is before this one."""
-        return self.where(declared_time < time)
+        return self.where(declared_time < _instant(time))
 
     def descending(self) -> Query:
         """Newest first; without it, oldest first. Records sorted by fields come in reverse."""
@@ -315,6 +318,10 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _answer(self, method: str, **settings: Any) -> Any:
         question = self.question.changed(**{"limit": None, "counting": False, "summary": None, **settings}).checked()
         return answer(answerable(question, method))
+
+
+def _instant(time: Bound) -> Bound:
+    return instant_at(time) if isinstance(time, str) else time
 
 
 def _page_size(size: int) -> int:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import jitdb
 from jitdb.cli import main
+from jitdb.errors import QueryError
+from jitdb.operators import between, equal, field, format_expression, gt, lte, parse_expression
 from jitdb.operators.nodes.instants import instant_at
 
 Run = Callable[..., tuple[str, str]]
@@ -70,7 +76,7 @@ def test_folders_are_passed_over_by_their_dates(run: Run, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("typed", "time"),
+    ("typed", "moment"),
     [
         ("2h", NOW - 7200 * 10**9),
         ("1h30m", NOW - 5400 * 10**9),
@@ -81,10 +87,100 @@ def test_folders_are_passed_over_by_their_dates(run: Run, tmp_path: Path) -> Non
         ("yesterday", 19_674 * 86_400 * 10**9),
         ("1700000000.5", NOW + 5 * 10**8),
         ("2023-11-14T23:13:20+01:00", NOW),
+        ("14/Nov/2023:23:13:20 +0100", NOW),
+        ("-1h", NOW - 3600 * 10**9),
+        ("-1h30m", NOW - 5400 * 10**9),
+        ("14:00", (19_675 * 86_400 + 14 * 3600) * 10**9),
+        ("9:05:07", (19_675 * 86_400 + 9 * 3600 + 307) * 10**9),
+        ("yesterday 14:00", (19_674 * 86_400 + 14 * 3600) * 10**9),
     ],
 )
-def test_what_a_person_types(typed: str, time: int) -> None:
-    assert instant_at(typed, NOW).time == time
+def test_what_a_person_types(typed: str, moment: int) -> None:
+    assert instant_at(typed, NOW).time == moment
+
+
+@pytest.mark.parametrize(
+    ("zone", "typed", "said"),
+    [
+        ("Europe/Berlin", "14:00", "2023-11-14T13:00:00Z"),
+        ("Europe/Berlin", "today", "2023-11-13T23:00:00Z"),
+        ("Europe/Berlin", "yesterday 01:30", "2023-11-13T00:30:00Z"),
+        ("Asia/Tokyo", "00:30", "2023-11-14T15:30:00Z"),  # there it is the 15th
+        ("America/New_York", "tomorrow", "2023-11-15T05:00:00Z"),
+        ("Asia/Tokyo", "2023-11-14T12:00", "2023-11-14T12:00:00Z"),
+    ],
+)
+def test_the_clock_of_this_place(monkeypatch: pytest.MonkeyPatch, zone: str, typed: str, said: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert instant_at(typed, NOW) == instant_at(said)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("typed", ["25:00", "14:60", "14", "today 9", "", "-", "--1h", "noon", "14:00:61"])
+def test_what_nobody_means(typed: str) -> None:
+    with pytest.raises(QueryError, match="is no time"):
+        instant_at(typed, NOW)
+
+
+def test_how_long_ago(run: Run, tmp_path: Path) -> None:
+    now = time.time_ns()
+    ages = [60, 1800, 5400, 86_400 * 3]
+    path = tmp_path / "log.ndjson"
+    path.write_text(
+        "".join(json.dumps({"__REALTIME_TIMESTAMP": str(now // 1000 - age * 10**6)}) + "\n" for age in ages)
+    )
+    for since, count in (("-1h", 2), ("1h", 2), ("2h", 3), ("7d", 4)):
+        assert run("count", str(path), "--since", since)[0] == f"{count}\n"
+        assert run("count", str(path), "--until", since)[0] == f"{4 - count}\n"
+    assert jitdb.open(path).query().since("-1h").count() == 2
+    assert jitdb.open(path).query().since("2h").until("1h").count() == 1
+
+
+DAYS = [
+    "2026-11-19T23:59:59.999999999Z", "2026-11-20", "20/Nov/2026:00:30:00 +0000", "Fri, 20 Nov 2026 12:00:00 GMT",
+    1_795_176_000, "1795176000", "1795176000000000", {"$date": "2026-11-20T23:59:59.999999999Z"}, "2026-11-21", "soon",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ('t == "2026-11-20"', range(1, 8)),
+        ('t != "2026-11-20"', [0, 8, 9]),
+        ('t > "2026-11-20"', [8]),
+        ('t >= "2026-11-20"', range(1, 9)),
+        ('t <= "2026-11-20"', range(8)),
+        ('t < "2026-11-20"', [0]),
+        ('t in ["2026-11-20", "soon"]', [*range(1, 8), 9]),
+        ('"2026-11-19" < t <= "2026/11/20"', range(1, 8)),
+        ('between(t, "2026-11-20", "2026-11-20")', range(1, 8)),
+        ('index("timestamp") > "2026-11-20"', [8]),
+        ('t == "2026-11-20T00:00:00Z"', []),
+        ('equal(t, "2026-11-20")', [1]),
+        ('t > "20/Nov/2026:12:00:00 +0000"', [7, 8]),
+    ],
+)
+def test_a_date_alone_is_that_day(run: Run, tmp_path: Path, question: str, found: Iterable[int]) -> None:
+    path = tmp_path / "log.ndjson"
+    path.write_text("".join(json.dumps({"n": number, "t": day}) + "\n" for number, day in enumerate(DAYS)))
+    lines = run("query", str(path), question, "--fields", "n", "--arrival", "--quiet", "--timestamp", "t")[0].split()
+    assert [json.loads(line)["n"] for line in lines] == list(found)
+    asked = parse_expression(question)
+    assert parse_expression(format_expression(asked)) == asked
+
+
+def test_a_date_alone_in_python() -> None:
+    day = date(2026, 11, 20)
+    assert (field("t") == day) == (field("t") == "2026-11-20") == between("t", day, day)
+    assert (field("t") == np.datetime64("2026-11-20")) == (field("t") == day)
+    assert (field("t") > day) == gt("2026-11-20T23:59:59.999999999Z", "t")
+    assert (field("t") <= np.datetime64("2026-11-20T12:00")) == lte("2026-11-20T12:00:00Z", "t")
+    assert (field("t[]") == "2026-11-20") == equal("t[]", "2026-11-20")
+    assert (field("t") == "2026-02-30") == equal("t", "2026-02-30")
 
 
 def test_what_is_no_time(log: str, capsys: pytest.CaptureFixture[str]) -> None:

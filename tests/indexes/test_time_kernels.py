@@ -28,10 +28,11 @@ def two(number: int) -> str:
 
 
 dates = st.builds(
-    "{:04}-{}-{}".format,
+    "{0:04}{3}{1}{3}{2}".format,
     st.integers(0, 9999) | st.integers(1675, 2265),
     st.integers(0, 13).map(two),
     st.integers(0, 32).map(two),
+    st.sampled_from("----/"),
 )
 clocks = st.builds("{}{}:{}".format, st.sampled_from("Tt x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two))
 seconds = st.just("") | st.integers(0, 61).map(lambda number: f":{number:02}")
@@ -40,6 +41,23 @@ zones = st.sampled_from(
     ["", "Z", "z", " Z", "UTC", " GMT", "+01:00", "-0130", " +05", "+5", "+24:00", "+00:60", "-00:00", " ", "+01:", "X"]
 )
 texts = dates | st.builds("".join, st.tuples(dates, clocks, seconds, fractions, zones))
+names = st.sampled_from(
+    ["Jan", "feb", "MAR", "Apr", "may", "Jun", "Jul", "Aug", "Sep", "oct", "Nov", "Dec", "Okt", "Nö"]
+)
+weekdays = st.sampled_from(["", "", "Tue, ", "sun, ", "Tue,", "Tue ", "Foo, ", "é, "])
+days = st.integers(0, 32).map(str) | st.integers(0, 32).map(two)
+years = st.integers(0, 9999).map("{:04}".format) | st.sampled_from(["2015", "15", "02015"])
+hours = st.builds("{}:{}".format, st.integers(0, 24).map(two), st.integers(0, 60).map(two))
+named = st.builds(
+    "{0}{1}{5}{2}{6}{3}{7}{4}".format, weekdays, days, names, years,
+    st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
+    st.sampled_from("///- "), st.sampled_from("///- "), st.sampled_from(":: "),
+)  # fmt: skip
+of_c = st.builds(
+    "{} {}{}{} {}{} {}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, st.sampled_from([" ", "  ", ""]), days,
+    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET"]), years,
+)  # fmt: skip
+texts |= named | of_c | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
     | st.floats()
@@ -53,7 +71,9 @@ stamps = st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 10**9
 others = st.sampled_from(
     [None, UNDEFINED, True, "soon", [1], {"a": 1}, b"2015-12-01", ExtType(5, b"abcd"), "2015-12-0é"]
 )
-values = texts | numbers | stamps | others
+longs = st.sampled_from([{"$numberLong": "1700000000123"}, {"$numberLong": 5}, {"$numberLong": "x"}, {"x": 1}, {}])
+maps = st.fixed_dictionaries({"$date": texts | numbers | stamps | longs | st.none()}, optional={"a": st.just(1)})
+values = texts | numbers | stamps | maps | others
 
 
 def column(items: list[Any], unit: str) -> tuple[list[tuple[float, int] | None], int]:
@@ -104,6 +124,15 @@ def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str)
         ("2015-12-01T01:00:00+02:00", "2015-11-30T23:00:00Z"),
         ("2015-12-01T01:00:00.0000000019Z", "2015-12-01T01:00:00.000000001Z"),
         ("2000-02-29", "2000-02-29T00:00:00Z"),
+        ("2015/12/01 10:30:00", "2015-12-01T10:30:00Z"),
+        ("01/Dec/2015:10:30:00 +0100", "2015-12-01T09:30:00Z"),
+        ("1/Dec/2015:10:30", "2015-12-01T10:30:00Z"),
+        ("06/Feb/2009:12:14:14.655", "2009-02-06T12:14:14.655Z"),
+        ("Tue, 01 Dec 2015 10:30:00 GMT", "2015-12-01T10:30:00Z"),
+        ("1 Dec 2015 10:30 -0130", "2015-12-01T12:00:00Z"),
+        ("01-DEC-2015 10:30:00.5", "2015-12-01T10:30:00.5Z"),
+        ("Tue Dec  1 10:30:00 2015", "2015-12-01T10:30:00Z"),
+        ("Tue Dec 01 10:30:00.25 UTC 2015", "2015-12-01T10:30:00.25Z"),
     ],
 )
 def test_ways_to_write_a_time(text: str, same: str) -> None:
@@ -114,11 +143,38 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1900-02-29", "2015-04-31", "2015-13-01", "2015-00-01", "2015-12-01T24:00", "2015-12-01T", "15-12-01"]
+    "text",
+    [
+        "1900-02-29",
+        "2015-04-31",
+        "2015-13-01",
+        "2015-00-01",
+        "2015-12-01T24:00",
+        "2015-12-01T",
+        "15-12-01",
+        "2015-12/01",
+        "29/Feb/2015:00:00:00",
+        "1/Dec-2015:10:30:00",
+        "Foo, 1 Dec 2015 10:30:00",
+        "Nov 20 14:03:11",
+        "Tue Dec  1 10:30:00 CET 2015",
+        "01/Dec/2015 10:30:00",
+        "1 Dec 2015:10:30:00",
+    ],
 )
 def test_text_that_is_no_time(text: str) -> None:
     assert time_of_text(text) is None
     assert column([text], "auto")[0] == [None]
+
+
+def test_a_date_of_mongodb() -> None:
+    for value in ("2023-11-14T22:13:20Z", 1_700_000_000_000, {"$numberLong": "1700000000000"}):
+        for unit in UNITS[:5]:
+            assert time_of({"$date": value}, unit) == 17 * 10**17
+            assert column([{"$date": value}], unit)[0] == [split_number(17 * 10**17)]
+    found, bits = column([{"$date": 5}, 7, {"a": 1}, {"$date": None}], "s")
+    assert found == [split_number(5 * 10**6), split_number(7 * 10**9), None, None]
+    assert bits & seen.OTHERS
 
 
 def test_what_a_scan_saw() -> None:

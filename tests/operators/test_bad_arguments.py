@@ -177,10 +177,10 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     yield "field", lambda bad: whole(field(bad) == 1), PATHS
     yield "field key", lambda bad: whole(field("a", bad) == 1), {*KEYS, "no text", "none"}
     yield "field[]", lambda bad: whole(field("a")[bad] == 1), {*KEYS, "no text"}
-    yield "field ==", lambda bad: whole(field("a") == bad), VALUES
+    yield "field ==", lambda bad: whole(field("a") == bad), {*VALUES, "date"}
     yield "field <", lambda bad: whole(field("a") < bad), BOUNDS
     yield "isin", lambda bad: whole(field("a").isin(bad)), {*LISTS, "set", "range", "array"}
-    yield "isin of one", lambda bad: whole(field("a").isin([bad])), VALUES
+    yield "isin of one", lambda bad: whole(field("a").isin([bad])), {*VALUES, "date"}
     yield "matches", lambda bad: field("a").matches(bad, "name"), {"f(*)"}
     yield "parse_expression", lambda bad: whole(parse_expression(bad)), set()
     yield "format_expression", lambda bad: format_expression(bad), set()

@@ -14,12 +14,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.times import AUTO, UNITS, time_of
+from jitdb.common.times import AUTO, time_of
 from jitdb.common.values import (
     ABSENT,
     BYTES,
     EXTENSION,
     FALSE,
+    MAP,
     NULL,
     NUMBER,
     STRING,
@@ -32,7 +33,7 @@ from jitdb.common.values import (
 )
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
-from jitdb.indexes.kinds.numbers import with_numbers
+from jitdb.indexes.kinds.numbers import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Ranked
@@ -316,7 +317,7 @@ _WORD: Final = 8  # bytes of text that are compared at once
 def place_of_key(key: bytes) -> tuple[Any, ...] | None:
     """What orders the value with this key (value_key): the lesser comes first, and equal ones tie. None: no place."""
     group = int(_GROUPS[key[0]])
-    value: Any = value_of_key(key) if key[0] in (NUMBER, STRING, EXTENSION) else None
+    value: Any = value_of_key(key) if key[0] in (NUMBER, STRING, EXTENSION, MAP) else None
     number = number_of(value)
     if number is not None:
         return (OF_NUMBERS, *split_number(number)) if number == number else None
@@ -350,16 +351,12 @@ def ranks_of(values: FieldValues) -> NDArray[np.float64]:
 def _find_times(
     values: FieldValues, group: NDArray[np.uint8], hi: NDArray[np.float64], lo: NDArray[np.int16]
 ) -> None:  # fmt: skip
-    from jitdb.indexes.kinds.number_kernels import least_numbers
-
-    may_be = (values.kind == STRING) | (values.kind == EXTENSION)
+    may_be = (values.kind == STRING) | (values.kind == EXTENSION) | (values.kind == MAP)
     if not may_be.any():
         return
     kind = np.where(may_be, values.kind, np.uint8(ABSENT))
     when, rest = np.empty(len(kind)), np.empty(len(kind), np.int16)
-    least_numbers(
-        values.buffer, kind, values.start, values.length, values.number, UNITS.index(AUTO), 0, when, rest
-    )  # fmt: skip
+    smallest_numbers([values._replace(kind=kind)], when, rest, AUTO)
     times = ~np.isnan(when)
     group[times], hi[times], lo[times] = OF_TIMES, when[times], rest[times]
 

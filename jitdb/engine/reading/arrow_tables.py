@@ -24,6 +24,7 @@ from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.indexes.kinds.number_kernels import least_numbers
+from jitdb.indexes.kinds.numbers import with_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
 from jitdb.log.codecs.containers import Steps, list_values
 
@@ -205,19 +206,23 @@ class _Column:
             return list_array(kind, column(kind.value_type, found.values, misfits), counts, counts > 0)
         if pa.types.is_timestamp(kind):
             noted = self._noted if self._noted is not None and self._noted[0] is found.values else None
-            times = noted[1] if noted is not None else _times(found.values, max(self._unit, 0))
+            times = noted[1] if noted is not None else self._times(found.values)
             return _timestamps(kind, found.values, times, misfits)
         return column(kind, found.values, misfits)
 
     def _are_times(self, values: FieldValues, present: NDArray[np.bool_]) -> bool:
         first = int(present.argmax())
         for some in (chosen(values, slice(first, first + 1)), values):  # in most columns the first value is no time
-            times = _times(some, max(self._unit, 0))
+            times = self._times(some)
             fits = times.fits if self._unit >= 0 else times.fits & (some.kind != NUMBER)
             if not np.array_equal(fits, _present(some)):
                 return False
         self._noted = values, times
         return True
+
+    def _times(self, values: FieldValues) -> _Times:
+        """Where numbers are times, those that are written as text are, too."""
+        return _times(values if self._unit < 0 else with_numbers(values), max(self._unit, 0))
 
 
 def _present(values: FieldValues) -> NDArray[np.bool_]:

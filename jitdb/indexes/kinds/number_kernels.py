@@ -16,15 +16,12 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
-from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
+from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS
+from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I16, I32, U8, U64
-
-NO_TIME = 0  # what a read time is: none, whole nanoseconds, or a double
-WHOLE = 1
-FAR = 2
 
 UNSURE = 254  # no kind: a text that spells a number, which only Python reads exactly
 
@@ -139,122 +136,6 @@ def read_spelled(buf: U8, start: I32, powers: U64, kind: U8, length: I32, number
             elif held == UNSURE:
                 unsure += 1
     return found, unsure
-
-
-@part
-def two_digits(buf, at, end):
-    """The number that two digits make; -1 where there are none."""
-    if at + 2 > end:
-        return np.int64(-1)
-    tens = np.int64(buf[np.uint64(at)]) - 48
-    ones = np.int64(buf[np.uint64(at + 1)]) - 48
-    if tens < 0 or tens > 9 or ones < 0 or ones > 9:
-        return np.int64(-1)
-    return 10 * tens + ones
-
-
-@part
-def is_zone_name(buf, at, end):
-    """Whether UTC or GMT stands here."""
-    if end - at != 3:
-        return False
-    a, b, c = np.int64(buf[np.uint64(at)]), np.int64(buf[np.uint64(at + 1)]), np.int64(buf[np.uint64(at + 2)])
-    return (a == 85 and b == 84 and c == 67) or (a == 71 and b == 77 and c == 84)
-
-
-@part
-def days_before_date(year, month, day):
-    """Days from 1970 to a date of the Gregorian calendar, from the year 0 on."""
-    years = year - (1 if month < 3 else 0) + 400  # which begin in March; none is negative
-    months = (month + 9) % 12
-    leaps = years // 4 - years // 100 + years // 400
-    return 365 * years + leaps + (153 * months + 2) // 5 + day - 1 - 719_468 - 146_097
-
-
-@part
-def days_in_month(year, month):
-    if month == 2:
-        return np.int64(29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28)
-    return np.int64(30 if month == 4 or month == 6 or month == 9 or month == 11 else 31)
-
-
-@part
-def read_offset(buf, at, end):
-    """Seconds by which a zone `+01:00`, `+0100` or `+01` is ahead of UTC; 100,000 where it is none of these."""
-    bad = np.int64(100_000)
-    sign = np.int64(buf[np.uint64(at)])
-    if sign != 43 and sign != 45:
-        return bad
-    hours = two_digits(buf, at + 1, end)
-    minutes = np.int64(0)
-    at += 3
-    if at < end:
-        if buf[np.uint64(at)] == 58:
-            at += 1
-        minutes = two_digits(buf, at, end)
-        at += 2
-    if at != end or hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
-        return bad
-    return (3600 * hours + 60 * minutes) * np.int64(-1 if sign == 45 else 1)
-
-
-@part
-def read_time(buf, at, end):
-    """The text from `at` to `end`: what it is, seconds since 1970, nanoseconds beyond them, and the bits of seen.py."""
-    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
-    if end - at < 10:
-        return nothing
-    century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
-    month, day = two_digits(buf, at + 5, end), two_digits(buf, at + 8, end)
-    if century < 0 or years < 0 or buf[np.uint64(at + 4)] != 45 or buf[np.uint64(at + 7)] != 45:
-        return nothing
-    year = 100 * century + years
-    if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
-        return nothing
-    seconds = 86_400 * days_before_date(year, month, day)
-    at += 10
-    if at == end:
-        return WHOLE, seconds, np.int64(0), np.int64(TEXTS | ZONELESS)
-    between = np.int64(buf[np.uint64(at)])
-    hour, minute = two_digits(buf, at + 1, end), two_digits(buf, at + 4, end)
-    if between != 84 and between != 116 and between != 32:
-        return nothing
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or buf[np.uint64(at + 3)] != 58:
-        return nothing
-    seconds += 3600 * hour + 60 * minute
-    at += 6
-    nanoseconds = np.int64(0)
-    if at < end and buf[np.uint64(at)] == 58:
-        second = two_digits(buf, at + 1, end)
-        if second < 0 or second > 60:
-            return nothing
-        seconds += second
-        at += 3
-        if at < end and (buf[np.uint64(at)] == 46 or buf[np.uint64(at)] == 44):
-            at += 1
-            first, scale = at, np.int64(100_000_000)
-            while at < end:
-                digit = np.int64(buf[np.uint64(at)]) - 48
-                if digit < 0 or digit > 9:
-                    break
-                nanoseconds += digit * scale
-                scale //= 10
-                at += 1
-            if at == first:
-                return nothing
-    if at == end:
-        return WHOLE, seconds, nanoseconds, np.int64(TEXTS | ZONELESS)
-    if buf[np.uint64(at)] == 32:
-        at += 1
-        if at == end:
-            return nothing
-    char = np.int64(buf[np.uint64(at)])
-    if ((char == 90 or char == 122) and at + 1 == end) or is_zone_name(buf, at, end):
-        return WHOLE, seconds, nanoseconds, np.int64(TEXTS)
-    ahead = read_offset(buf, at, end)
-    if ahead == 100_000:
-        return nothing
-    return WHOLE, seconds - ahead, nanoseconds, np.int64(TEXTS)
 
 
 @part

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from jitdb.common.times import UNITS
-from jitdb.common.values import NUMBER, STRING, number_of_text, split_number
+from jitdb.common.times import DATE, LONG, UNITS
+from jitdb.common.values import ABSENT, MAP, NULL, STRING, number_of_text, split_number
+from jitdb.common.values import NUMBER as A_NUMBER
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.kinds.seen import ALL, OTHERS, TEXTS
 from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
+from jitdb.log.codecs.containers import Steps, list_values
+from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.log.codecs.json.numbers import powers
 
 if TYPE_CHECKING:
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.kinds.content import Places
-    from jitdb.log.codecs.fields.located import FieldValues
 
 _META: Final = struct.Struct("<ddI")
 HAS_RESTS: Final = 1
@@ -227,12 +229,37 @@ def smallest_numbers(
     looked, seen, number_of_unit = 0, 0, -1 if unit is None else UNITS.index(unit)
     for values in fields:
         if not looked or values.kind.any():  # a field that no record has changes nothing
+            if unit is not None and (values.kind == MAP).any():
+                values, dates = _parted(values)
+                seen |= least_numbers(*with_numbers(dates).arrays, UNITS.index("ms"), looked, hi, lo)
+                looked = 1
             numbers = with_numbers(values)
             seen |= least_numbers(*numbers.arrays, number_of_unit, looked, hi, lo)
             if numbers is not values and unit is None:
                 seen |= TEXTS
             looked = 1
     return seen
+
+
+def _parted(values: FieldValues) -> tuple[FieldValues, FieldValues]:
+    """The values without maps that have `$date`; and what these have under it, an entry a value, too."""
+    is_map = values.kind == MAP
+    dates = _inside(values, is_map, DATE)
+    is_date: NDArray[np.bool_] = dates.kind != ABSENT
+    if (dates.kind == MAP).any():
+        longs = _inside(dates, dates.kind == MAP, LONG)
+        there = longs.kind != ABSENT
+        pairs: Iterable[tuple[Any, Any]] = zip(longs.arrays[1:], dates.arrays[1:], strict=True)
+        columns: list[Any] = [np.where(there, long, date) for long, date in pairs]
+        dates = FieldValues(dates.encoding, dates.buffer, *columns)
+    dates = dates._replace(kind=np.where(dates.kind == NULL, np.uint8(MAP), dates.kind))  # null is no time there
+    return values._replace(kind=np.where(is_date, np.uint8(ABSENT), values.kind)), dates
+
+
+def _inside(values: FieldValues, chosen: NDArray[np.bool_], key: str) -> FieldValues:
+    """What the chosen ones have under the key, an entry a value."""
+    only = values._replace(kind=np.where(chosen, values.kind, np.uint8(ABSENT)))
+    return list_values(only, Steps.of((key,)), absent=True)[0]
 
 
 def with_numbers(values: FieldValues) -> FieldValues:
@@ -247,5 +274,5 @@ def with_numbers(values: FieldValues) -> FieldValues:
         spelled = number_of_text(values.payload(at).decode())
         assert spelled is not None  # the kernel saw a number
         number[at], length[at] = split_number(spelled)
-        kind[at] = NUMBER
+        kind[at] = A_NUMBER
     return values._replace(kind=kind, length=length, number=number) if found else values

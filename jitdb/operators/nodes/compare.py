@@ -18,8 +18,9 @@ from jitdb.common.values import NUMBER, kind_of, number_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import Requirement
+from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.instants import Instant, day_of
 from jitdb.operators.nodes.literals import plain_bound
 from jitdb.operators.nodes.operation import Answering, Core, Operation
 
@@ -121,9 +122,9 @@ def between(index: PathLike | Declared, low: Bound, high: Bound) -> Operation:
     >>> between("value.sequence", 2, 3)
     between('value.sequence', 2, 3)
     >>> between(declared_time, "2026-11-01", "2026-11-02")
-    between('timestamp', '2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z')
+    between('timestamp', '2026-11-01T00:00:00Z', '2026-11-02T23:59:59.999999999Z')
     """
-    ends = plain_bound(low), plain_bound(high)
+    ends = plain_bound(low), _last(high)
     if isinstance(ends[0], Instant) != isinstance(ends[1], Instant):
         raise QueryError(f"the ends of between() are two numbers or two times, not {ends[0]!r} and {ends[1]!r}")
     name = _index("between", index, ends[0])
@@ -133,8 +134,24 @@ def between(index: PathLike | Declared, low: Bound, high: Bound) -> Operation:
 def _compare(op: Comparison, value: object, index: object) -> Operation:
     if isinstance(value, str) and isinstance(index, (int, float)):
         raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
-    bound = plain_bound(value)
+    bound = _last(value) if op in ("gt", "lte") else plain_bound(value)
     return Compare(_index(op, index, bound), op, bound)
+
+
+def _last(value: Any) -> PlainBound:
+    """What is above, or up to, what a user says: a date alone is the whole day."""
+    day = day_of(value)
+    return plain_bound(value) if day is None else day[1]
+
+
+def equal_or_within(path: Path, value: Any) -> Operation:
+    """What `==` asks: whether the field holds this value; of a date alone, whether it is a time of that day.
+
+    >>> equal_or_within(("date",), "2015-12-01")
+    between('date', '2015-12-01T00:00:00Z', '2015-12-01T23:59:59.999999999Z')
+    """
+    day = None if ANY in path else day_of(value)  # of several values the column knows the extremes only
+    return equal(path, value) if day is None else Between(path, *day)
 
 
 def _index(caller: str, index: object, bound: PlainBound) -> str | Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Never, Unpack
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.values import ABSENT, UNDEFINED, value_key, values_at
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.field_ref import (
@@ -22,6 +22,7 @@ from jitdb.operators.nodes.field_ref import (
     refuse_more,
     spec_of,
 )
+from jitdb.operators.nodes.instants import day_of
 from jitdb.operators.nodes.literals import plain_value
 from jitdb.operators.nodes.operation import Answering, Core, Identity, Operation
 
@@ -152,6 +153,10 @@ class Equal(_ValueOperation):
     arguments = ("path", "value")
     signs = ("{} == {}", "{} != {}")
     names_value = True
+
+    @property
+    def _has_sign(self) -> bool:  # == with a date alone asks for the day
+        return super()._has_sign and (ANY in self.path or day_of(self.value) is None)
 
     def _identify(self) -> Identity:  # as all do, in half of the time
         return ("equal", self.field.identity, value_key(self.value))

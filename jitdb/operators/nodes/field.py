@@ -76,13 +76,14 @@ class Field:
         return Field(as_path("field", (*self.path, step)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
-        return equal.equal(self.path, _value(value))
+        """The records where it holds `value`; where that is a date alone, a time of that day in UTC."""
+        return compare.equal_or_within(self.path, _value(value))
 
     def __ne__(self, value: object) -> Operation:  # type: ignore[override]
         """The records where it does not hold `value`, those without the field among them; of any element of an
         array: where none holds it.
         """
-        return not_(equal.equal(self.path, _value(value)))
+        return not_(compare.equal_or_within(self.path, _value(value)))
 
     def __lt__(self, value: Bound) -> Operation:
         return compare.lt(_value(value), self.path)
@@ -104,7 +105,7 @@ class Field:
         """
         if not is_list(values):
             raise QueryError(f"isin() takes a list of values, not {shown(values)}")
-        given = [equal.equal(self.path, _value(value)) for value in values]
+        given = [compare.equal_or_within(self.path, _value(value)) for value in values]
         return or_(*given) if given else not_(everything())
 
     def present(self) -> Operation:

@@ -16,7 +16,10 @@ _LENGTHS: Final = {
     "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
     "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
 }  # fmt: skip
-_DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
+_OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
+_DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
+_DAY: Final = 86_400 * 10**9
 
 
 class Instant(Immutable):
@@ -68,6 +71,23 @@ def instant_of(value: Any) -> Instant | None:
     return _of_parts(utc.isoformat(), getattr(value, "nanosecond", 0), value)  # which pandas has
 
 
+def day_of(value: Any) -> tuple[Instant, Instant] | None:
+    """The first and the last nanosecond of the day in UTC that a date alone says; None for all else.
+
+    >>> day_of("2015-12-01"), day_of("2015-12-01T00:00:00Z")
+    (('2015-12-01T00:00:00Z', '2015-12-01T23:59:59.999999999Z'), None)
+    """
+    kind = type(value).__name__
+    if kind == "datetime64":
+        is_date = re.fullmatch(_DATE, str(value)) is not None
+    elif isinstance(value, str):
+        is_date = re.fullmatch(_DATE, value, re.ASCII) is not None and time_of_text(value) is not None
+    else:
+        is_date = hasattr(value, "isoformat") and hasattr(value, "year") and not hasattr(value, "hour")
+    first = instant_of(value) if is_date else None
+    return None if first is None else (first, Instant(first.time + _DAY - 1))
+
+
 def _of_numpy(value: Any) -> Instant:
     seconds = value.astype("datetime64[s]")  # nanoseconds of far years would not fit
     return _of_parts(str(seconds), int((value - seconds).astype("timedelta64[ns]").astype("int64")), value)
@@ -86,7 +106,8 @@ def _out_of_range(value: Any) -> QueryError:
 
 
 def instant_at(text: str, now: int | None = None) -> Instant:
-    """The instant that a person types: a time; how long ago (2h, 1h30m, 7d); now, today, yesterday; seconds since 1970.
+    """The instant that a person types: a time; how long ago (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today,
+    yesterday, yesterday 14:00 by the clock of this place (TZ); seconds since 1970.
 
     `now`: nanoseconds since 1970, by default those of the clock. Raises QueryError.
 
@@ -97,11 +118,13 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     now = time.time_ns() if now is None else now
     if typed == "now":
         return Instant(now)
-    if typed in _DAYS:
-        day = 86_400 * 10**9
-        return Instant((now // day + _DAYS[typed]) * day)
-    if _AGO.fullmatch(typed.removesuffix("ago").rstrip()):
-        return Instant(now - length_of(typed.removesuffix("ago").rstrip()))
+    ago = typed.removeprefix("-").removesuffix("ago").rstrip()
+    if _AGO.fullmatch(ago):
+        return Instant(now - length_of(ago))
+    if typed and (found_day := re.fullmatch(_OF_DAY, typed, re.ASCII)) is not None:
+        local = _local(now, *found_day.groups())
+        if local is not None:
+            return local
     if re.fullmatch(r"\d{5,}(\.\d+)?", typed):
         found = time_of_number(float(typed) if "." in typed else int(typed))
         assert found is not None  # it is no NaN
@@ -110,9 +133,19 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     if found is None:
         raise QueryError(
             f"{shown(text)} is no time",
-            remedy="write 2026-11-01, 2026-11-01T12:00, how long ago as in 2h, 30m or 7d, or now, today, yesterday",
+            remedy="write 2026-11-01, 2026-11-01T12:00, 14:00, how long ago (2h, 30m, 7d), or now, today, yesterday",
         )
     return Instant(found)
+
+
+def _local(now: int, day: str, *clock: str | None) -> Instant | None:
+    """The time of a day beside today, by the clock of this place; None where no clock shows it."""
+    hour, minute, second = (int(part or 0) for part in clock)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    today = time.localtime(now // 10**9)
+    date = today.tm_year, today.tm_mon, today.tm_mday + _DAYS[day]
+    return Instant(int(time.mktime((*date, hour, minute, second, 0, 0, -1))) * 10**9)
 
 
 def length_of(text: str) -> int:

@@ -99,7 +99,8 @@ EXPRESSION_HELP: Final = """\
   name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
   message icontains "timeout"          without regard to case, as ilike, istarts_with and others
   includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
-  date > "2015-12-01T10:30:00Z"        times; also 2015-12-01, as much of it as is known
+  date > "2015-12-01T10:30:00Z"        times; as much of it as is known
+  date == "2015-12-01"                 on this day; > after it, <= up to its end
   index("timestamp") > "2026-11-01"    what the record declares as its time, or index("sequence")
   equal(id, "u17", prefix=32)          with options of the index
   seqs(1, 2)  offsets(0, 341)  everything()

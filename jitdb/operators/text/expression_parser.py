@@ -12,7 +12,7 @@ from typing import Any, Final
 from jitdb.common.paths import ANY, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
-from jitdb.operators.nodes.compare import DERIVED_INDEXES, gt, gte, lt, lte
+from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.operation import OPTIONAL, Operation, and_, not_, or_
@@ -127,7 +127,7 @@ class Parser(Tokens):
                 return self._made(value, _COMPARISONS[sign][side is right], literal, subject)
             if isinstance(subject, str):
                 raise self._error(f'index("{subject}") is compared by <, <=, > and >=', side)
-            found = equal(subject, literal)
+            found = equal_or_within(subject, literal)
         return not_(found) if sign in ("!=", "not in", "is not") else found
 
     def _membership(self, left: Part, right: Part) -> Operation:
