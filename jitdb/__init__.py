@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
     from jitdb.log.codecs import Codec, register_codec
+    from jitdb.log.lines.kept import forget, kept
     from jitdb.logset import LogSet
     from jitdb.logset.opening import open_many
     from jitdb.operators.queries import Query
 
 __all__ = [
     "JITDB", "Codec", "Feed", "JitdbError", "JitdbWarning", "Log", "LogSet", "Page", "Query", "Report", "Status",
-    "__version__", "open", "open_many", "register_codec",
+    "__version__", "forget", "kept", "open", "open_many", "register_codec",
 ]  # fmt: skip
 
 __version__ = "0.2.0"
@@ -40,7 +41,7 @@ _LAZY = {
     "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log", "LogSet": "jitdb.logset",
     "Page": "jitdb.engine.reading.paging", "Query": "jitdb.operators.queries",
     "Report": "jitdb.engine.checking.report", "Status": "jitdb.engine.progress", "open": "jitdb.engine.database",
-    "open_many": "jitdb.logset.opening",
+    "open_many": "jitdb.logset.opening", "forget": "jitdb.log.lines.kept", "kept": "jitdb.log.lines.kept",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import statistics
 import subprocess
 import time
@@ -38,7 +37,7 @@ def run() -> Iterator[Figure]:
         "matches": lambda part: matches("message", f"{part}\\w+ 7"),
     }
     grep = size / 1e9 / _cpu(lambda: subprocess.run(["grep", "-c", "zzq", path], capture_output=True), children=True)
-    shutil.rmtree(f"{path}.jitdb", ignore_errors=True)
+    jitdb.forget(path)
     with jitdb.open(path, read_only=True, threads=1, progress=False) as db:
         db.warns_empty = False
         db.count(contains("level", "x"))  # so that there are the indexes that all questions need

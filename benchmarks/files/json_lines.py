@@ -23,6 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import jitdb
+
 from ..data import FOLDER
 from ..measure import Figure
 from ..peers import ndjson
@@ -103,7 +105,7 @@ def irregular_lines() -> Path:
 
 
 def _forget(path: Path) -> None:
-    shutil.rmtree(f"{path}.jitdb", ignore_errors=True)
+    jitdb.forget(path)
 
 
 def _in_process(program: str) -> tuple[int, float, float]:
@@ -116,10 +118,10 @@ def _in_process(program: str) -> tuple[int, float, float]:
 def _programs(case: Case) -> dict[str, str]:
     path = str(case.path)
     known = {
-        "jitdb": f"import jitdb, shutil\nfrom jitdb.operators.text.expression import parse_expression\n"
+        "jitdb": f"import jitdb\nfrom jitdb.operators.text.expression import parse_expression\n"
         f"question = parse_expression({case.jitdb!r})\n"
         f"def count():\n    with jitdb.open({path!r}) as db:\n        return db.count(question)\n"
-        f"timed(count, {RUNS}, lambda: shutil.rmtree({path + '.jitdb'!r}, ignore_errors=True))",
+        f"timed(count, {RUNS}, lambda: jitdb.forget({path!r}))",
         "duckdb": f"import duckdb\nduckdb.execute('set threads = 2')\n"
         f"timed(lambda: duckdb.sql({case.duckdb.format(path)!r}).fetchall()[0][0], {RUNS})",
         "polars": f"import polars as pl\n"
@@ -182,18 +184,14 @@ def _of_many() -> Iterator[Figure]:
     """Files that are small, beside one: the first time, and again by a set that is opened anew."""
     folder, whole = _many()
     program = (
-        "import jitdb, shutil\nfrom pathlib import Path\nfrom jitdb.operators import field\n"
+        "import jitdb\nfrom jitdb.operators import field\n"
         "def count():\n    with jitdb.open_many({path!r}) as logs:\n"
         "        return logs.count(field('carrier') == 'UA')\n"
-        "def forget():\n    for path in Path({place!r}).glob({name!r}):\n        shutil.rmtree(path)\n"
+        "def forget():\n    jitdb.forget({path!r})\n"
         "timed(count, {runs}, {before})"
     )
-    given = [(str(folder), str(folder), "*.jitdb"), (str(whole), str(whole.parent), f"{whole.name}.jitdb")]
     for what, before in (("first count", "forget"), ("count again, opened anew", "lambda: None")):
-        many, one = (
-            _in_process(program.format(path=path, place=place, name=name, runs=RUNS, before=before))
-            for path, place, name in given
-        )
+        many, one = (_in_process(program.format(path=str(path), runs=RUNS, before=before)) for path in (folder, whole))
         assert many[0] == one[0]
         yield Figure(f"{_FILES} files of 1 MB: {what}, CPU", many[1], "ms", "one file", one[1])
 

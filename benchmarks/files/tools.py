@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import jitdb
+
 from ..data import FOLDER
 from ..measure import number, seconds
 from .flat import flights
@@ -128,11 +130,11 @@ def run() -> Iterator[Row]:
         }  # fmt: skip
         times: dict[str, list[float]] = {tool: [] for tool, command in commands.items() if command}
         for _ in range(RUNS):
-            shutil.rmtree(f"{path}.jitdb", ignore_errors=True)
+            jitdb.forget(path)
             for tool, some in times.items():
                 some.append(1e3 * seconds(_quiet, commands[tool]))
         yield Row(task.name, [number(statistics.median(times[tool])) if tool in times else "" for tool in TOOLS])
-    indexes = sum(file.stat().st_size for file in Path(f"{path}.jitdb").rglob("*") if file.is_file())
+    indexes = sum(each.bytes for each in jitdb.kept(path))
     sizes = {"jitdb, again": indexes, "DuckDB, table": table.stat().st_size, "SQLite": small.stat().st_size}
     yield Row("MB beside the file", [number(sizes[tool] / 1e6) if tool in sizes else "0" for tool in TOOLS])
 

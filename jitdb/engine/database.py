@@ -87,7 +87,7 @@ class JITDB(OneLog):
         if not isinstance(log, LogSource):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
-        self.folder = self._folder_of(folder)
+        place = self._place_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
         self._settings: dict[str, Any] = {
             "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": threads, "progress": False,
@@ -96,19 +96,21 @@ class JITDB(OneLog):
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
-        self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
+        self._manager = IndexManager(log, place, self._core, threads, progress, bounds)
         self._warnings = QuestionWarnings(lambda: self.evidence(), log.path)
 
-    def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
+    def _place_of(self, folder: str | os.PathLike[str] | None) -> Callable[[], FilePath | None]:
+        """What says where the index files are now."""
         if folder is None:
-            return self.log.sidecar / INDEXES
+            return lambda: self.log.sidecar / INDEXES
         if isinstance(folder, str) and folder == "memory":
-            return None
+            return lambda: None
         if not file_path(folder):
             raise InvalidArgument(
                 "a folder of indexes has a name", remedy="None is the usual one, 'memory' none at all"
             )
-        return FilePath(folder)
+        given = FilePath(folder)
+        return lambda: given
 
     def __repr__(self) -> str:
         return f"<JITDB {printable(str(self.log.path))} ({self.log.codec.name})>"

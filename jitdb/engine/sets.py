@@ -134,10 +134,13 @@ class SavedSets(NamedSets[LogRecordSet]):
     def __init__(self, manager: IndexManager) -> None:
         self._manager, self._log = manager, manager.log
         self._held: dict[str, LogRecordSet] = {}
-        self._folder: Path | None = None
-        if manager.folder is not None:
-            usual = manager.folder == self._log.sidecar / INDEXES
-            self._folder = self._log.sidecar / SETS if usual else manager.folder / SETS
+
+    @property
+    def _folder(self) -> Path | None:
+        folder, sidecar = self._manager.folder, self._log.sidecar
+        if folder is None:
+            return None
+        return sidecar / SETS if folder == sidecar / INDEXES else folder / SETS
 
     def __getitem__(self, name: str) -> LogRecordSet:
         """Raises SetNotFound, LogCorrupt for a damaged file."""
@@ -165,10 +168,10 @@ class SavedSets(NamedSets[LogRecordSet]):
                 "its identity cannot be kept, so nothing that belongs to it would be found", path=self._log.path
             )
         try:
-            osfile.fs.make_folders(self._folder)
+            osfile.fs.make_folders(path.parent)
             data = sets.encode(sets.NamedRecords(renewed.generation, renewed.log, renewed.packed))
             osfile.fs.replace_file(path, data)
-            osfile.fs.sync_folder(self._folder)
+            osfile.fs.sync_folder(path.parent)
         except OSError as error:
             raise LogError(f"the set {name!r} cannot be kept: {osfile.reason(error)}", path=path) from error
 
@@ -190,11 +193,12 @@ class SavedSets(NamedSets[LogRecordSet]):
 
     def __iter__(self) -> Iterator[str]:
         """The names, in their order."""
-        if self._folder is None:
+        folder = self._folder
+        if folder is None:
             return iter(sorted(self._held))
         names: list[str] = []
         with suppress(FileNotFoundError, NotADirectoryError):
-            names = osfile.fs.listdir(self._folder)
+            names = osfile.fs.listdir(folder)
         return iter(sorted(unquote(name.removesuffix(sets.SUFFIX)) for name in names if name.endswith(sets.SUFFIX)))
 
     def __len__(self) -> int:
@@ -209,13 +213,14 @@ class SavedSets(NamedSets[LogRecordSet]):
                     self[name] = found
 
     def _path(self, name: object) -> Path:
-        assert self._folder is not None
+        folder = self._folder
+        assert folder is not None
         if not isinstance(name, str) or not name:
             raise QueryError(f"the name of a set is text, not {shown(name)}")
         file = quote(name, safe="", errors="surrogateescape").replace(".", "%2E")
         if len(file) > _LONGEST:
             raise QueryError(f"the name of a set is too long: {shown(name)}", remedy="240 letters and digits fit")
-        return self._folder / f"{file}{sets.SUFFIX}"
+        return folder / f"{file}{sets.SUFFIX}"
 
     def _set_of(self, found: sets.NamedRecords) -> LogRecordSet:
         return LogRecordSet(self._manager, found.identity, found.generation, found.seqs)

@@ -16,11 +16,12 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.database import open as open_one
 from jitdb.errors import InvalidArgument
 from jitdb.log.codecs import get_codec
-from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX
+from jitdb.log.io.filenames import INDEXES, STORE
 from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
+from jitdb.log.lines.files.stamp import stamp_at
 from jitdb.log.lines.form import LineForm, parse_each
-from jitdb.log.lines.keeping.known import bundles_beside
+from jitdb.log.lines.keeping.places import place_of, store_of
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.asking import Bundles, Together
 from jitdb.logset.logset import LogSet
@@ -99,14 +100,17 @@ def _store_of(indexes: str | None, folder: str) -> Path | None:
     """Where the bundles of this folder's files are; None: in memory."""
     own = folder_of(Member(folder), indexes)
     if own is None:
-        return bundles_beside(folder)
-    return None if own == "memory" else Path(own, BUNDLES)
+        return store_of(Path(folder))
+    return None if own == "memory" else Path(own, STORE)
 
 
 def _has_own(indexes: str | None, path: str) -> bool:
     """Whether the file has indexes of its own."""
     own = folder_of(Member(path), indexes)
-    return own != "memory" and os.path.isdir(os.path.join(path + SIDECAR_SUFFIX, INDEXES) if own is None else own)
+    if own is None:
+        stamp = stamp_at(Path(path))
+        return stamp is not None and os.path.isdir(place_of(Path(path), stamp, "").folder / INDEXES)
+    return own != "memory" and os.path.isdir(own)
 
 
 def folder_of(member: Member, folder: str | None) -> str | None:

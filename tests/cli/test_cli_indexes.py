@@ -116,8 +116,8 @@ def test_a_wrong_name_drops_nothing_and_tells_the_nearest(run, folder: Path) -> 
     assert "there is no index of 'levle'" in done.stderr
     assert "did you mean 'level'?" in done.stderr
     assert run("indexes", "events.log", "--drop", "level == ").returncode == 2
-    assert run("indexes", "events.log", "--drop", "level", "--drop-all").returncode == 2
-    assert run("indexes", "events.log", "--drop-all", "--indexes", "none").returncode == 2
+    assert run("indexes", "events.log", "--drop", "level", "--forget").returncode == 2
+    assert run("indexes", "events.log", "--forget", "--indexes", "none").returncode == 2
     assert run("indexes", "event.log").returncode == 1
     assert files(folder) == before
     assert run("indexes", "events.log", "--drop", "never.asked == 1").stdout == "there was nothing to drop\n"
@@ -144,7 +144,7 @@ def test_what_is_no_index_stays(run, folder: Path) -> None:
         assert run("indexes", "events.log", "--drop", wrong).returncode == 1
     reason = rows(run)["notes.index"]["reason"]
     assert reason.endswith("it is never removed")
-    assert run("indexes", "events.log", "--drop-all").returncode == 0
+    assert run("indexes", "events.log", "--forget").returncode == 0
     assert files(folder) == {"notes.index", name}
     assert (folder / "notes.txt").exists()
     assert Path("events.ndjson").stat().st_size
@@ -176,10 +176,11 @@ def test_small_files_that_are_counted_together(run, tmp_path: Path) -> None:
     time.sleep(0.03)  # until a change would show in their times
     assert run("count", "logs", LEVEL).stdout == "27\n"
     shown = run("indexes", "logs").stdout.splitlines()
-    assert [line.split(", ")[0] for line in shown] == [
+    assert [line.split(", ")[0] for line in shown[:-1]] == [
         f"{name}: of 1 bundle of small files" for name in ("deleted", "level", "offsets")
     ]
-    assert all(line.endswith("1 fresh") for line in shown)
+    assert all(line.endswith("1 fresh") for line in shown[:-1])
+    assert shown[-1].startswith("9 small files of logs: ")
     assert run("verify", "logs").stdout == "9 logs and 1 bundle of small files verified: all are sound\n"
     assert run("indexes", "logs", "--drop", "level").stdout.startswith("1 index, ")
     assert "level" not in run("indexes", "logs").stdout
@@ -191,6 +192,7 @@ def test_small_files_that_are_counted_together(run, tmp_path: Path) -> None:
     (tmp_path / "logs" / "3.ndjson").write_text('{"level": "info"}\n')
     assert "1 void" in run("indexes", "logs").stdout
     assert run("verify", "logs").stdout.endswith("all are sound\n")
-    assert run("indexes", "logs", "--drop-all").stdout.startswith("3 indexes, ")
+    assert run("indexes", "logs", "--forget").stdout.startswith("forgot what was kept of 9 files: ")
+    assert not (tmp_path / "logs" / ".jitdb").exists()
     assert run("indexes", "logs").stdout == "9 logs have no indexes yet: the first question makes them\n"
     assert run("count", "logs", LEVEL).stdout == "24\n"

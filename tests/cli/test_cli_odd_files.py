@@ -168,7 +168,7 @@ OPERATIONS: dict[str, Callable[[Path], int]] = {
     "jitdb repair": command("repair"),
     "jitdb info": command("info"),
     "jitdb indexes": command("indexes"),
-    "jitdb indexes --drop-all": command("indexes", "--drop-all"),
+    "jitdb indexes --forget": command("indexes", "--forget"),
 }
 
 

@@ -118,7 +118,7 @@ def test_info(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_verify(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said(capfd, "count", "logs", 'level == "error"')
     assert said(capfd, "verify", "logs") == (0, "6 logs verified: all are sound\n", "")
-    index = next((folder / f"date={DAYS[0]}" / "app.ndjson.jitdb" / "indexes").glob("level*.index"))
+    index = next((folder / f"date={DAYS[0]}").glob(".jitdb/*/indexes/level*.index"))
     data = bytearray(index.read_bytes())
     data[-9] ^= 1
     index.write_bytes(data)
@@ -143,7 +143,7 @@ def test_indexes(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'level'?" in err
     code, out, _ = said(capfd, "indexes", "logs", "--drop", "level", "timestamp > 7")
     assert (code, out.split(",")[0]) == (0, "8 indexes")
-    said(capfd, "indexes", "logs", "--drop-all")
+    said(capfd, "indexes", "logs", "--forget")
     assert not list(folder.rglob("*.index"))
 
 
@@ -212,7 +212,7 @@ OVER_A_SHELLS_PATTERN = {
 def test_a_pattern_that_the_shell_expands(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """`app.log*` stands for the folders of indexes, too, from the second question on."""
+    """`app.log*` stands for folders of indexes that earlier versions left, too."""
     monkeypatch.chdir(tmp_path)
     for number in (0, 1):
         add(tmp_path / f"app.log.{number}", *range(5 * number, 5 * number + 5))
@@ -226,7 +226,7 @@ def test_a_pattern_that_the_shell_expands(
         told = said(capfd, command, "app.log.*", *rest, "--no-progress")[1]  # jitdb's own pattern
         assert told == out or command == "prepare"
         assert said(capfd, "prepare", *names, 'level == "error"', "status == 1", "timestamp > 3")[0] == 0
-    assert names == ["app.log.-.jitdb", "app.log.0", "app.log.0.jitdb", "app.log.1", "app.log.1.jitdb"]
+    assert names == ["app.log.-.jitdb", "app.log.0", "app.log.1"]
 
 
 def test_maintenance_of_a_shells_pattern(tmp_path: Path, run) -> None:
@@ -260,6 +260,11 @@ def test_folders_stand_beside_files(tmp_path: Path, run) -> None:
 def test_a_folder_of_indexes_alone(tmp_path: Path, run) -> None:
     add(tmp_path / "app.log", 1, 2)
     run("count", "app.log", 'level == "error"')
+    (tmp_path / "app.log.jitdb").mkdir()
+    for name in (".jitdb", ".jitdb/"):
+        done = run("count", name, 'level == "error"')
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "a folder of indexes, not a log\n  name the log, or a folder of logs" in done.stderr
     for name in ("app.log.jitdb", "app.log.jitdb/"):
         done = run("count", name, 'level == "error"')
         assert (done.returncode, done.stdout) == (1, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from homes import entry_of
 from planted import OTHER, THIRD, as_root, folder, plant
 
 import jitdb
@@ -77,10 +78,14 @@ def victim(folder: Path) -> Iterator[Path]:
     victim.rmdir()
 
 
+def sidecar_of(path: Path) -> Path:
+    return path.with_name(path.name + ".jitdb") if path.suffix == ".log" else entry_of(path)
+
+
 @as_root
 def test_indexes_behind_a_planted_link_are_kept_in_memory(path: Path, victim: Path) -> None:
     ask(path)
-    indexes = path.with_name(path.name + ".jitdb") / "indexes"
+    indexes = sidecar_of(path) / "indexes"
     for each in indexes.iterdir():
         each.rename(victim / each.name)  # what is there is found damaged, superseded, or of use
     indexes.rmdir()
@@ -106,7 +111,7 @@ def test_indexes_behind_a_planted_link_are_kept_in_memory(path: Path, victim: Pa
 @as_root
 def test_no_index_is_dropped_behind_a_planted_link(path: Path, victim: Path) -> None:
     ask(path)
-    indexes = path.with_name(path.name + ".jitdb") / "indexes"
+    indexes = sidecar_of(path) / "indexes"
     for each in indexes.iterdir():
         each.rename(victim / each.name)
     indexes.rmdir()
@@ -118,10 +123,12 @@ def test_no_index_is_dropped_behind_a_planted_link(path: Path, victim: Path) -> 
 
 
 @as_root
-def test_a_planted_link_in_place_of_a_sidecar_is_read_alone(path: Path, victim: Path) -> None:
-    sidecar = path.with_name(path.name + ".jitdb")
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_planted_link_in_place_of_a_sidecar_is_read_alone(path: Path, victim: Path, is_old: bool) -> None:
+    sidecar = path.with_name(path.name + ".jitdb") if is_old else sidecar_of(path)
     if sidecar.exists():
         osfile.fs.remove(sidecar)
+    sidecar.parent.mkdir(exist_ok=True)
     plant(sidecar, victim)
     before = state(victim)
     said = ask(path, read_only=True)
@@ -138,7 +145,7 @@ def test_a_planted_link_in_place_of_a_sidecar_is_read_alone(path: Path, victim: 
 def test_sets_are_not_kept_or_removed_behind_a_planted_link(path: Path, victim: Path) -> None:
     with jitdb.open(path, progress=False) as db:
         db.sets["mine"] = db.query(field("n") > 3).set()
-    sets = path.with_name(path.name + ".jitdb") / "sets"
+    sets = sidecar_of(path) / "sets"
     (kept,) = sets.iterdir()
     kept.rename(victim / kept.name)
     sets.rmdir()
@@ -160,7 +167,7 @@ def test_sets_are_not_kept_or_removed_behind_a_planted_link(path: Path, victim: 
 )
 def test_links_that_are_trusted(path: Path, folder: Path, names: tuple[str, ...], link: int, target: int) -> None:
     ask(path)
-    place = path.with_name(path.name + ".jitdb").joinpath(*names)
+    place = sidecar_of(path).joinpath(*names)
     elsewhere = folder / "elsewhere"
     place.rename(elsewhere)
     if names:
@@ -182,7 +189,7 @@ def test_a_link_of_ones_own(tmp_path: Path, name: str, names: tuple[str, ...]) -
     else:
         path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
     ask(path)
-    place = path.with_name(path.name + ".jitdb").joinpath(*names)
+    place = sidecar_of(path).joinpath(*names)
     elsewhere = tmp_path / "elsewhere"
     place.rename(elsewhere)
     place.symlink_to(elsewhere)

@@ -50,6 +50,8 @@ def fill(path: Path) -> None:
 
 def beside(path: Path) -> list[Path]:
     sidecar = path.with_name(path.name + ".jitdb")
+    if not sidecar.exists():
+        (sidecar,) = path.with_name(".jitdb").iterdir()
     return [sidecar, *sidecar.rglob("*")]
 
 
@@ -86,15 +88,15 @@ def test_all_beside_a_file_of_lines_is_as_open_as_the_file(tmp_path: Path, mode:
 
 def test_what_lies_in_the_cache_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be made beside a file."""
-    from jitdb.log.lines.keeping import known
+    from jitdb.log.lines.keeping import places
 
     path = made(tmp_path / "a.ndjson", 0o600)
     path.write_text('{"kind": 1}\n' * 40)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(known, "_is_writable", lambda folder: False)
+    monkeypatch.setattr(places, "_is_writable", lambda folder: False)
     with jitdb.open(path, progress=False) as db:
         assert db.count(field("kind") == 1) == 40
-    (kept,) = (tmp_path / "cache" / "jitdb").iterdir()
+    (kept,) = (tmp_path / "cache" / "jitdb").glob("*/.jitdb/*")
     assert (kept / "indexes").is_dir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
 

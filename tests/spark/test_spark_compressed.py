@@ -104,7 +104,7 @@ def test_rows_are_those_of_the_text(tmp_path: Path, kind: str, rest: bytes, inde
         ], where
         plan = explain_log(path, where=where, columns=COLUMNS, indexes=indexes)
         assert plan.tasks == bool(rows) if plan.answered == "indexes" else plan.tasks == 1
-    assert Path(f"{path}.jitdb").exists() == (indexes == "build")
+    assert Path(path).with_name(".jitdb").exists() == (indexes == "build")
 
 
 def test_a_file_that_claims_less_than_it_has(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ def test_long_texts_of_a_large_range_are_looked_into(tmp_path: Path, monkeypatch
         log.append_many({"text": f"{number} is a long text of a message that differs"} for number in range(900))
     runs = [(0, 4 * BLOCK), (10 * BLOCK, 60 * BLOCK)]
     source = FileRange.of_file(seen(tmp_path / "x.log"), runs, seen(tmp_path / "x.log").open(), None)
-    manager = IndexManager(source, None, CORE, 1, False)
+    manager = IndexManager(source, lambda: None, CORE, 1, False)
     asked = contains("text", "7 is")
 
     def look(end: int) -> list[int]:

@@ -84,7 +84,7 @@ def test_rows_are_those_of_the_local_engine(tmp_path: Path, indexes: str, prefix
                 (offset, record.get("n"), record.get("level")) for offset, record in expected
             ], (where, size)
             assert [row["seq"] for row in rows] == [by_offset[row["offset"]] for row in rows]
-    assert (path.parent / "a.ndjson.jitdb").exists() == (indexes == "build")
+    assert (path.parent / ".jitdb").exists() == (indexes == "build")
 
 
 def test_with_indexes_few_bytes_are_read(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import shlex
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.expressions import expressions_of, is_expression, read_expression, read_question
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.opening import asked, database, each_bundle, each_log, is_many
+from jitdb.cli.opening import asked, database, each_bundle, each_log, is_many, log_only
 from jitdb.cli.options import READING, changed, option
 from jitdb.cli.output.output import show, show_json, show_lines
 from jitdb.cli.output.tables import show_indexes
@@ -20,11 +20,10 @@ from jitdb.cli.parser import Show, command
 from jitdb.common.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jitdb.engine.database import JITDB
     from jitdb.engine.showing.overview import IndexInfo
     from jitdb.log.lines.bundles.bundle import Bundle
+    from jitdb.log.lines.kept import Kept
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
@@ -106,14 +105,15 @@ def explanation(db: AnyDatabase, options: Namespace, show: Show) -> Any:
 
 @command(
     "LOG [options]",
-    "List the index files beside a log: the fields of each, what it answers, its size, and whether it is fresh, "
-    "stale, damaged, or void (of another log). --drop and --drop-all delete them to free their space. Programs that "
-    "use them go on, and questions rebuild what they need.",
+    "List the index files of a log: the fields of each, what it answers, its size, and whether it is fresh, stale, "
+    "damaged, or void (of another log); of several files, or a folder, what is kept of each. --drop deletes some to "
+    "free their space; --forget deletes all that is kept. Programs that use them go on, and questions rebuild what "
+    "they need.",
     [
         ("indexes events.log", "list them"),
-        ("indexes events.log --json | python -m json.tool", "for programs"),
+        ("indexes logs", "what is kept of the files of a folder, also of those that are gone"),
         ("indexes events.log --drop 'status > 0' 'level == \"error\"'", "drop the indexes of these questions"),
-        ("indexes events.log --drop-all", "drop all, also damaged and void ones"),
+        ("indexes logs --forget", "leave nothing of these files beside them"),
     ],
     *("log", "more_logs"),
     option(
@@ -123,42 +123,44 @@ def explanation(db: AnyDatabase, options: Namespace, show: Show) -> Any:
         action="extend",
         default=[],
     ),
-    option("--drop-all", "drop all, also those of files of a folder that are gone"),
+    option(
+        "--forget",
+        "delete all indexes, also damaged ones and those of files that are gone; of files that others write all that "
+        "is kept of them, sets under names, too",
+    ),
     *("json", *READING),
 )
 def indexes(options: Namespace) -> int:
     """List them, or drop some and say which; of many logs one after the other."""
-    if options.drop and options.drop_all:
-        raise UsageError("indexes: --drop-all drops what --drop names, too", "leave one of them out")
+    if options.drop and options.forget:
+        raise UsageError("indexes: --forget deletes what --drop names, too", "leave one of them out")
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
-    left = _leftovers(options)
-    if left and not options.json and not options.drop and not _has_logs(options):
-        _tell_leftovers(left, options)
+    from jitdb.log.lines.kept import forget, kept
+
+    places = [] if options.indexes else [options.log, *options.more_logs]
+    of_files = forget(places) if options.forget else kept(places)
+    if of_files and not _has_logs(options):
+        _show_kept(of_files, {}, options)
         return 0
+    paths = {each.path for each in of_files}
     if not is_many(options):
-        found = _done(options)
+        with log_only(options):  # it is a log
+            found = _done(options, paths)
         if options.json:
             show_json(found.as_dict())
         else:
             _show(found, options)
+            _show_kept(of_files, {options.log: found}, options)
         return 0
     every = [*each_log(options), *each_bundle(options)]
-    all_found = _drop_by_name(options, every) if options.drop else {each.log: _done(each) for each in every}
+    all_found = _drop_by_name(options, every) if options.drop else {each.log: _done(each, paths) for each in every}
     if options.json:
         show_json({path: found.as_dict() for path, found in all_found.items()})
     else:
         _show_all(all_found, options, [each.bundle for each in every if "bundle" in each])
-    _tell_leftovers(left, options)
+        _show_kept(of_files, all_found, options)
     return 0
-
-
-def _leftovers(options: Namespace) -> list[Path]:
-    """The index folders of files that are gone."""
-    from jitdb.log.lines.keeping.rotation import leftovers
-
-    places = [] if options.indexes else [options.log, *options.more_logs]
-    return list(dict.fromkeys(found for place in places for found in leftovers(place)))
 
 
 def _has_logs(options: Namespace) -> bool:
@@ -167,22 +169,44 @@ def _has_logs(options: Namespace) -> bool:
     return os.path.isfile(options.log) or (is_many(options) and bool(find_members([options.log, *options.more_logs])))
 
 
-def _tell_leftovers(left: list[Path], options: Namespace) -> None:
-    """Say how many files that are gone have left indexes; with --drop-all remove these."""
-    if not left:
+def _show_kept(of_files: list[Kept], all_found: dict[str, _Done], options: Namespace) -> None:
+    """Say what is kept of files that others write, or that it is forgotten."""
+    if options.json or options.drop or (options.quiet and options.forget):
         return
-    from jitdb.log.io import osfile
-    from jitdb.log.lines.keeping.rotation import size_of
+    is_nothing = options.forget and not of_files and not any(found.dropped for found in all_found.values())
+    if is_nothing:
+        show("there was nothing to forget")
+    if not of_files:
+        return
+    size = size_in_words(sum(each.bytes for each in of_files))
+    if options.forget:
+        sets = sum(each.sets for each in of_files)
+        also = f", {counted(sets, 'set', 'sets')} under names with it" if sets else ""
+        show(f"forgot what was kept of {_counted_files(of_files)}{also}: {size} given back")
+        return
+    for each in sorted(of_files, key=lambda each: -each.bytes)[:_LISTED]:
+        show(f"{_what_it_is(each)}: {size_in_words(each.bytes)}, in {os.path.relpath(each.folder)}")
+    if len(of_files) > 1:
+        show(f"what is kept of {_counted_files(of_files)} takes {size}")
 
-    size = size_in_words(sum(map(size_of, left)))
-    if options.drop_all:
-        for sidecar in left:
-            osfile.fs.remove(sidecar)
-    if options.json or options.quiet or options.drop:
-        return
-    files = counted(len(left), "file that is", "files that are")
-    done = "given back" if options.drop_all else "which --drop-all gives back"
-    show(f"indexes of {files} there no more: {size}, {done}")
+
+_LISTED: Final = 20
+
+
+def _counted_files(of_files: list[Kept]) -> str:
+    gone = sum(each.is_gone for each in of_files if not each.files)
+    count = len({each.path for each in of_files if not each.files} | {
+        os.path.join(each.path, name) for each in of_files for name in each.files
+    })  # fmt: skip
+    return counted(count, "file", "files") + (f", {gone:,} of them gone" if gone else "")
+
+
+def _what_it_is(each: Kept) -> str:
+    if each.files:
+        what = f"{len(each.files)} small files of {os.path.relpath(each.path)}"
+        return f"{what}, some changed since" if each.is_gone else what
+    form = f" ({each.form})" if each.form else ""
+    return f"{os.path.relpath(each.path)}{form}" + (", a file that is gone" if each.is_gone else "")
 
 
 class _Done(NamedTuple):
@@ -198,22 +222,34 @@ class _Done(NamedTuple):
         return {"folder": self.folder, **rows}
 
 
-def _done(options: Namespace) -> _Done:
-    from jitdb.log.lines.bundles.bundle import remove
+def _done(options: Namespace, of_files: Collection[str]) -> _Done:
+    """List the indexes of one log, and drop what the options say.
+
+    of_files: the files that others write of which something is kept in the usual place. Of no other file that others
+              write there is anything, and to open it would keep something.
+    """
+    from jitdb.log.io.filenames import log_path
+    from jitdb.log.lines.detection import is_lines
+
+    is_elsewhere = options.indexes or "bundle" in options
+    if not is_elsewhere and (options.forget or str(log_path(options.log)) not in of_files) and is_lines(options.log):
+        return _Done("", (), ())
+    from jitdb.log.lines.keeping.leaving import erase
+    from jitdb.log.lines.line_log import LineLog
 
     with database(options) as db:
         rows = db.indexes().rows
-        names = _drop(db, options, rows) if options.drop or options.drop_all else ()
+        names = _drop(db, options, rows) if options.drop or options.forget else ()
         left = db.indexes().rows if names else rows
-    if options.drop_all and "bundle" in options:
-        remove(options.bundle)
+        if options.forget and isinstance(db.log, LineLog):
+            erase(db.log.sidecar)  # in a folder of the user's choice
     return _Done(str(db.folder), left, [row for row in rows if row.file in names])
 
 
 def _show(found: _Done, options: Namespace) -> None:
-    if not options.drop and not options.drop_all:
+    if not options.drop and not options.forget:
         show_indexes(found.indexes, with_files=True)
-    elif not options.quiet:
+    elif not options.quiet and (found.dropped or options.drop):
         for row in found.dropped:
             show(f"dropped {row['file']}")
         _show_dropped(found.dropped)
@@ -221,9 +257,10 @@ def _show(found: _Done, options: Namespace) -> None:
 
 def _show_all(all_found: dict[str, _Done], options: Namespace, bundles: list[Bundle]) -> None:
     """What was dropped in all; or a line for each index, with the sums of all logs, then of all bundles."""
-    if options.drop or options.drop_all:
-        if not options.quiet:
-            _show_dropped([row for found in all_found.values() for row in found.dropped])
+    if options.drop or options.forget:
+        dropped = [row for found in all_found.values() for row in found.dropped]
+        if not options.quiet and (dropped or options.drop):
+            _show_dropped(dropped)
         return
     together = {str(bundle.place): bundle for bundle in bundles}
     for is_bundle, words in ((False, ("log", "logs")), (True, ("bundle of small files", "bundles of small files"))):
@@ -265,7 +302,7 @@ def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done
     found = {}
     for each in every:
         each.drop = [text for text in options.drop if text in names[each.log] or is_expression(text)]
-        found[each.log] = _done(each)
+        found[each.log] = _done(each, {os.path.realpath(each.log)})
     return found
 
 
@@ -275,7 +312,7 @@ def _drop(db: JITDB, options: Namespace, rows: Sequence[IndexInfo]) -> tuple[str
     from jitdb.indexes.files.folder import known_indexes
     from jitdb.log.io import osfile
 
-    which: list[Any] = list(known_indexes(osfile.fs, db.folder)) if options.drop_all else []
+    which: list[Any] = list(known_indexes(osfile.fs, db.folder)) if options.forget else []
     for text in options.drop:
         files = [row.file for row in rows if text == row.name]
         which += files or [read_expression(text) if is_expression(text) else text]

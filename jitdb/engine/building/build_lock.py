@@ -33,11 +33,11 @@ def works_for(builds: tuple[BuildLock, ...]) -> None:
 
 
 class BuildLock:
-    """Lets one build at a time, of indexes in `folder`. `status` says what is done now."""
+    """Lets one build at a time, of indexes in one folder, which `place` gives. `status` says what is done now."""
 
-    def __init__(self, folder: FilePath | None) -> None:
+    def __init__(self, place: Callable[[], FilePath | None]) -> None:
         self.status = Status()
-        self._folder = folder
+        self._place = place
         self._building = threading.Lock()
         self._builder = 0  # the thread that builds
 
@@ -48,7 +48,8 @@ class BuildLock:
     def refuse_within(self) -> None:
         """Raise QueryError in a thread that works for a build here: it must not wait for the end of one."""
         within = self.builds()[:-1]
-        shared = (build for build in within if build is self or (self._folder and build._folder == self._folder))
+        folder = self._place()
+        shared = (build for build in within if build is self or (folder and build._place() == folder))
         if self._builder == threading.get_ident() or any(shared):
             raise QueryError(
                 "a function of a question that is being indexed asked the same database for something that must wait "

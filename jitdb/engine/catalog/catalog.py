@@ -18,7 +18,7 @@ from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.catalog.log_content import fingerprinted
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
 from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
-from jitdb.indexes.files.folder import Held, index_files, remove_leftovers, remove_superseded, take_locks
+from jitdb.indexes.files.folder import Held, index_files, remove_leftovers, remove_superseded, remove_void, take_locks
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.offsets import damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
@@ -231,6 +231,8 @@ class Catalog:
                     remove_leftovers(self._fs, index.path.parent)
                 self._tidied.add(index.spec)
                 remove_superseded(self._fs, index.path, Head(self._log, index.spec))
+                if index.spec.form == "deleted" and self._is_rotated:
+                    remove_void(self._fs, index.path.parent, self._log)
 
     def _drop(self, index: Index) -> None:
         path = index.path

@@ -40,12 +40,16 @@ class OneLog(Asker):
     """All of it is exact beside readers and writers in other processes; JITDB adds what is asked of many logs, too."""
 
     log: LogSource
-    folder: FilePath | None
     _manager: IndexManager
     _core: CoreFields
     _progress: bool | None
     _threads: int
     _sets: SavedSets | None = None
+
+    @property
+    def folder(self) -> FilePath | None:
+        """Where the index files lie; None: in memory. Files of lines have others when another file has their name."""
+        return self._manager.folder
 
     if not TYPE_CHECKING:  # a checker knows which names there are
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -51,13 +51,13 @@ class IndexState:
     def __init__(
         self,
         log: LogSource,
-        folder: FilePath | None,
+        place: Callable[[], FilePath | None],
         core: CoreFields,
         threads: int,
         show_progress: bool | None,
         bounds: Bounds = UNBOUND,
     ) -> None:
-        self.log, self.folder, self.core = log, folder, core
+        self.log, self._place, self.core = log, place, core
         self._threads, self._show_progress, self._bounds = threads, show_progress, bounds
         self._new_locks()
         self.name = LogName(b"", 0)
@@ -67,7 +67,12 @@ class IndexState:
 
     def _new_locks(self) -> None:
         self.lock = threading.RLock()
-        self.build_lock = BuildLock(self.folder)
+        self.build_lock = BuildLock(self._place)
+
+    @property
+    def folder(self) -> FilePath | None:
+        """Where the index files of the log as it is now are; None: in memory."""
+        return self._place()
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         """Open the indexes of the log as it is now; `content` names its bytes (log_content.py)."""

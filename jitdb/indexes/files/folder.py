@@ -17,7 +17,7 @@ from typing import Final
 
 from jitdb.common.digests import blake2b
 from jitdb.common.forking import begins_anew
-from jitdb.indexes.files.file import Head, head_of, is_newer, remove_file
+from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
@@ -94,6 +94,13 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
         if name == path.name or not _supersedes(head, head_of(fs, other)):
             continue
         _remove_idle(fs, other)
+
+
+def remove_void(fs: FileSystem, folder: FilePath, log: LogName) -> None:
+    """Remove the files that were made of other bytes of this log: of somebody's file, which he edited."""
+    for path, head in index_files(fs, folder):
+        if head is not None and head.log.identity == log.identity and head.log.content != log.content:
+            _remove_idle(fs, path)
 
 
 def _remove_oldest(fs: FileSystem, path: FilePath) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from functools import lru_cache
 from pathlib import Path
@@ -27,8 +28,10 @@ CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from
 TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/checkpoints.py)
 LINES_LOCK: Final = "lines-lock"  # held while these are read and written
 
-BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:
-BUNDLES: Final = SIDECAR_SUFFIX
+# Of files that others write, one hidden folder beside them holds all that is kept; in it is a folder for each:
+STORE: Final = SIDECAR_SUFFIX
+BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), whose folder is named by its identity
+_BUNDLE: Final = re.compile("[0-9a-f]{32}")
 
 _LINKS: Final = 40  # in a chain; Linux follows as many
 _STICKY: Final = stat.S_ISVTX | stat.S_IWOTH
@@ -97,14 +100,15 @@ def sidecar_path(log: Path) -> Path:
 def log_beside(path: str | os.PathLike[str]) -> Path | None:
     """The log in whose sidecar this file or folder is; None elsewhere.
 
-    In the folder of a bundle it is the list of the files, which has their owner and permissions.
+    In the store of a folder's files it is what tells of them (`lines`, or of a bundle `members`), which has the owner
+    and the permissions of the log; for the store itself it is that folder.
     """
     beside = _beside(os.fspath(path))
     return None if beside is None else beside[0]
 
 
 def folders_beside(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The folders of a sidecar, or of bundles, that lead to this file or folder, the outermost last.
+    """The folders of a sidecar, or of a store, that lead to this file or folder, the outermost last.
 
     >>> folders_beside("/logs/a.log.jitdb/indexes/b.index"), folders_beside("/logs/a.log")
     (('/logs/a.log.jitdb/indexes', '/logs/a.log.jitdb'), ())
@@ -118,16 +122,23 @@ def _beside(text: str) -> tuple[Path, tuple[str, ...]] | None:
     folders = list[str]()
     for _ in range(_DEEPEST):
         text, slash, name = text.rstrip("/").rpartition("/")
-        if name.endswith(SIDECAR_SUFFIX) and name != SIDECAR_SUFFIX:
+        if name == STORE:
+            return Path(text + slash), tuple(folders)
+        if name.endswith(SIDECAR_SUFFIX):
             return Path(text + slash, name.removesuffix(SIDECAR_SUFFIX)), tuple(folders)
         folders.append(text)
-        if text.endswith(f"/{BUNDLES}"):
-            return Path(text, name, BUNDLED), tuple(folders)
+        if text.endswith(f"/{STORE}") and name != LINES_LOCK:
+            return Path(text, name, BUNDLED if is_bundle_name(name) else LINES), tuple(folders)
     return None
 
 
+def is_bundle_name(name: str) -> bool:
+    """Whether a folder of this name in a store is that of a bundle."""
+    return _BUNDLE.fullmatch(name) is not None
+
+
 def is_in_sidecar(path: str) -> bool:
-    """Whether it is the folder of a sidecar or of bundles, or lies in one, by the names of the folders.
+    """Whether it is the folder of a sidecar or a store, or lies in one, by the names of the folders.
 
     >>> is_in_sidecar("app.log.jitdb/lines"), is_in_sidecar("logs/app.log")
     (True, False)

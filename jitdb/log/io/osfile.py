@@ -80,6 +80,11 @@ class FileSystem:
         """Lock one byte of the open file (which need not exist), as lock() does; the two do not see each other."""
         return _granted(lambda: fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_WRLCK, 0, place, 1, 0)))
 
+    def has_locked_bytes(self, fd: int) -> bool:
+        """Whether somebody else holds lock_byte() of any byte of the open file."""
+        found = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _RANGE.pack(fcntl.F_WRLCK, 0, 0, 0, 0))
+        return bool(_RANGE.unpack(found)[0] != fcntl.F_UNLCK)
+
     def unlock_byte(self, fd: int, place: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
@@ -165,7 +170,8 @@ class FileSystem:
     def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
         """Give the open file or folder the log's owner, group and permissions, as far as we may.
 
-        is_log: it takes the log's place; otherwise its owner can write it, and nobody execute it
+        is_log: it takes the log's place; otherwise its owner can write it, and nobody execute it. Where `log` is the
+                folder in which a store is made, others cannot write, whatever that folder allows: /tmp does
         """
         now = self.fstat(fd)
         for owner in (log.st_uid, -1):
@@ -174,6 +180,8 @@ class FileSystem:
                     self.chown(fd, owner, log.st_gid)
                     now = self.fstat(fd)
         mode = log.st_mode & 0o7777 if is_log else log.st_mode & 0o666 | 0o600
+        if stat.S_ISDIR(log.st_mode):
+            mode &= ~0o002
         if now.st_gid != log.st_gid:
             mode = _of_another_group(mode)
         if stat.S_ISDIR(now.st_mode):

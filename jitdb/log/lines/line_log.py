@@ -43,7 +43,8 @@ from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
-from jitdb.log.lines.keeping.known import Known, Verdict, folder_for
+from jitdb.log.lines.keeping.known import Known, Verdict
+from jitdb.log.lines.keeping.places import Place, place_of
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource
 
@@ -83,9 +84,9 @@ class LineLog(LogSource):
     """The lines of a file as records. Thread-safe.
 
     codec:  "json", or one of your own that reads lines
-    folder: where what is known of the file is kept, and its indexes are by default: beside it (`NAME.jitdb`), or in the
+    folder: where what is known of the file is kept, and its indexes are by default: beside it (in `.jitdb`), or in the
             user's cache where that cannot be written; "memory" keeps nothing
-    form:   what is a record of a line; one that is not plain has a folder of its own in that
+    form:   what is a record of a line; each has a folder of its own there
 
     Raises NotALog, CodecError, OSError.
     """
@@ -101,12 +102,18 @@ class LineLog(LogSource):
         self._path = log_path(path)
         self._codec = get_codec(codec)
         self._framing = LineFraming(form)
-        is_kept = not (isinstance(folder, str) and folder == "memory")
-        self._folder = (folder_for(self._path) if folder is None or not is_kept else Path(folder)) / form.tag
-        self._keeper = Keeper(self._folder if is_kept else None, None if folder else self._path, form.tag)
+        self._keeps = not (isinstance(folder, str) and folder == "memory")
+        self._given = Path(folder) if folder is not None and self._keeps else None
         self._begin(self._opened())
 
+    def _keeper_of(self, stamp: Stamp) -> Keeper:
+        """Of the file with this stamp."""
+        tag, given = self._framing.form.tag, self._given
+        place = place_of(self._path, stamp, tag) if given is None else Place(given / tag)
+        return Keeper(place, self._path, tag, keeps=self._keeps)
+
     def _begin(self, file: LineFile) -> None:
+        self._keeper = self._keeper_of(file.stamp())
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
         self._guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
@@ -152,7 +159,7 @@ class LineLog(LogSource):
             raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self._path) from error
 
     def _open(self) -> LineFile:
-        return open_lines(self._path, self._keeper.folder)
+        return open_lines(self._path, lambda stamp: self._keeper_of(stamp).kept_in)
 
     # What it is
 
@@ -230,8 +237,8 @@ class LineLog(LogSource):
 
     @property
     def sidecar(self) -> Path:
-        """The folder for its indexes, and what else is known of it."""
-        return self._folder
+        """The folder for its indexes, and what else is known of it: another one once another file has its name."""
+        return self._keeper.folder
 
     @property
     def is_rotated(self) -> bool:
@@ -425,6 +432,7 @@ class LineLog(LogSource):
             if there is not None and not there.is_of(state.known.stamp):
                 with suppress(FileNotFoundError):  # it is gone again
                     file = self._open()
+                    self._keeper = self._keeper_of(file.stamp())
                 # What came to the old one since must be in a copy of it.
                 state = state._replace(known=judged(state.file, state.known))
             elif self._is_as_seen(state):

@@ -75,7 +75,7 @@ def pack(
         raise InvalidArgument("there is such a file already, and nothing said that it is to be replaced", path=target)
     if not is_lines(source, said=True):
         raise odd_file(source) or LogError("it is no file of lines", path=source)
-    file = open_lines(source, None)
+    file = open_lines(source)
     temporary = target.with_name("." + temporary_name(target.name))
     try:
         stamp = file.stamp()
@@ -125,7 +125,7 @@ def _text_of(file: LineFile, path: Path) -> Iterator[memoryview]:
 
 def _check(path: Path, digest: bytes) -> None:
     """Raise LogCorrupt where the file does not hold the text of this digest."""
-    file, found = open_lines(path, None), blake2b()
+    file, found = open_lines(path), blake2b()
     try:
         for piece in _text_of(file, path):
             found.update(piece)

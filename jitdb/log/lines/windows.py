@@ -15,6 +15,7 @@ from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper
+from jitdb.log.lines.keeping.places import Place
 from jitdb.log.lines.line_log import LineLog
 
 _BEGINNING: Final = 1 << 20  # bytes whose records tell which field is the time
@@ -32,7 +33,7 @@ class LineOpener(NamedTuple):
 
     def open(self, path: str) -> LineFile:
         """Raises NotALog, OSError."""
-        return open_lines(Path(path), None)
+        return open_lines(Path(path))
 
     def are_lines(self, file: LineFile, path: str) -> bool:
         """Whether the file that was opened there has lines of this kind. Raises LogError, OSError."""
@@ -55,10 +56,13 @@ class LineWindow(LineLog):
 
     def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, skipped: int, most: int) -> None:
         self.base, self._whole, self._opener, self._most = base, file, opener, most
-        self._path, self._codec, self._folder = Path(path), opener.codec, sidecar_path(Path(path))
+        self._path, self._codec = Path(path), opener.codec
         self._framing = LineFraming(opener.form, base, skipped)
-        self._keeper = Keeper(None)
         self._begin(FileRest(file, base, most))
+
+    def _keeper_of(self, stamp: Stamp) -> Keeper:
+        """One that keeps nothing."""
+        return Keeper(Place(sidecar_path(self._path)), self._path, keeps=False)
 
     @property
     def is_full(self) -> bool:

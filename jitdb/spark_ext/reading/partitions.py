@@ -283,7 +283,7 @@ def matching_offsets(partition: Partition, source: FileRange) -> NDArray[np.int6
 
     assert partition.where is not None
     question = _local(from_json(partition.where), partition, source)
-    manager = IndexManager(source, None, partition.core, 1, False)
+    manager = IndexManager(source, lambda: None, partition.core, 1, False)
 
     def look(end_seq: int) -> NDArray[np.int64]:
         return manager.records.offsets_of(members_of(manager.evaluator.matches(question, end_seq)))

@@ -184,7 +184,8 @@ class Planner:
         log = self._log
         self._end, self._block_size = log.durable_end, log.block_size
         self._share = Share(log, self._options)
-        manager = IndexManager(log, index_folder(log, self._options), self._options.fields, 0, False)
+        folder = index_folder(log, self._options)
+        manager = IndexManager(log, lambda: folder, self._options.fields, 0, False)
         if self._options.indexes != "none":
             manager.follow(None)
         chosen = None if self._where is None else self._answer(manager, self._where)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from compressed_cases import KINDS, SPACING, lines, one_frame, one_member, small
+from homes import entry_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +102,7 @@ def test_single_records_come_from_checkpoints(tmp_path: Path, monkeypatch: pytes
             assert db.count(field("n") == 3) == 1
             assert db.log.get_many_raw([TEXT.rindex(last)]) == [last]
     assert len(found) == 1
-    kept = path.with_name("a.gz.jitdb") / "checkpoints"
+    kept = entry_of(path) / "checkpoints"
     assert 0 < kept.stat().st_size < len(TEXT)
     kept.unlink()
     with jitdb.open(path, progress=False) as db:

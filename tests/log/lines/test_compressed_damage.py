@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from compressed_cases import KINDS, frames_anywhere, lines, many_members, members, one_frame, one_member, small
+from homes import entry_of
 
 import jitdb
 from jitdb.errors import JitdbError, LogCorrupt, LogError
@@ -152,7 +153,7 @@ def test_checkpoints_that_are_not_what_was_written(tmp_path: Path, monkeypatch: 
 
     ask()
     ask()
-    kept = path.with_name("a.gz.jitdb") / "checkpoints"
+    kept = entry_of(path) / "checkpoints"
     good, some = kept.read_bytes(), random.Random(2)
     assert len(good) > 1000
     places = [*range(0, 52, 5), *(some.randrange(len(good)) for _ in range(10)), len(good) - 1]
@@ -178,7 +179,7 @@ def test_checkpoints_of_another_file(tmp_path: Path) -> None:
             with jitdb.open(tmp_path / name, progress=False) as db:
                 offsets = list(db.all(sort_by="arrival", as_offsets=True))
                 assert db.log.get_many_raw(offsets[2000:2002])  # the last ones are in the tail that is kept
-    one, other = (tmp_path / f"{name}.gz.jitdb/checkpoints" for name in "ab")
+    one, other = (entry_of(tmp_path / f"{name}.gz") / "checkpoints" for name in "ab")
     assert one.stat().st_size > 1000
     one.write_bytes(other.read_bytes())
     with jitdb.open(tmp_path / "a.gz", progress=False) as db:
@@ -211,7 +212,7 @@ def test_the_disk_fails_while_checkpoints_are_written(
     with jitdb.open(path, progress=False) as db:
         assert db.log.get_many_raw([wanted]) == [TEXT[wanted : TEXT.index(b"\n", wanted)]]
     monkeypatch.undo()
-    assert not [each for each in path.with_name("a.gz.jitdb").iterdir() if each.suffix == ".tmp"]
+    assert not [each for each in entry_of(path).iterdir() if each.suffix == ".tmp"]
 
 
 def test_what_reads_it_is_not_installed(tmp_path: Path) -> None:

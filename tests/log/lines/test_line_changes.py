@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from homes import entry_of
 
 import jitdb
 from jitdb.engine.building import scan
@@ -308,17 +309,19 @@ class TestWhereItIsKept:
     def test_beside_the_file(self, path: Path) -> None:
         with jitdb.open(path, progress=False) as db:
             db.count()
-        assert sorted(os.listdir(f"{path}.jitdb")) == ["indexes", "lines", "lines-lock"]
-        data = Path(f"{path}.jitdb", "lines").read_bytes()
-        assert len(data) == 92
-        assert data.startswith(b"JLINES1\n")
+        assert sorted(os.listdir(entry_of(path))) == ["indexes", "lines", "lines-lock"]
+        assert sorted(os.listdir(path.parent)) == [".jitdb", path.name]
+        data = (entry_of(path) / "lines").read_bytes()
+        assert len(data) == 94 + len(path.name)
+        assert data.startswith(b"JLINES2\n")
+        assert data[88:-4] == bytes([len(path.name), 0]) + path.name.encode()
 
     def test_in_a_folder(self, path: Path, tmp_path: Path) -> None:
         with jitdb.open(path, tmp_path / "elsewhere", progress=False) as db:
             db.count()
         with jitdb.open(path, tmp_path / "elsewhere", progress=False) as db:
             assert db.explain()["scan_bytes"] == 0
-        assert not Path(f"{path}.jitdb").exists()
+        assert not path.with_name(".jitdb").exists()
         assert (tmp_path / "elsewhere" / "lines").exists()
 
     def test_nowhere(self, path: Path) -> None:
@@ -332,16 +335,16 @@ class TestWhereItIsKept:
         for _ in range(2):
             with jitdb.open(path, progress=False) as db:
                 assert answers(db) == wanted(path)
-        assert not Path(f"{path}.jitdb").exists()
+        assert not path.with_name(".jitdb").exists()
         (folder,) = (tmp_path / "cache" / "jitdb").iterdir()
-        assert folder.name.startswith("a.ndjson-")
-        assert (folder / "lines").exists()
+        assert folder.name.startswith(f"{path.parent.name}-")
+        assert (folder / ".jitdb" / str(path.stat().st_ino) / "lines").exists()
 
-    @pytest.mark.parametrize("spoil", [b"", b"JLINES1\n", bytes(92)])
+    @pytest.mark.parametrize("spoil", [b"", b"JLINES1\n", b"JLINES2\n" + b"\xff" * 88, bytes(102)])
     def test_what_is_spoilt_is_begun_anew(self, path: Path, spoil: bytes) -> None:
         with jitdb.open(path, progress=False) as db:
             answers(db)
-        Path(f"{path}.jitdb", "lines").write_bytes(spoil)
+        (entry_of(path) / "lines").write_bytes(spoil)
         for _ in range(2):
             with jitdb.open(path, progress=False) as db:
                 assert answers(db) == wanted(path)

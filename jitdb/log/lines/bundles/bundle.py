@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import BUNDLED, temporary_name
+from jitdb.log.io.filenames import BUNDLED, is_bundle_name, temporary_name
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import locked
 
@@ -218,7 +218,7 @@ def _stored(folder: str, store: Path) -> Iterator[tuple[Path, Bundle | None]]:
     with suppress(OSError):
         for name in sorted(osfile.fs.listdir(store)):
             place, data = store / name, None
-            if len(name) != 32:
+            if not is_bundle_name(name):
                 continue
             with suppress(OSError):
                 data = osfile.fs.read_if_there(place / BUNDLED)

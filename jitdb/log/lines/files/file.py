@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -59,6 +60,10 @@ class LineFile:
 
     def stamp(self) -> Stamp:
         return Stamp.of(osfile.fs.fstat(self._file.number))
+
+    def status(self) -> os.stat_result:
+        """What stat says of what is stored."""
+        return osfile.fs.fstat(self._file.number)
 
     def is_at(self, path: Path) -> bool:
         """Whether it still has this name."""

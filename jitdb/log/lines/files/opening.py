@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -10,13 +11,19 @@ from jitdb.common.formats import LONGEST_START, compression_of
 from jitdb.errors import NotALog
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.stamp import Stamp
 
 
-def open_lines(path: Path, folder: Path | None) -> LineFile:
-    """The file at this path. `folder`: where it is kept what took long to find out. Raises NotALog, OSError."""
+def open_lines(path: Path, folder: Callable[[Stamp], Path | None] = lambda _: None) -> LineFile:
+    """The file at this path. `folder`: where it is kept what took long to find out, of the file of this stamp.
+
+    Raises NotALog, OSError.
+    """
     file = opened(path)
     kind = compression_of(osfile.fs.read(file.number, LONGEST_START, 0), path.name)
-    return decompressed(file, path, kind, folder) if kind else LineFile(file)
+    if not kind:
+        return LineFile(file)
+    return decompressed(file, path, kind, folder(Stamp.of(osfile.fs.fstat(file.number))))
 
 
 def decompressed(file: osfile.Descriptor, path: Path, kind: str, folder: Path | None) -> LineFile:

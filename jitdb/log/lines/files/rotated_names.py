@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -16,8 +15,6 @@ from jitdb.common.formats import ENDINGS, without_ending
 _DATE: Final = r"[-._]+\d{4}-?\d\d-?\d\d(?:[-T_.:]?\d+)*Z?"
 _NUMBER: Final = r"[-._]\d+(?=$|\.)"
 _ADDED: Final = re.compile(f"(?:{_DATE})|(?:{_NUMBER})")
-_COUNTED: Final = re.compile(r"^(.*?)(\d+)([^0-9]*)$")
-_ROTATIONS: Final = 32  # since the last look
 
 
 class Kinship(IntEnum):
@@ -56,23 +53,6 @@ def kinship(path: str, copy: str) -> Kinship:
     if without_ending(name) == without_ending(other) or name == family(name):
         return Kinship.CERTAIN
     return Kinship.LIKELY if is_packed(other) and not is_packed(name) else Kinship.NONE
-
-
-def names_before(name: str) -> Iterator[str]:
-    """What a rotated file may have been called.
-
-    >>> [list(names_before(name)) for name in ("app.log.3", "app-2026-11-21.log", "app.log-20261121-07", "app.log")]
-    [['app.log.2', 'app.log.1', 'app.log.0', 'app.log'], ['app.log'], ['app.log'], []]
-    """
-    undated = re.sub(_DATE, "", name)
-    counted = _COUNTED.match(name)
-    if undated != name:
-        yield undated
-    elif counted is not None and int(counted[2]):
-        last = int(counted[2])
-        for number in range(last - 1, max(-1, last - 1 - _ROTATIONS), -1):
-            yield f"{counted[1]}{number:0{len(counted[2])}d}{counted[3]}"
-        yield counted[1].rstrip("-._") + counted[3]
 
 
 def stem(name: str) -> str:

@@ -6,31 +6,35 @@ The process that finds that the file became another one writes that down under a
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES
 from jitdb.log.lines.files.file import LineFile
-from jitdb.log.lines.files.rotated_names import is_packed
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import Known, Verdict, locked, stored_in, write_known
-from jitdb.log.lines.keeping.rotation import bring_home, give_to_copy, remove_of_packed
+from jitdb.log.lines.keeping.leaving import erase, erase_other_forms, take_over, went_to_copy
+from jitdb.log.lines.keeping.places import Place
 
 
 class Keeper:
     """What is known of one file, and where it is kept.
 
-    folder: None where nothing is kept
-    path:   of the file, where the folder is the one that its name gives it (or its part for the form `tag`): then it
-            goes along when the file is renamed
+    place: where that is
+    path:  of the file when it was opened
+    tag:   of the form of lines that is asked (form.py)
+    keeps: whether anything is written down
     """
 
-    def __init__(self, folder: Path | None, path: Path | None = None, tag: str = "") -> None:
-        self.folder = folder
-        self._path = path
-        self._tag = tag
+    def __init__(self, place: Place, path: Path, tag: str = "", *, keeps: bool = True) -> None:
+        self.folder, self._is_entry = place
+        self._path, self._tag, self._keeps = path, tag, keeps
         self.is_kept = False  # whether the next process will find it
+
+    @property
+    def kept_in(self) -> Path | None:
+        """The folder; None where nothing is written down."""
+        return self.folder if self._keeps else None
 
     def settle(self, file: LineFile, known: Known | None, *, keep: bool, doubt: bool = False) -> Known:
         """What is known of the file now, for all processes. Raises OSError where the file cannot be read.
@@ -38,25 +42,24 @@ class Keeper:
         keep:  write it down if no process did yet
         doubt: compare all its blocks with their checksums, whatever a look shows
         """
-        if self.folder is None:
-            return judged(file, known, None, doubt)
-        if self._path is not None and not keep:  # else this was looked at just before
-            with suppress(OSError):
-                if bring_home(self._path, file.stamp(), self._tag):
-                    self._tidy()
-        if not osfile.fs.exists(self.folder / LINES) and (self._went_along(file) if self.is_kept else not keep):
+        is_there = self._keeps and osfile.fs.exists(self.folder / LINES)
+        if not is_there and not (self._keeps and (keep or self.is_kept) and self._has_its_name(file)):
             return judged(file, known, None, doubt)
         try:
-            with locked(self.folder):
+            if self._is_entry and not is_there:
+                take_over(self._path, file, self.folder, self._tag)
+            with locked(self.folder, like=file.status() if self._is_entry else None):
                 stored = stored_in(self.folder)
-                now = judged(file, known, stored, doubt)
-                is_left = stored is not None and now.identity != stored.identity and self._leave(stored)
-                kept = now._replace(end=0) if file.is_guessed else now
+                now = judged(file, known, self._renamed(stored, file), doubt)
+                is_another = stored is not None and now.identity != stored.identity
+                is_left = stored is not None and is_another and self._leave(stored)
+                kept = now._replace(end=0 if file.is_guessed else now.end, name=self._path.name)
                 if not is_left and kept != stored:
                     write_known(self.folder, kept)
                 self.is_kept = True
-            if stored is None or now.identity != stored.identity:
-                self._tidy(is_new=stored is None)
+            if is_another and self._is_entry:
+                erase_other_forms(self._path, file, self.folder)
+                take_over(self._path, file, self.folder, self._tag)
             return self.settle(file, now, keep=True) if is_left else now
         except OSError:
             stored = stored_in(self.folder)
@@ -64,21 +67,23 @@ class Keeper:
             self.is_kept = stored is not None and stored.identity == now.identity and stored.token == now.token
             return now
 
-    def _went_along(self, file: LineFile) -> bool:
-        """Whether the file has another name, or none. Then the folder that is gone went along with it."""
-        return self._path is not None and not file.is_at(self._path)
+    def _has_its_name(self, file: LineFile) -> bool:
+        """Else it was renamed or removed, and who opens it by its name now keeps what is known of it."""
+        return not self._is_entry or file.is_at(self._path)
 
-    def _tidy(self, *, is_new: bool = False) -> None:
-        """It was rotated: remove the folders of files of its family that were compressed. A new file that is not
-        compressed proves no rotation.
-        """
-        if self._path is not None and not (is_new and not is_packed(self._path.name)):
-            with suppress(OSError):
-                remove_of_packed(self._path)
+    def _renamed(self, stored: Known | None, file: LineFile) -> Known | None:
+        """To rename a file changes its ctime: that alone is no reason to look at all its blocks."""
+        if stored is None or stored.name in ("", self._path.name):
+            return stored
+        stamp = file.stamp()
+        return stored._replace(stamp=stamp) if stored.stamp[:4] == stamp[:4] else stored
 
     def _leave(self, stored: Known) -> bool:
-        """Whether the folder went to a copy of the file that was made before this one was truncated."""
-        return self._path is not None and give_to_copy(self._path, stored)
+        """Another text is in the file: whether what was kept of the old one went to a copy of it; else it is erased."""
+        if self._is_entry and went_to_copy(self._path, stored, self.folder, self._tag):
+            return True
+        erase(self.folder)
+        return False
 
 
 def judged(file: LineFile, known: Known | None, stored: Known | None = None, doubt: bool = False) -> Known:

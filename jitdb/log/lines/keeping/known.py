@@ -1,10 +1,9 @@
 """What is known of somebody else's file, and what a look at it tells: is it still that file, and what became of it?
 
-Processes tell each other by the file `lines`, under the lock of `lines-lock` (docs/json-lines.md). It lies in the
-folder beside the file (`events.ndjson.jitdb/`), as of any log; where that cannot be written, in a folder of the user's
-cache that is named after the file; or where the caller says. 92 bytes, little-endian:
+Processes tell each other by the file `lines`, under the lock of `lines-lock` (docs/json-lines.md). Where they lie,
+places.py says. Little-endian:
 
-    0   "JLINES1\\n"
+    0   "JLINES2\\n"
     8   identity           16 bytes: the file's name to indexes and cursors
     24  token              8 bytes: another one each time that the file may have been edited
     32  device, inode      u64, u64
@@ -12,7 +11,11 @@ cache that is named after the file; or where the caller says. 92 bytes, little-e
     56  mtime, ctime       i64, i64, nanoseconds
     72  end                u64: just past the newline of the last line; 0 as long as nobody has decompressed the file
     80  head, tail         u32, u32: CRC-32 of the first and the last 64 KiB (or all, if there is less) before `end`
-    88  CRC-32 of all before
+    88  length             u16, of the name
+    90  name               that the file had in its folder when this was written
+        CRC-32 of all before
+
+"JLINES1\\n", with the CRC at 88, is what was written beside the file (`NAME.jitdb/`) before.
 
 A look costs a call of stat where nothing changed, and the two CRCs where the file has grown.
 """
@@ -28,15 +31,16 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb.common.digests import blake2b
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import BUNDLES, LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path
+from jitdb.log.io.filenames import LINES, LINES_LOCK
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 
-_MAGIC: Final = b"JLINES1\n"
+_MAGIC: Final = b"JLINES2\n"
+_BEFORE: Final = b"JLINES1\n"
 _FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
+_LENGTH: Final = struct.Struct("<H")
 _CRC: Final = struct.Struct("<I")
 _PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
 _PAUSE: Final = 0.002
@@ -55,7 +59,7 @@ class Verdict(IntEnum):
 
 
 class Known(NamedTuple):
-    """See the head of this file."""
+    """See the head of this file. `name` is empty where nobody wrote it down."""
 
     identity: bytes
     token: bytes
@@ -63,6 +67,7 @@ class Known(NamedTuple):
     end: int
     head: int
     tail: int
+    name: str = ""
 
     @classmethod
     def fresh(cls, stamp: Stamp) -> Known:
@@ -70,18 +75,24 @@ class Known(NamedTuple):
         return cls(os.urandom(16), NO_TOKEN, stamp, 0, 0, 0)
 
     def pack(self) -> bytes:
+        name = os.fsencode(self.name)
         body = _FORM.pack(_MAGIC, self.identity, self.token, *self.stamp, self.end, self.head, self.tail)
+        body += _LENGTH.pack(len(name)) + name
         return body + _CRC.pack(crc32(body))
 
     @classmethod
     def unpack(cls, data: bytes) -> Known | None:
         """None where the bytes are not what was written."""
-        if len(data) != _FORM.size + _CRC.size or crc32(data[: _FORM.size]) != _CRC.unpack_from(data, _FORM.size)[0]:
+        size = _FORM.size
+        if data.startswith(_MAGIC) and len(data) >= size + _LENGTH.size:
+            size += _LENGTH.size + _LENGTH.unpack_from(data, size)[0]
+        elif not data.startswith(_BEFORE):
             return None
-        magic, identity, token, device, inode, size, mtime, ctime, end, head, tail = _FORM.unpack_from(data)
-        if magic != _MAGIC:
+        if len(data) < size + _CRC.size or crc32(data[:size]) != _CRC.unpack_from(data, size)[0]:
             return None
-        return cls(identity, token, Stamp(device, inode, size, mtime, ctime), end, head, tail)
+        _, identity, token, device, inode, length, mtime, ctime, end, head, tail = _FORM.unpack_from(data)
+        name = os.fsdecode(data[_FORM.size + _LENGTH.size : size])
+        return cls(identity, token, Stamp(device, inode, length, mtime, ctime), end, head, tail, name)
 
     def judge(self, file: LineFile, stamp: Stamp, *, is_settled: bool) -> Verdict:
         """What became of the file, whose stamp is this now. `is_settled`: an unchanged stamp proves it unchanged.
@@ -127,30 +138,39 @@ def stored_in(folder: Path) -> Known | None:
 
 
 def write_known(folder: Path, known: Known) -> None:
-    """In place: under the lock readers see all or nothing. Not durably: after a power failure it is made anew."""
+    """In place: under the lock readers see all or nothing. Not durably: after a power failure it is made anew.
+
+    What a longer name left behind its CRC is no part of it.
+    """
     with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
         osfile.fs.write(fd, known.pack(), 0)
 
 
 @contextmanager
-def locked(folder: Path, *, make: bool = True) -> Iterator[None]:
-    """Hold the lock of the folder; `make` it, if it is not there. Raises OSError."""
+def locked(folder: Path, *, make: bool = True, like: os.stat_result | None = None) -> Iterator[None]:
+    """Hold the lock of the folder. Raises OSError.
+
+    make: it, if it is not there
+    like: whose owner and permissions it gets, and all that is made in it; None: as the names above it say
+    """
     late = time.monotonic() + _PATIENCE
     while True:
         with ExitStack() as held:
             if not make and not folder.is_dir():
                 raise FileNotFoundError(f"{folder} is not there")
-            if _is_taken(folder, held, late):
+            if _is_taken(folder, held, late, like):
                 yield
                 return
         if time.monotonic() > late:
             raise TimeoutError(f"{folder} is moved again and again")
 
 
-def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
-    """Take the lock of the folder; False where that went along with a file that was renamed. Raises OSError."""
+def _is_taken(folder: Path, held: ExitStack, late: float, like: os.stat_result | None) -> bool:
+    """Take the lock of the folder; False where that was moved or removed meanwhile. Raises OSError."""
     osfile.fs.make_folders(folder)
     try:
+        if like is not None:
+            _share(folder, like)
         lock = held.enter_context(osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT))
         while not osfile.fs.lock(lock):
             if time.monotonic() > late:
@@ -161,30 +181,12 @@ def _is_taken(folder: Path, held: ExitStack, late: float) -> bool:
         return False
 
 
-# Where it lies
-
-
-def folder_for(path: Path) -> Path:
-    """The folder for the indexes of this file, and what else is known of it; it need not exist."""
-    beside = sidecar_path(path)
-    return beside if _is_writable(beside) else Path(f"{_in_cache(path)}{SIDECAR_SUFFIX}")
-
-
-def bundles_beside(folder: str) -> Path:
-    """The folder for bundles of files in this one (bundles/); it need not exist."""
-    beside = Path(folder, BUNDLES)
-    return beside if _is_writable(beside) else _in_cache(Path(folder)) / BUNDLES
-
-
-def _is_writable(folder: Path) -> bool:
-    try:
-        osfile.fs.refuse_links(folder / LINES)
-    except PermissionError:
-        return False
-    return os.access(folder if folder.is_dir() else folder.parent, os.W_OK | os.X_OK)
-
-
-def _in_cache(path: Path) -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
-    return root / "jitdb" / f"{path.name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
+def _share(folder: Path, like: os.stat_result) -> None:
+    """First the file from which all others in the folder have their permissions (log_beside), then the folder."""
+    fs = osfile.fs
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    with suppress(PermissionError):  # they are another user's, who lets us write
+        with osfile.Descriptor(fs, folder / LINES, os.O_RDWR | os.O_CREAT, 0o600) as fd:
+            fs.share(fd, like)
+        with osfile.Descriptor(fs, folder, flags) as fd:
+            fs.share(fd, like)

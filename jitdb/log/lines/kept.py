@@ -1,0 +1,135 @@
+"""What is kept of files that somebody else writes, for who asks what it is, and to forget it: `jitdb indexes`."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from jitdb.common.arguments import file_path
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import LINES_LOCK, META, SETS, SIDECAR_SUFFIX, STORE, log_path
+from jitdb.log.lines.bundles.bundle import remove, stored_bundles
+from jitdb.log.lines.keeping.known import stored_in
+from jitdb.log.lines.keeping.leaving import entries_in, remove_entry
+from jitdb.log.lines.keeping.places import move_sidecars, stores_of
+
+Where: TypeAlias = "str | os.PathLike[str]"
+
+
+class Kept(NamedTuple):
+    """What is kept of a file in one form, or of many small files together.
+
+    path:    of the file; of one that is gone, where it was
+    bytes:   that this takes
+    is_gone: whether the file is in its folder no more
+    form:    as which lines it was asked ("prefix", ...); empty for plain JSON Lines
+    files:   the names of the small files that are one bundle; else empty, and `path` is the file
+    sets:    how many sets of records are kept under names
+    folder:  where it lies
+    """
+
+    path: str
+    bytes: int
+    is_gone: bool
+    form: str
+    files: tuple[str, ...]
+    sets: int
+    folder: str
+
+
+def kept(where: Where | Iterable[Where] = ".") -> list[Kept]:
+    """What jitdb keeps of the files of others at these places: files, patterns, or folders with all that is in them.
+
+    Logs of jitdb's own are not among them. What a caller keeps elsewhere (`indexes=`) is not found. Raises OSError.
+    """
+    places = [where] if isinstance(where, str | os.PathLike) else list(where)
+    found: dict[str, Kept] = {}
+    for place in map(file_path, places):
+        found.update((each.folder, each) for each in _kept_at(place))
+    return sorted(found.values())
+
+
+def forget(where: Where | Iterable[Where]) -> list[Kept]:
+    """Remove all that kept() finds there, sets under names, too, and give what was removed.
+
+    Programs that use it go on, and the next question builds what it needs. Raises OSError.
+    """
+    found = [each for each in kept(where) if _is_removed(each)]
+    for store in {Path(each.folder).parent for each in found}:
+        _remove_if_empty(store)
+    return found
+
+
+def _is_removed(each: Kept) -> bool:
+    if not each.files:
+        return remove_entry(Path(each.folder), forget=True)
+    store = Path(each.folder).parent
+    bundles = [bundle for bundle in stored_bundles(each.path, store) if str(bundle.place) == each.folder]
+    for bundle in bundles:
+        remove(bundle)
+    return bool(bundles)
+
+
+def _remove_if_empty(store: Path) -> None:
+    fs = osfile.fs
+    with suppress(OSError):
+        if store.name == STORE and set(fs.listdir(store)) <= {LINES_LOCK}:
+            with suppress(FileNotFoundError):
+                fs.unlink(store / LINES_LOCK)
+            fs.rmdir(store)
+
+
+def _kept_at(place: str) -> Iterator[Kept]:
+    if os.path.isdir(place):
+        for top, folders, _ in os.walk(os.path.realpath(place)):
+            yield from _kept_in(Path(top))
+            folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
+        return
+    paths = [place] if os.path.lexists(place) or not glob.has_magic(place) else glob.iglob(place, recursive=True)
+    names: dict[Path, set[str]] = {}
+    for path in map(log_path, paths):
+        names.setdefault(path.parent, set()).add(path.name)
+    if glob.has_magic(place):  # of files that are gone, too
+        for folder in {*names, *map(Path, glob.iglob(os.path.dirname(place) or ".", recursive=True))}:
+            folder = Path(os.path.realpath(folder))
+            pattern = os.path.basename(place)
+            gone = [each for each in _kept_in(folder) if each.is_gone]
+            matched = {os.path.basename(each.path) for each in gone if Path(each.path).match(pattern)}
+            names.setdefault(folder, set()).update(matched)
+    for folder, wanted in names.items():
+        for each in _kept_in(folder):
+            if os.path.basename(each.path) in wanted or not wanted.isdisjoint(each.files):
+                yield each
+
+
+def _kept_in(folder: Path) -> Iterator[Kept]:
+    """Of the files of one folder."""
+    move_sidecars(folder)
+    there: dict[int, str] = {}
+    with suppress(FileNotFoundError), os.scandir(folder) as found:
+        there = {each.inode(): each.name for each in found if each.is_file(follow_symlinks=False)}
+    for store in stores_of(folder):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in entries_in(store):
+                known, name = stored_in(entry.folder), there.get(entry.inode)
+                path = folder / (name or (known.name if known is not None else "") or f"inode {entry.inode}")
+                yield _described(entry.folder, path, name is None, entry.tag)
+        for bundle in stored_bundles(str(folder), store):
+            names = tuple(file.name for file in bundle.files)
+            is_gone = not bundle.is_current()
+            assert bundle.place is not None
+            yield _described(bundle.place, folder, is_gone, "", names)
+    for sidecar in folder.glob(f"?*{SIDECAR_SUFFIX}"):  # that could not be moved
+        if stored_in(sidecar) is not None and not (sidecar / META).exists():
+            path = folder / sidecar.name.removesuffix(SIDECAR_SUFFIX)
+            yield _described(sidecar, path, not os.path.lexists(path), "")
+
+
+def _described(place: Path, path: Path, is_gone: bool, form: str, files: tuple[str, ...] = ()) -> Kept:
+    size = sum(each.stat().st_size for each in place.rglob("*") if each.is_file())
+    sets = len(osfile.fs.listdir(place / SETS)) if (place / SETS).is_dir() else 0
+    return Kept(str(path), size, is_gone, form, files, sets, str(place))
