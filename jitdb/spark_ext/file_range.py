@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,9 +22,9 @@ from jitdb.log.blocks.framing import Framing
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.lines.fetching import records_of
-from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.file import LineFile, filled
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.source import LogSource
@@ -77,7 +77,7 @@ class Snapshot:
         if isinstance(log, LineLog) and log.compression:
             compression, stamp, name = log.compression, log.known.stamp, log.known.identity + log.known.token
             folder = os.path.abspath(log.sidecar) if log.identity_is_stored else ""
-        digest = _digest(path, stamp.size if stamp is not None and compression else end, size)
+        digest = _digest(path, stamp.size if stamp is not None and compression else end, size, form is not None)
         return Snapshot(
             path, log.codec.name, size, log.identity, log.generation, end, digest, _sent(log.codec), form, stamp,
             compression, folder, name,
@@ -90,13 +90,15 @@ class Snapshot:
 
     def text_in(self, file: osfile.Descriptor) -> LineFile:
         """What the open file holds, decompressed."""
-        if not self.compression:
-            return LineFile(file)
-        from jitdb.log.lines.files.opening import decompressed
+        text = LineFile(file)
+        if self.compression:
+            from jitdb.log.lines.files.opening import decompressed
 
-        assert self.stamp is not None
-        text = decompressed(file, Path(self.path), self.compression, Path(self.folder) if self.folder else None)
-        text.end_of_lines(self.stamp, self.end, self.stamp.size, self.name)
+            is_whole = partial(LineFraming(self.form or PLAIN).is_whole, codec=self.codec)
+            folder = Path(self.folder) if self.folder else None
+            text = decompressed(file, Path(self.path), self.compression, folder, is_whole)
+        if self.stamp is not None and (self.compression or self.end > self.stamp.size):
+            text.end_of_lines(self.stamp, self.end, self.stamp.size, self.name)
         return text
 
     @cached_property
@@ -115,7 +117,7 @@ class Snapshot:
         try:
             # Before it is checked: what takes the log's place behind that is another file.
             file = osfile.Descriptor(osfile.fs, self.path, os.O_RDONLY)
-            found = _digest(self.path, self.stored_end, self.block_size)
+            found = _digest(self.path, self.stored_end, self.block_size, self.form is not None)
         except OSError as error:
             is_missing = isinstance(error, FileNotFoundError)
             text = f"{host} " + ("has no such file" if is_missing else f"cannot read it ({error.strerror})")
@@ -148,9 +150,8 @@ class Snapshot:
         if self.stamp is None:
             return
         self._refuse_edited(Stamp.of(os.stat(file.number)))
-        fs = osfile.fs
         try:
-            found = digest_of(lambda start, size: fs.read(file.number, size, start), self.stored_end, self.block_size)
+            found = digest_of(_reader(file.number, True), self.stored_end, self.block_size)
         except EOFError:
             found = ""
         if found != self.digest:
@@ -216,10 +217,19 @@ def digest_of(read: Callable[[int, int], bytes], end: int, block_size: int) -> s
     return hashlib.blake2b(first_block + last_block, digest_size=12).hexdigest()
 
 
-def _digest(path: str, end: int, block_size: int) -> str:
-    fs = osfile.fs
-    with osfile.Descriptor(fs, path, os.O_RDONLY) as descriptor:
-        return digest_of(lambda start, size: fs.read(descriptor, size, start), end, block_size)
+def _digest(path: str, end: int, block_size: int, are_lines: bool) -> str:
+    with osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as descriptor:
+        return digest_of(_reader(descriptor, are_lines), end, block_size)
+
+
+def _reader(descriptor: int, are_lines: bool) -> Callable[[int, int], bytes]:
+    """Reads bytes from where they start on; of lines with the newline that may lack behind them (log/lines/files/)."""
+
+    def read(start: int, size: int) -> bytes:
+        found = osfile.fs.read(descriptor, size, start)
+        return filled(found, size) if are_lines else found
+
+    return read
 
 
 def _sent(codec: Codec) -> bytes:

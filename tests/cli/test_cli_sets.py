@@ -103,7 +103,7 @@ def test_info(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].startswith("6 logs: 30 records in ")
     wrong = next(line for line in lines if line.startswith(str(folder / f"date={DAYS[1]}" / "app.ndjson:")))
     assert "1 line left out" in wrong
-    assert "no newline yet" in wrong
+    assert "its last line is not whole yet" in wrong
     code, out, _ = said(capfd, "info", "logs/*/app.ndjson", "--json")
     told = json.loads(out)
     assert (told["records"], [log["records"] for log in told["logs"]]) == (15, [5, 5, 5])

@@ -25,7 +25,7 @@ from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
 from jitdb.spark_ext.options import as_options
 from jitdb.spark_ext.reading import line_reader, partitions
 
-pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.MalformedWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
 
 WHERE = [
     None, equal("level", "error"), field("n") > 60, absent("level"), starts_with("text", "t1"),
@@ -63,11 +63,12 @@ def local(path: Path, where: Any, **options: Any) -> list[Any]:
 @pytest.mark.parametrize("prefix", [False, True])
 @pytest.mark.parametrize("indexes", ["none", "build"])
 @pytest.mark.parametrize("seed", range(tries(1, 20)))
-def test_rows_are_those_of_the_local_engine(tmp_path: Path, indexes: str, prefix: bool, seed: int) -> None:
+@pytest.mark.parametrize("end", [b'{"unfinished', b'{"level": "error", "n": 120}'])
+def test_rows_are_those_of_the_local_engine(tmp_path: Path, indexes: str, prefix: bool, seed: int, end: bytes) -> None:
     rng = random.Random(seed)
     path = tmp_path / "a.ndjson"
     mark = b"" if prefix else b"\xef\xbb\xbf"
-    path.write_bytes(mark + lines(rng, 120, prefix) + b'{"unfinished')
+    path.write_bytes(mark + lines(rng, 120, prefix) + end)
     by_offset = {}
     at = 0
     for number, line in enumerate(path.read_bytes().split(b"\n")):

@@ -84,7 +84,7 @@ def _line(found: dict[str, Any]) -> str:
     if found.get("malformed_lines"):
         told.append(f"{counted(found['malformed_lines'], 'line', 'lines')} left out that cannot be read")
     if found.get("unfinished_bytes"):
-        told.append("its last line has no newline yet")
+        told.append("its last line is not whole yet")
     if found.get("damaged_records"):
         told.append(f"{counted(found['damaged_records'], 'record', 'records')} damaged")
     told.append(f"indexes: {', '.join(f'{number} {state}' for state, number in sorted(states.items())) or 'none'}")
@@ -113,7 +113,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "is_prefixed": lines.is_prefixed,
         "codec": log.codec.name,
         "newest_offset": log.since,
-        "unfinished_bytes": 0 if log.compression else log.path.stat().st_size - log.durable_end,
+        "unfinished_bytes": 0 if log.compression else max(0, log.path.stat().st_size - log.durable_end),
     }
 
 
@@ -178,7 +178,7 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         if found["is_prefixed"]:
             rows["left out"] += "; some have JSON behind other text, which --allow-prefix reads"
     if found["unfinished_bytes"]:
-        rows["at end"] = f"{found['unfinished_bytes']:,} bytes without a newline, which are no record yet"
+        rows["at end"] = f"{found['unfinished_bytes']:,} bytes that are no whole record"
     return rows
 
 

@@ -169,7 +169,7 @@ class FollowedText(Followed):
         """The text is in this file, which is open."""
         self.close()
         self._file, self._stamp, self.is_idle = file, None, False
-        self.seen = SeenText.of(file.read, self.stop or 1) or self.seen  # of an unread one its first line
+        self.seen = SeenText.of(file.read_written, self.stop or 1) or self.seen  # of an unread one its first line
 
     def file(self) -> LineFile:
         """Its file, opened where it is not. Raises Moved, Lost."""
@@ -192,7 +192,7 @@ class FollowedText(Followed):
         """Whether the file still has all that was read. Raises Lost where it cannot be read."""
         file = self.file()
         try:
-            size = file.text_size(file.stamp())
+            size = file.written_size(file.stamp())
             return size >= self.stop and (not self.seen.at or self.seen.fits(file.read))
         except (LogError, OSError) as error:
             raise Lost from error
@@ -239,7 +239,7 @@ class FollowedText(Followed):
             raise Lost
         found = self._read(file)
         stop = self.stop if found is None else found[1][-1]
-        seen = SeenText.of(file.read, stop or 1)
+        seen = SeenText.of(file.read_written, stop or 1)
         if self._window is not None:
             window, feed = self._window
             window.refresh()
@@ -247,7 +247,7 @@ class FollowedText(Followed):
                 raise Lost  # it was truncated while it was read: these lines may be another text's
         self.stop, self.seen = stop, seen or self.seen
         if found is not None and not self.looked.at:  # a copy has the first line at least
-            self.looked = SeenText.of(file.read, 1) or self.looked
+            self.looked = SeenText.of(file.read_written, 1) or self.looked
         if found is None:
             self._stamp, self.is_idle = stamp, True
             if file.compression:  # which seldom grows
@@ -270,7 +270,7 @@ class FollowedText(Followed):
                 raise Lost from error
             if portion is not None:
                 return self._placed(window, portion)
-            self.stop = max(self.stop, window.base + feed.place.offset)
+            self.stop = max(self.stop, min(window.base + feed.place.offset, file.written_size(file.stamp())))
             if not window.is_full:
                 return None
             most = most if window.durable_end else 2 * most  # else a line is longer
@@ -338,7 +338,8 @@ class FollowedText(Followed):
             return self.seen
         if self._file is not None:
             with suppress(LogError, OSError):
-                seen = SeenText.of(self._file.read, self._file.next_line(stop))
+                end = min(self._file.next_line(stop), self._file.written_size(self._file.stamp()))
+                seen = SeenText.of(self._file.read_written, end)
                 if seen is not None and self.seen.fits(self._file.read):
                     return seen
         return self.looked if self.looked.at else self.seen

@@ -292,10 +292,10 @@ class Texts:
     def _text_of(self, file: LineFile, path: str, key: Key) -> FollowedText | None:
         """The text in this file; None where it is to be left alone. Raises _Again."""
         stamp = file.stamp()
-        size = file.text_size(stamp)
+        size = file.written_size(stamp)
         if not size:
             return None
-        end = size if file.compression else file.end_of_lines(stamp, 0, 0, b"")
+        end = size if file.compression else min(size, file.end_of_lines(stamp, 0, 0, b""))
         copy = self._copies.get(key)
         if copy is not None and copy.text.seen.at and not copy.text.seen.fits(file.read):
             del self._copies[key]  # another file has its inode now
@@ -303,7 +303,7 @@ class Texts:
         original = self._original(file, path, size, copy)
         start = 0 if not self._begins or self._live.old or self._live.after is not None else end
         if original is not None:
-            seen = SeenText.of(file.read, end)
+            seen = SeenText.of(file.read_written, end)
             known = FollowedText(self._files, self._question, path, key, end)
             known.seen = known.looked = seen or known.seen
             since, start = (time.monotonic(), start) if copy is None else (copy.since, copy.start)
@@ -336,7 +336,7 @@ class Texts:
             try:
                 other = text.file()
                 self.make_room()
-                most = min(size, other.text_size(other.stamp()))
+                most = min(size, other.written_size(other.stamp()))
                 is_near = most >= ENDS or os.path.dirname(text.place) == os.path.dirname(path)
                 is_alike = is_near and 0 < most == size and begin_alike(file.read, other.read, size)
                 if is_alike and not (is_late and kin is Kinship.LIKELY):
@@ -408,7 +408,7 @@ class Texts:
             return
         key, found = file.stamp()[:2], None
         with suppress(LogError, OSError):
-            size = 0 if key in self.logs or key in self._copies else file.text_size(file.stamp())
+            size = 0 if key in self.logs or key in self._copies else file.written_size(file.stamp())
             found = self._found(file, path, key, size) if size else None
         if found is None:
             file.close()

@@ -2,7 +2,8 @@
 
 Every line has a number among the records, whatever it holds: the seq of a record is the number of lines before it. One
 that is empty but for blanks counts as deleted, as does one that the codec cannot read, or of more than LONGEST bytes. A
-byte order mark at the very beginning is passed over. What has no newline yet is no record yet.
+byte order mark at the very beginning is passed over. A last line without a newline is a record if it is whole JSON,
+which nothing but its newline can follow; of a number more digits may.
 
 Where text may stand before a record (form.py), a record begins behind it; a line of text alone counts as deleted.
 Where lines hold batches, each element is a record, which seqs count; a line without any counts as deleted.
@@ -23,6 +24,7 @@ from jitdb.log.lines.files.stamp import Read
 from jitdb.log.lines.form import LONGEST, MARK, PLAIN, TOO_LONG, LineForm, LineRules, elements, is_blank, object_in
 
 if TYPE_CHECKING:
+    from jitdb.log.codecs import Codec
     from jitdb.log.lines.formats.rendering import Renderer
 
 BEHIND: Final = 1 << 8  # bytes read before a record at first, where its line may begin earlier
@@ -160,7 +162,7 @@ class LineFraming(Framing):
 
     def records_in(self, line: bytes) -> list[tuple[int, int]]:
         """Where the records of a line begin and end. One that is no JSON is one, which the codec cannot read."""
-        begin = object_in(line) if self.form.allow_prefix else -1 if is_blank(line) else 0
+        begin = self._begin_in(line)
         if begin < 0:
             return []
         if not self.form.each:
@@ -169,6 +171,33 @@ class LineFraming(Framing):
         if not JSON.is_valid(line[begin:]):
             return [(begin, len(line))]
         return [(begin + first, begin + last) for first, last in elements(line[begin:], self.form.each)]
+
+    def is_whole(self, line: bytes, is_still: bool, codec: Codec) -> bool:
+        """Whether a last line without a newline is all that it will be: JSON that ends where it does, or text of a file
+        to which nothing more is expected to come (`is_still`).
+        """
+        line = line.removeprefix(MARK).rstrip(b" \t\r")
+        begin = self._begin_in(line)
+        if begin < 0 or self._is_of_text:
+            return begin >= 0 and is_still
+        if line[-1:].isdigit():
+            return False
+        return _is_valid(line[begin:], JSON) and (bool(self.form.each) or codec is JSON or codec.is_valid(line[begin:]))
+
+    def is_cut(self, line: bytes) -> bool:
+        """Whether a last line without a newline that is not whole is the beginning of records."""
+        return self._begin_in(line) >= 0 and not self._is_of_text
+
+    @property
+    def _is_of_text(self) -> bool:
+        """Whether a line need not be JSON, so that its end does not show."""
+        from jitdb.log.lines.formats.table import FORMATS_OF_JSON
+
+        return self.row is not None and self.row not in FORMATS_OF_JSON
+
+    def _begin_in(self, line: bytes) -> int:
+        """Where the JSON of a line begins, whole or not; -1 where it has none."""
+        return object_in(line) if self.form.allow_prefix else -1 if is_blank(line) else 0
 
     def place_without(self, line: bytes) -> int:
         """Where a line without records counts as one that is deleted: text at its beginning, others at their ends."""
@@ -249,6 +278,14 @@ class LineFraming(Framing):
 
     def fault_in(self, data: bytes, used: int) -> int | None:
         return None
+
+
+def _is_valid(record: bytes, codec: Codec) -> bool:
+    if len(record) < _LOOK:
+        return codec.is_valid(record)
+    from jitdb.log.codecs.fields.located import RecordBatch  # with numpy
+
+    return not len(codec.locator([]).invalid(RecordBatch.of([record])))
 
 
 LINES: Final = LineFraming()

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -37,7 +38,7 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.fetching import FEW, Around, line_start, records_at, records_of, text_around
-from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.file import FRESH, LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 18  # bytes under one checksum. It is in indexes on disk: another number makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
-_FRESH: Final = 1_000_000_000  # nanoseconds: a file that was changed so recently may be being written
 _PAUSE: Final = 0.1  # seconds within which a writer that writes a line also ends it
 
 
@@ -119,35 +119,29 @@ class LineLog(LogSource):
         self._guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
         self._now: _State | None = _State.of(file, self._keeper.settle(file, None, keep=False))
         self._seen = self._state()
-        self._is_told = False  # of a last line without a newline
-        self._tell_unfinished()
+        self._is_told = False  # of a last line that is cut off
+        self._tell_cut()
 
-    def _tell_unfinished(self) -> None:
-        """Warn of a last line that lacks nothing but its newline: perhaps its writer never ends lines with one.
-
-        Of a file that is being written nothing is said: the newline may be on its way.
-        """
+    def _tell_cut(self) -> None:
+        """Warn of a last line that is cut off. Of a file that is being written nothing is said: the rest will come."""
         state = self._alive()
         if self._is_told:
             return
         with suppress(OSError, LogError):
-            if self._has_unfinished(state) and not self._is_growing(state):
+            end, stamp = state.known.end, state.known.stamp
+            rest = state.file.rest(end)
+            if self._framing.is_cut(rest) and not self._is_growing(state):
                 self._is_told = True
-                reason = "the last line has no newline yet, and does not count until it has one"
+                size = state.file.written(stamp) - end
+                reason = f"the last line is cut off: {size:,} bytes at offset {end:,} are no whole record"
                 warnings.warn(LogWarning(reason, path=self._path), stacklevel=6)
-
-    def _has_unfinished(self, state: _State) -> bool:
-        """Whether records stand behind the last newline."""
-        rest = state.file.rest(state.known.end)
-        if not rest.rstrip().endswith((b"}", b"]")):
-            return False
-        found = self._framing.records_in(rest)
-        return bool(found) and all(self._codec.is_valid(rest[begin:end]) for begin, end in found)
 
     def _is_growing(self, state: _State) -> bool:
         """Whether the file is being written, as far as a short look can say."""
-        if time.time_ns() - state.known.stamp.mtime < _FRESH:
-            time.sleep(_PAUSE)
+        if time.time_ns() - state.known.stamp.mtime < FRESH:
+            if state.known.end:
+                return True
+            time.sleep(_PAUSE)  # an answer without records is explained
         return state.file.stamp() != state.known.stamp
 
     def _opened(self) -> LineFile:
@@ -159,7 +153,8 @@ class LineLog(LogSource):
             raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self._path) from error
 
     def _open(self) -> LineFile:
-        return open_lines(self._path, lambda stamp: self._keeper_of(stamp).kept_in)
+        is_whole = partial(self._framing.is_whole, codec=self._codec)
+        return open_lines(self._path, is_whole, lambda stamp: self._keeper_of(stamp).kept_in)
 
     # What it is
 
@@ -183,7 +178,8 @@ class LineLog(LogSource):
 
     @property
     def durable_end(self) -> int:
-        """Just past the newline of the last line, when the file was last looked at.
+        """Just past the newline of the last line, when the file was last looked at; of a whole record at the end of the
+        file it may not be written yet.
 
         To know it, a compressed file is decompressed once, which later processes need not do. Raises LogError, OSError.
         """
@@ -463,7 +459,7 @@ class LineLog(LogSource):
     def close(self) -> None:
         """End reading. Safe to call twice."""
         if self._now is not None and self.compression:  # what was decompressed since tells where the lines end
-            self._tell_unfinished()
+            self._tell_cut()
         state, self._now = self._now, None
         if state is not None:
             state.file.close()

@@ -33,7 +33,11 @@ class LineOpener(NamedTuple):
 
     def open(self, path: str) -> LineFile:
         """Raises NotALog, OSError."""
-        return open_lines(Path(path))
+        return open_lines(Path(path), self._is_whole)
+
+    def _is_whole(self, line: bytes, is_still: bool) -> bool:
+        """Whoever follows a file waits for the end of text."""
+        return LineFraming(self.form).is_whole(line, False, self.codec)
 
     def are_lines(self, file: LineFile, path: str) -> bool:
         """Whether the file that was opened there has lines of this kind. Raises LogError, OSError."""
@@ -82,5 +86,5 @@ class LineWindow(LineLog):
         """None: another file that has the name by now is another log."""
         return None
 
-    def _tell_unfinished(self) -> None:
+    def _tell_cut(self) -> None:
         """Say nothing: the line may be written just now."""

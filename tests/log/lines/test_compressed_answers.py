@@ -12,6 +12,7 @@ from compressed_cases import KINDS, SPACING, lines, one_frame, one_member, small
 from homes import entry_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from line_cases import records_in
 
 import jitdb
 from jitdb.engine.building import scan
@@ -43,18 +44,8 @@ def answers(path: Path, text: bytes, folder: Path | str | None = None) -> list[A
             found += [db.count(), db.count(some), page.total, page.data, db.count(absent("n")), offsets]
             found += [list(db.all(sort_by="arrival")), db.log.get_many_raw(offsets[::-3]), db.log.durable_end]
             found += [list(db.log.malformed()), db.log.since, db.log.stats()]
-    lines = text[: text.rfind(b"\n") + 1].split(b"\n")[:-1]
-    values = [json.loads(line.removeprefix(b"\xef\xbb\xbf")) for line in lines if _is_record(line)]
-    assert found[6] == values
+    assert found[6] == records_in(text)
     return found
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-    except ValueError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -18,6 +18,7 @@ import zstandard
 from compressed_cases import lines, one_frame, one_member
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from line_cases import lines_in
 
 import jitdb
 from jitdb import JITDB
@@ -35,7 +36,7 @@ def padded(count: int, first: int = 0) -> bytes:
 
 
 def whole_lines(text: bytes) -> list[bytes]:
-    return text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+    return [line + b"\n" for line in lines_in(text)]
 
 
 def numbers(found: Any) -> list[int]:

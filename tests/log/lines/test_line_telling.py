@@ -8,68 +8,29 @@ import json
 import lzma
 import threading
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import jitdb
 from jitdb import Log
-from jitdb.errors import LogWarning, NotALog
+from jitdb.errors import NotALog
 from jitdb.log.lines.detection import HEAD, is_lines, looks_like_lines
 
 EVENT = b'{"level": "error", "n": 1}\n'
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_last_line_that_nobody_ended(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    path = tmp_path / "events.ndjson"
-    path.write_bytes(pack(EVENT + EVENT.rstrip()))
-    for _ in range(2):
-        with pytest.warns(LogWarning, match="has no newline"), jitdb.open(path, progress=False) as db:
-            assert db.count() == 1
-    with path.open("ab") as file:
-        file.write(pack(b"\n"))
-    with jitdb.open(path, progress=False) as db:
-        assert db.count() == 2
-
-
-@pytest.mark.parametrize(
-    ("line", "form"),
-    [
-        (b'{"items": [{"n": 1}, {"n": 2}]}', {"each": "items[]"}),
-        (b'[{"n": 1}, {"n": 2}]', {"each": "[]"}),
-        (b'2026-11-01 INFO {"n": 1}', {"allow_prefix": True}),
-        (b'2026 {"items": [{"n": 1}]}', {"allow_prefix": True, "each": "items[]"}),
-        (b'{"items": [' + b'{"n": 1}, ' * 20000 + b'{"n": 2}]}', {"each": "items[]"}),  # longer than one look
-    ],
-)
-def test_of_each_form(tmp_path: Path, line: bytes, form: dict[str, Any]) -> None:
-    """A count of 0 of a file whose only line has no newline is explained, whatever a record is."""
-    path = tmp_path / "events.ndjson"
-    path.write_bytes(line)
-    with pytest.warns(LogWarning, match="has no newline yet") as told, jitdb.open(path, progress=False, **form) as db:
-        assert db.count() == 0
-    assert ">>" not in str(told[0].message)  # the file is somebody else's
-    assert path.read_bytes() == line
-    with path.open("ab") as file:
-        file.write(b"\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with jitdb.open(path, progress=False, **form) as db:
-            assert db.count() == line.count(b'"n"')
-
-
 def test_of_a_file_that_is_being_written_nothing_is_said(tmp_path: Path) -> None:
-    """A writer that flushes before each newline: most of what is found has none, which is on its way."""
+    """A writer that flushes before each newline, and in the middle of lines: most of what is found has none yet."""
     path, ended = tmp_path / "events.ndjson", threading.Event()
     path.write_bytes(EVENT)
 
     def write() -> None:
         with path.open("ab", buffering=0) as file:
             while not ended.is_set():
-                file.write(EVENT.rstrip())
+                file.write(EVENT[:9])
+                ended.wait(0.01)
+                file.write(EVENT[9:].rstrip())
                 ended.wait(0.01)
                 file.write(b"\n")
 
@@ -96,7 +57,6 @@ def test_a_last_line_that_is_not_there_yet(tmp_path: Path, rest: bytes) -> None:
             assert db.count() == 1
 
 
-@pytest.mark.filterwarnings("ignore:.*no newline")
 @pytest.mark.parametrize(
     "data",
     [

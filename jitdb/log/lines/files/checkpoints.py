@@ -68,6 +68,10 @@ class Tail(NamedTuple):
     members: Members
     text: bytes
 
+    @property
+    def text_end(self) -> int:
+        return self.begin + len(self.text)
+
 
 def load_tail(folder: Path) -> Tail | None:
     """What is kept; None where that is nothing, or not what was written."""

@@ -17,7 +17,7 @@ from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.checkpoints import Members, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.decompressing import PIECES, Stored
-from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.file import NEWLINE, IsWhole, LineFile
 from jitdb.log.lines.files.stamp import Stamp
 
 MANY: Final = 1 << 20  # bytes: after a read of so many, the next one follows it, as a rule
@@ -30,10 +30,11 @@ class CompressedFile(LineFile, ABC):
     folder: where what took long to find out is kept; None: nowhere
     """
 
-    def __init__(self, file: osfile.Descriptor, path: Path, folder: Path | None) -> None:
-        super().__init__(file)
+    def __init__(self, file: osfile.Descriptor, path: Path, folder: Path | None, is_whole: IsWhole) -> None:
+        super().__init__(file, is_whole)
         self.stored, self._folder, self._name = Stored(file, path), folder, b""
         self._is_told = False
+        self._doubted: bytes | None = None  # the newline that was given, where other bytes may be now; empty: any
         self._tail: Tail | None = None  # as it is kept, of this file as it is
         self._begin_anew()
 
@@ -43,6 +44,7 @@ class CompressedFile(LineFile, ABC):
         self.stored.stop = 0
         self.certain_end: int | None = None  # where the lines end, if that is certain
         self._expected: int | None = None  # the same before that: written down by a process, or guessed
+        self._given = (0, 0)
         self.is_guessed, self.unfinished = False, None
 
     # What a kind of compression must do
@@ -59,8 +61,10 @@ class CompressedFile(LineFile, ABC):
         """Where the lines may end, by what the file says of itself; None: no idea."""
 
     @abstractmethod
-    def _finish(self) -> int:
-        """Where the lines end, for certain; decompresses what nobody did yet."""
+    def _finish(self) -> tuple[int, int]:
+        """Just past the last newline that was written, and the end of the text, for certain; decompresses what nobody
+        did yet.
+        """
 
     @abstractmethod
     def _part(self, offset: int, size: int, is_random: bool) -> bytes:
@@ -75,7 +79,7 @@ class CompressedFile(LineFile, ABC):
 
     # Reading
 
-    def read(self, size: int, offset: int) -> bytes:
+    def read_written(self, size: int, offset: int) -> bytes:
         tail = self._tail
         if tail is not None and offset >= tail.begin:
             return tail.text[offset - tail.begin : offset - tail.begin + size]
@@ -84,7 +88,14 @@ class CompressedFile(LineFile, ABC):
             done = self._read_into(view, offset, size < MANY)
         return bytes(buffer[:done])
 
-    def read_into(self, buffer: memoryview, offset: int) -> int:
+    def _bytes(self, size: int, offset: int) -> bytes:
+        """The same, which settles nothing."""
+        buffer = bytearray(size)
+        with memoryview(buffer) as view:
+            done = self._fill(view, offset, size < MANY)
+        return bytes(buffer[:done])
+
+    def _read_written_into(self, buffer: memoryview, offset: int) -> int:
         done = self._read_into(buffer, offset, len(buffer) < MANY)
         if self._tail is None and self._folder is not None and self.certain_end is not None:
             begin, text = max(0, self.certain_end - TAIL), bytearray(2 * TAIL)
@@ -94,11 +105,15 @@ class CompressedFile(LineFile, ABC):
                 keep_tail(self._folder, self._tail)
         return done
 
-    def _read_into(self, buffer: memoryview, offset: int, is_random: bool) -> int:
+    def _fill(self, buffer: memoryview, offset: int, is_random: bool) -> int:
         done = 0
         while done < len(buffer) and (part := self._part(offset + done, len(buffer) - done, is_random)):
             buffer[done : done + len(part)] = part
             done += len(part)
+        return done
+
+    def _read_into(self, buffer: memoryview, offset: int, is_random: bool) -> int:
+        done = self._fill(buffer, offset, is_random)
         expected = self._expected
         if expected is not None and (offset + done >= expected or done < len(buffer)):
             self.settle()
@@ -110,7 +125,12 @@ class CompressedFile(LineFile, ABC):
         self._look(stamp.size, None, False)
         return self.settle()
 
+    def written(self, stamp: Stamp) -> int:
+        self.text_size(stamp)
+        return self._finish()[1]
+
     def end_of_lines(self, stamp: Stamp, known: int, size: int, name: bytes) -> int:
+        before = self._given if known == self._given[1] else (known, known) if known == self.certain_end else None
         if name != self._name:
             self._forget()
             self._name = name
@@ -120,8 +140,14 @@ class CompressedFile(LineFile, ABC):
         if kept is not None and kept.name == name and kept.stored <= stamp.size:
             self._begin_behind(kept.members)
             self._tail = kept if kept.stored == stamp.size else None
+            before = (min(known, kept.text_end), known) if kept.stored == size else before
+        self._doubted = None
+        if known and size != stamp.size and (before is None or before[0] < known):
+            self._doubted = NEWLINE[before[0] - known :] if before else b""
         # Of a file that was decompressed before, only what was appended is left to be.
         end = self._look(stamp.size, known if known and size == stamp.size else None, not known)
+        if self._tail is not None and self.certain_end is None and known > self._tail.text_end:
+            self._given = (self._tail.text_end, known)
         if self.unfinished is not None and not self._is_told:
             self._is_told = True
             warnings.warn(
@@ -141,7 +167,7 @@ class CompressedFile(LineFile, ABC):
         may_guess: rather than to decompress it (is_guessed)
         """
         if size != self.stored.stop or self.certain_end is self._expected is None:
-            self.stored.stop, self.certain_end = size, None
+            self.stored.stop, self.certain_end, self._given = size, None, (0, 0)
             self._grew()
             self._expected = self._guess() if may_guess and known is None else known
             self.is_guessed = known is None and self._expected is not None
@@ -150,9 +176,21 @@ class CompressedFile(LineFile, ABC):
 
     def settle(self) -> int:
         if self.certain_end is None or self._expected is not None:
-            self.certain_end = self._finish()
-            self._expected, self.is_guessed = None, False
+            end, written = self._finish()
+            lacking = self._lacking(written, self._bytes, end) if end < written else b""
+            if lacking:
+                end = written + len(lacking)
+                self._given = (written, end)
+            self.certain_end, self._expected, self.is_guessed = end, None, False
         return self.certain_end
+
+    def _is_still(self) -> bool:
+        return self.unfinished is None
+
+    def is_end(self, end: int) -> bool:
+        """Bytes that come to a compressed file tell of the text, and not where in it they are."""
+        given = self._doubted
+        return given is None or (given != b"" and self.read(len(given), end - len(given)) == given)
 
     def rest(self, end: int) -> bytes:
         is_near = self._tail is not None or self.certain_end == end

@@ -1,19 +1,51 @@
-"""Somebody else's file, open for reading. It is never mapped: one that shrinks gives fewer bytes, and no SIGBUS."""
+"""Somebody else's file, open for reading. It is never mapped: one that shrinks gives fewer bytes, and no SIGBUS.
+
+A last line that is a whole record counts before its newline comes, which may be never. So the text of a file has the
+newline that a whole last line lacks: one byte (two where the line before ends with CR LF) behind the bytes that were
+written. When the real one comes, all that is known of the text stays true. When other bytes come, the text is another
+one, as the CRCs of its ends tell.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Read, Stamp
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
-_REST: Final = 1 << 24  # bytes of a line without a newline that are looked at
-_LOOK: Final = 1 << 16  # bytes read at a time on the way to a newline
+NEWLINE: Final = b"\r\n"
+_REST: Final = 1 << 24  # bytes behind the last line that are looked at
+_LONGEST: Final = 1 << 30  # bytes of a last line that is looked at
+_LOOK: Final = 1 << 16  # bytes read at a time on the way to a newline; a longer last line may end as JSON does, or not
+
+_SMALL: Final = 1 << 20  # bytes before a last line that are soon scanned again
+FRESH: Final = 60_000_000_000  # nanoseconds: a file that was changed so recently may be being written, block by block
+
+# Of a last line without a newline, and whether it is of a file to which nothing more seems to come, or a small one: is
+# it all that it will be?
+IsWhole: TypeAlias = Callable[[bytes, bool], bool]
+
+
+def nothing_is_whole(line: bytes, is_still: bool) -> bool:
+    """Of a file whose bytes are wanted as they are."""
+    return False
+
+
+def filled(data: bytes, size: int) -> bytes:
+    """The first bytes of a text, with the newline that they lack if they are so many with it.
+
+    >>> filled(b"{}", 3), filled(b"{}\\r", 4), filled(b"{}", 4), filled(b"{}", 5)
+    (b'{}\\n', b'{}\\r\\n', b'{}\\r\\n', b'{}')
+    """
+    missing = size - len(data)
+    return data + NEWLINE[-missing:] if 0 < missing <= len(NEWLINE) else data
 
 
 def newline_before(read: Read, at: int, floor: int = 0) -> int:
@@ -51,9 +83,11 @@ class LineFile:
     is_guessed: bool = False
     unfinished: int | None = None
 
-    def __init__(self, file: osfile.Descriptor) -> None:
-        self._file = file
+    def __init__(self, file: osfile.Descriptor, is_whole: IsWhole = nothing_is_whole) -> None:
+        self._file, self._is_whole = file, is_whole
         self._searched = (0, 0)  # (begin, end): no newline stands between them
+        self._given = (0, 0)  # where the written bytes end, and the newline that was given behind them
+        self._looked: Stamp | None = None  # of the file when that was found, if a change since then shows
 
     def settle(self) -> object:
         """Replace a guess by the true end; agrees() then says whether it was right. Raises LogError, OSError."""
@@ -78,23 +112,74 @@ class LineFile:
         return self.read(size, 0)
 
     def read(self, size: int, offset: int) -> bytes:
-        """Fewer bytes only at the end of the file. Raises LogError and OSError, as all reading does."""
-        return osfile.fs.read(self._file.number, size, offset)
+        """Fewer bytes only at the end of the text. Raises LogError and OSError, as all reading does."""
+        data = self.read_written(size, offset)
+        return data + self._newline_at(offset + len(data), size - len(data)) if len(data) < size else data
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
+        done = self._read_written_into(buffer, offset)
+        if done < len(buffer) and (more := self._newline_at(offset + done, len(buffer) - done)):
+            buffer[done : done + len(more)] = more
+            return done + len(more)
+        return done
+
+    def _newline_at(self, at: int, most: int) -> bytes:
+        """What of the newline that was given stands from this byte on."""
+        written, end = self._given
+        return NEWLINE[at - end :][:most] if written <= at < end else b""
+
+    def read_written(self, size: int, offset: int) -> bytes:
+        """The same without a newline that was given."""
+        return osfile.fs.read(self._file.number, size, offset)
+
+    def _read_written_into(self, buffer: memoryview, offset: int) -> int:
         return osfile.fs.read_into(self._file.number, buffer, offset)
 
     def text_size(self, stamp: Stamp) -> int:
         """Bytes of text in a file of this stamp."""
+        if stamp != self._looked:
+            self._given = stamp.size, stamp.size + len(self._lacking(stamp.size, self.read_written))
+            self._looked = stamp if stamp.is_settled() else None
+        return self._given[1]
+
+    def written(self, stamp: Stamp) -> int:
+        """Bytes of text that were written, also behind its last line."""
         return stamp.size
 
+    def written_size(self, stamp: Stamp) -> int:
+        """Bytes of text in it, without a newline that was given."""
+        return min(self.text_size(stamp), self.written(stamp))
+
+    def _lacking(self, stop: int, read: Read, begin: int | None = None) -> bytes:
+        """The newline that the text lacks of which so many bytes were written, if its last line is whole.
+
+        begin: where that begins, if it is known
+        """
+        last = read(min(_LOOK, stop), max(0, stop - _LOOK))
+        if self._is_whole is nothing_is_whole or not last or last.endswith(b"\n"):
+            return b""
+        if b"\n" not in last and len(last) < stop and not last.rstrip().endswith((b"}", b"]")):
+            return b""
+        begin = newline_before(read, stop) + 1 if begin is None else begin
+        line = read(stop - begin, begin) if stop - begin <= _LONGEST else b""
+        if len(line) < stop - begin or not self._is_whole(line, begin < _SMALL or self._is_still()):
+            return b""
+        is_wide = not line.endswith(b"\r") and begin > 1 and read(1, begin - 2) == b"\r"
+        return NEWLINE if is_wide else NEWLINE[1:]
+
+    def _is_still(self) -> bool:
+        """Whether nobody seems to write it."""
+        return time.time_ns() - self.stamp().mtime > FRESH
+
     def end_of_lines(self, stamp: Stamp, known: int, size: int, name: bytes) -> int:
-        """Just past the file's last newline.
+        """Just past the last newline of the text.
 
         known: where that was; the bytes before end with one, if there are any
         size:  how large the file was then
         name:  another one where other bytes may stand in the place of those that were read
         """
+        if known > size == stamp.size:  # who knew that has looked at the last line
+            self._given, self._looked = (size, known), stamp
         begin, searched = self._searched
         stop, is_settled = self.text_size(stamp), stamp.is_settled()
         floor = searched if begin == known and searched <= stop and is_settled else known
@@ -112,6 +197,10 @@ class LineFile:
         """Whether the lines end there, as far as is known by now."""
         return True
 
+    def is_end(self, end: int) -> bool:
+        """Whether a line ends there, as one did when end_of_lines() was told so. CRCs that are equal prove it."""
+        return True
+
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte; the file's end, if there is none yet."""
         at, is_found = newline_from(self.read, max(0, offset - 1)) if offset else (0, False)
@@ -123,11 +212,15 @@ class LineFile:
         """
         return end
 
-    def crcs(self, stop: int) -> tuple[int, int]:
-        """CRC-32 of the first and the last 64 KiB before this byte of what is stored."""
+    def crcs(self, stop: int) -> tuple[int, int] | None:
+        """CRC-32 of the first and the last 64 KiB before this byte of what is stored, and of the newline that may lack
+        behind a text; None where the file is shorter.
+        """
         size = min(stop, ENDS)
         head, tail = (osfile.fs.read(self._file.number, size, begin) for begin in (0, stop - size))
-        return crc32(head), crc32(tail)
+        if not self.compression:
+            head, tail = filled(head, size), filled(tail, size)
+        return (crc32(head), crc32(tail)) if len(head) == len(tail) == size else None
 
     def close(self) -> None:
         self._file.close()
@@ -137,7 +230,8 @@ class FileRest(LineFile):
     """A file that is open already: at most so many bytes of its text, from a byte on."""
 
     def __init__(self, file: LineFile, base: int, most: int) -> None:
-        self._whole, self._base, self._most, self._searched = file, base, most, (0, 0)
+        self._whole, self._base, self._most = file, base, most
+        self._searched = self._given = (0, 0)
 
     def stamp(self) -> Stamp:
         return self._whole.stamp()
@@ -152,9 +246,10 @@ class FileRest(LineFile):
         return min(max(0, self._whole.text_size(stamp) - self._base), self._most)
 
     def guarded(self, end: int, size: int) -> int:
-        return min(self._whole.guarded(self._base + end, size), size)  # it may be shorter than the base by now
+        guarded = self._whole.guarded(self._base + end, size)
+        return guarded if guarded - size <= len(NEWLINE) else size  # it may be shorter than the base by now
 
-    def crcs(self, stop: int) -> tuple[int, int]:
+    def crcs(self, stop: int) -> tuple[int, int] | None:
         return self._whole.crcs(stop)
 
     def close(self) -> None:

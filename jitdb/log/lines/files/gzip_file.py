@@ -116,6 +116,7 @@ class GzipFile(CompressedFile):
         self._paused: GzipRun | None = None  # at the end of the file, inside a member that is unfinished
         self._whole = Members()  # that are known so far
         self._end: int | None = None  # of the text, for certain
+        self._lines_end = 0  # just past the last newline then
 
     def head(self, size: int) -> bytes:
         self.stored.stop = self.stamp().size
@@ -142,16 +143,15 @@ class GzipFile(CompressedFile):
         size = int.from_bytes(self.stored.read(_TRAILER, self.stored.stop - _TRAILER), "little")
         return size if self.stored.stop < size < _USUAL * self.stored.stop else None
 
-    def _finish(self) -> int:
+    def _finish(self) -> tuple[int, int]:
         with self._lock:
-            if self._end is None or self.certain_end is None:
+            if self._end is None:
                 run = self._best_run(sys.maxsize)
                 run.to_end()
-                self._end, self._whole = run.position, run.whole
-                self.certain_end = run.lines_end
+                self._end, self._lines_end, self._whole = run.position, run.lines_end, run.whole
                 self._run, self._paused = None, run if run.is_inside else None
                 self.unfinished = run.whole.stored if run.is_inside else None
-            return self.certain_end
+            return self._lines_end, self._end
 
     def _part(self, offset: int, size: int, is_random: bool) -> bytes:
         number, inside = divmod(offset, PIECE)
@@ -195,8 +195,7 @@ class GzipFile(CompressedFile):
 
     def _from_checkpoint(self, begin: int, needed: int) -> bytes | None:
         """A piece, of which so much is needed; None where that cannot be had by a checkpoint."""
-        self.settle()
-        points, end = self._checkpoints, min(begin + needed, self._end or 0)
+        points, end = self._checkpoints, min(begin + needed, self._finish()[1])
         if points is None or not begin < end <= self._whole.text:
             return None
         try:

@@ -10,25 +10,30 @@ from pathlib import Path
 from jitdb.common.formats import LONGEST_START, compression_of
 from jitdb.errors import NotALog
 from jitdb.log.io import osfile
-from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.file import IsWhole, LineFile, nothing_is_whole
 from jitdb.log.lines.files.stamp import Stamp
 
 
-def open_lines(path: Path, folder: Callable[[Stamp], Path | None] = lambda _: None) -> LineFile:
-    """The file at this path. `folder`: where it is kept what took long to find out, of the file of this stamp.
+def open_lines(
+    path: Path, is_whole: IsWhole = nothing_is_whole, folder: Callable[[Stamp], Path | None] = lambda _: None
+) -> LineFile:
+    """The file at this path. Raises NotALog, OSError.
 
-    Raises NotALog, OSError.
+    is_whole: whether a last line without a newline is a record
+    folder:   where it is kept what took long to find out, of the file of this stamp
     """
     file = opened(path)
     kind = compression_of(osfile.fs.read(file.number, LONGEST_START, 0), path.name)
     if not kind:
-        return LineFile(file)
-    return decompressed(file, path, kind, folder(Stamp.of(osfile.fs.fstat(file.number))))
+        return LineFile(file, is_whole)
+    return decompressed(file, path, kind, folder(Stamp.of(osfile.fs.fstat(file.number))), is_whole)
 
 
-def decompressed(file: osfile.Descriptor, path: Path, kind: str, folder: Path | None) -> LineFile:
+def decompressed(
+    file: osfile.Descriptor, path: Path, kind: str, folder: Path | None, is_whole: IsWhole = nothing_is_whole
+) -> LineFile:
     """The text of an open file that is compressed in this way."""
-    found: LineFile = import_module(f"jitdb.log.lines.files.{kind}_file").FILE(file, path, folder)
+    found: LineFile = import_module(f"jitdb.log.lines.files.{kind}_file").FILE(file, path, folder, is_whole)
     return found
 
 

@@ -204,7 +204,7 @@ class ZstdFile(CompressedFile):
         last = self._long.get(len(self._begins) - 1)
         return None if last is None or last.text is not None else self._texts[-1]
 
-    def _finish(self) -> int:
+    def _finish(self) -> tuple[int, int]:
         for number in range(len(self._begins) - 1, -1, -1):
             long = self._long.get(number)
             if long is not None:
@@ -213,8 +213,8 @@ class ZstdFile(CompressedFile):
             else:
                 end = self._short(number).rfind(b"\n") + 1
             if end:
-                return self._texts[number] + end
-        return 0
+                return self._texts[number] + end, self._texts[-1]
+        return 0, self._texts[-1]
 
     def _part(self, offset: int, size: int, is_random: bool) -> bytes:
         if offset >= self._texts[-1]:

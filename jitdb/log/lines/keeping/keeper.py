@@ -109,4 +109,4 @@ def _judged_at(file: LineFile, stamp: Stamp, known: Known | None, stored: Known 
     elif verdict is Verdict.DOUBTFUL or doubt:
         base = base._replace(token=os.urandom(8))
     end = file.end_of_lines(stamp, base.end, base.stamp.size, base.identity + base.token)
-    return (base if end >= base.end else Known.fresh(stamp)).seen(file, stamp, end)
+    return (base if end >= base.end and file.is_end(base.end) else Known.fresh(stamp)).seen(file, stamp, end)

@@ -9,7 +9,8 @@ places.py says. Little-endian:
     32  device, inode      u64, u64
     48  size               u64, bytes
     56  mtime, ctime       i64, i64, nanoseconds
-    72  end                u64: just past the newline of the last line; 0 as long as nobody has decompressed the file
+    72  end                u64: just past the newline of the last line, which need not be written yet (files/file.py); 0
+                           as long as nobody has decompressed the file
     80  head, tail         u32, u32: CRC-32 of the first and the last 64 KiB (or all, if there is less) before `end`
     88  length             u16, of the name
     90  name               that the file had in its folder when this was written
@@ -104,7 +105,7 @@ class Known(NamedTuple):
         if not self.end and not stamp.is_of(self.stamp):
             return Verdict.ANOTHER  # nothing proves that it is a copy
         guarded = file.guarded(self.end, self.stamp.size)
-        if stamp.size < guarded or file.crcs(guarded) != (self.head, self.tail):
+        if file.crcs(guarded) != (self.head, self.tail):
             return Verdict.ANOTHER
         if stamp == self.stamp:
             return Verdict.SAME
@@ -115,7 +116,7 @@ class Known(NamedTuple):
     def seen(self, file: LineFile, stamp: Stamp, end: int) -> Known:
         """The same as it is now."""
         before, guarded = file.guarded(self.end, self.stamp.size), file.guarded(end, stamp.size)
-        head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded)
+        head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded) or (0, 0)
         return self._replace(stamp=stamp, end=end, head=head, tail=tail)
 
 
