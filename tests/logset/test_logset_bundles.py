@@ -103,6 +103,15 @@ def test_few_files_large_ones_and_others_are_asked_one_by_one(folder: Path) -> N
     assert (asked(folder), bundles(folder), len(own(folder))) == (oracle(folder), [], FILES - 5)
 
 
+def test_files_of_a_format_that_makes_other_records_are_asked_one_by_one(tmp_path: Path) -> None:
+    line = {"log": '{"n": 6}\n', "stream": "stdout", "time": "2026-11-20T00:00:18.350886000Z"}
+    for number in range(FILES):
+        (tmp_path / f"{number:02}.log").write_text(f"{json.dumps(line)}\n" * 3)
+    settle()
+    assert asked(tmp_path) == 3 * FILES
+    assert bundles(tmp_path) == []
+
+
 @pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
 @pytest.mark.parametrize("odd", [b"\xef\xbb\xbf" + lines(6), lines(6) + b'{"n": 6}', b"", lines(*[6] * 200_000)])
 def test_odd_files_are_asked_on_their_own(folder: Path, odd: bytes) -> None:

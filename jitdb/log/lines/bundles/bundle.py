@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, is_bundle_name, temporary_name
+from jitdb.log.lines.detection import form_of
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import locked
 
@@ -38,6 +39,7 @@ SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what P
 LEAST: Final = 8  # files of a bundle: fewer are asked one by one
 LARGEST: Final = 128 << 20  # bytes of a bundle, about: to scan so many takes some 60 ms, once one of its files changed
 
+_FIRST: Final = 4096  # bytes that show the format of lines
 _MOST: Final = 1024  # files of a bundle: each is looked at whenever it is asked
 _MAGIC: Final = b"JBUNDL1\n"
 _HEAD: Final = struct.Struct("<8s16sI")
@@ -302,6 +304,12 @@ def _candidate(folder: str, name: str) -> _Candidate | None:
         is_small = 0 < stamp.size <= SMALL and stamp.is_settled()
         # Where the first line is JSON, it is an object then. Where it is not, the scan finds that out, and each file of
         # the bundle is opened on its own, which looks more closely.
-        if is_small and fs.read(fd, 1, 0) == b"{" and fs.read(fd, 1, stamp.size - 1) == b"\n":
+        if is_small and fs.read(fd, 1, stamp.size - 1) == b"\n" and _are_plain(fs.read(fd, _FIRST, 0)):
             return _Candidate((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), BundledFile(name, stamp))
     return None
+
+
+def _are_plain(head: bytes) -> bool:
+    """Whether lines that begin so are records as they stand, in no format that makes others of them."""
+    form = form_of(head) if head.startswith(b"{") else None
+    return form is not None and form.is_plain
