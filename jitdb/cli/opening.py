@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
     from jitdb.engine.database import JITDB
 
     with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
+        _note_format(log, options)
         db.warns_of_questions = False  # commands print these notes after the answer: notes.note_missing
         try:
             check_time(db, options)
@@ -95,6 +97,15 @@ def seen_or_asked(
             yield None, db
 
 
+def _note_format(log: LogSource, options: Namespace) -> None:
+    """Say once, before a file's first scan, what its lines are taken for."""
+    row = getattr(log.framing, "row", None)
+    if row is None or getattr(options, "log_format", None) or not sys.stderr.isatty():
+        return
+    if not index_place(options, log).exists():
+        note(options, f"the lines of {log.path} are read as {row.title} (--log-format says otherwise)")
+
+
 def is_many(options: Namespace) -> bool:
     """Whether several logs are named: by a folder that is no sidecar, a pattern, or several files."""
     log = options.log
@@ -115,7 +126,12 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
 
     refuse_of_several(options, "--as-of", "--block-size")
     allow_open_files()
-    given = {**_settings(options), "allow_prefix": options.allow_prefix, "each": options.each}
+    given = {
+        **_settings(options),
+        "allow_prefix": options.allow_prefix,
+        "each": options.each,
+        "format": options.log_format,
+    }
     labelled = bool(getattr(options, "fields", None))
     places = [options.log, *options.more_logs]
     with open_many(
@@ -287,10 +303,11 @@ def _settings(options: Namespace) -> dict[str, Any]:
 def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
     """The log of `options.log`, without indexes."""
     from jitdb.log.any_log import open_any
-    from jitdb.log.lines.form import LineForm, parse_each
+    from jitdb.log.lines.form import line_form
 
     check_exists(options.log)
-    form = LineForm(getattr(options, "allow_prefix", False), parse_each(getattr(options, "each", None)))
+    given_each, given_format = getattr(options, "each", None), getattr(options, "log_format", None)
+    form = line_form(getattr(options, "allow_prefix", False), given_each, given_format)
     given = {"codec": options.codec, "block_size": options.block_size, "folder": index_folder(options)}
     return open_any(options.log, read_only=not writing, form=form, **given)
 

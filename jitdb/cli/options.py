@@ -231,6 +231,10 @@ OPTIONS: Final = {
         "--each PATH", "each line of JSON Lines is a batch, whose records are at PATH: items[], or "
         "resourceLogs[].scopeLogs[].logRecords[]", type=each, default="", group=_LOG,
     ),
+    "log_format": option(
+        "--log-format FORMAT", "format of the lines: logfmt, cri, syslog, combined ..., or a pattern with groups "
+        "(?P<name>...), or a log_format of nginx (default: detected)", default="", group=_LOG,
+    ),
     "timestamp": option(
         "--timestamp PATH", "field that holds the time of a record; of several, the earliest time counts (default: a "
         "field with a usual name, such as timestamp, time, ts or @timestamp)", action="append", group=_LOG,
@@ -254,7 +258,7 @@ OPTIONS: Final = {
 }  # fmt: skip
 
 FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
-LINES: Final = ("allow_prefix", "each")  # how to read JSON Lines
+LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
 READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # for questions
 SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # every command has these

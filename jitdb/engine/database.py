@@ -301,6 +301,7 @@ def open(
     create: bool = False,
     allow_prefix: bool = False,
     each: str | Sequence[str] | None = None,
+    format: str | None = None,
     timestamp: str | Sequence[str | Sequence[str]] | None = None,
     time_unit: Unit = AUTO,
     sequence: str | Sequence[str] = SEQUENCE,
@@ -320,13 +321,15 @@ def open(
                docs/json-lines.md)
     each:      of JSON Lines: the path to the elements that are records, of batches in one line, such as
                "resourceLogs[].scopeLogs[].logRecords[]", or a list of keys and "[]"
+    format:    of other lines: the name of a format, a pattern with groups (?P<name>...), or a log_format of nginx
+               (docs/formats.md); by default what the first lines say
     The rest is explained at JITDB. Raises LogError.
     """
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import open_any
-    from jitdb.log.lines.form import LineForm, parse_each
+    from jitdb.log.lines.form import line_form
 
-    form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument), parse_each(each))
+    form = line_form(flag("allow_prefix", allow_prefix, InvalidArgument), each, format)
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
     if not (create and not read_only) and not os.path.exists(file_path(path)):
         from jitdb.log.opening.open_log import no_such_log

@@ -24,7 +24,7 @@ USUAL: Final[tuple[Path, ...]] = tuple(map(parse_path, TIMESTAMPS))
 NAMES: Final = (
     "time", "ts", "@timestamp", "datetime", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
     "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
-    "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "t",
+    "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "TIMESTAMP", "t",
 )  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
@@ -53,8 +53,9 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     if usual:
         return usual
     for name in NAMES:
-        if 2 * sum(_is_time(record.get(name)) for record in records) >= len(records):
-            return ((name,),)
+        path = tuple(name.split("."))
+        if 2 * sum(_is_time(value_at(record, path)) for record in records) >= len(records):
+            return (path,)
     return USUAL
 
 

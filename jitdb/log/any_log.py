@@ -40,7 +40,7 @@ def open_any(
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
 
-            log = Log(path, codec=codec, block_size=block_size, read_only=read_only or bool(form.each))
+            log = Log(path, codec=codec, block_size=block_size, read_only=read_only or not form.is_plain)
         except NotALog as error:
             found = form_at(path, form) if may_be_lines else None
             if found is None:  # the file may have come between the two looks
@@ -54,11 +54,12 @@ def open_any(
 
 def _whole(log: Log, form: LineForm) -> Log:
     """A log of jitdb's, unless elements of its records are asked for. Raises InvalidArgument."""
-    if not form.each:
+    said = "each" if form.each else "format" if form.format else ""
+    if not said:
         return log
     log.close()
     raise InvalidArgument(
-        "each says which elements of a line of JSON are records, and this is a log of jitdb's",
+        f"{said} says how lines become records, and this is a log of jitdb's",
         path=log.path,
-        remedy=Remedy.without("each"),
+        remedy=Remedy(f"leave {said} out", f"leave --{'log-' * (said == 'format')}{said} out"),
     )

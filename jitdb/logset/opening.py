@@ -20,7 +20,7 @@ from jitdb.log.io.filenames import INDEXES, STORE
 from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.files.stamp import stamp_at
-from jitdb.log.lines.form import LineForm, parse_each
+from jitdb.log.lines.form import line_form
 from jitdb.log.lines.keeping.places import place_of, store_of
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.asking import Bundles, Together
@@ -39,6 +39,7 @@ def open_many(
     codec: str | Codec | None = None,
     allow_prefix: bool = False,
     each: str | Sequence[str] | None = None,
+    format: str | None = None,
     labelled: bool = False,
     timestamp: str | Sequence[str | Sequence[str]] | None = None,
     time_unit: Unit = AUTO,
@@ -66,13 +67,13 @@ def open_many(
             return JITDB(BundledLines(member.bundle), None if member.bundle.place else "memory", **settings)
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
-            **settings,
+            format=format, **settings,
         )  # fmt: skip
 
     def over(log: LogSource) -> JITDB:
         return JITDB(log, "memory", **settings)
 
-    form = LineForm(is_prefixed, parse_each(each))
+    form = line_form(is_prefixed, each, format)
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     lines = LineOpener(get_codec(codec or "json"), form, codec is not None) if is_json else None
     is_plain = codec is None and form.is_plain

@@ -399,7 +399,11 @@ class FileRange(LogSource):
     def framing(self) -> Framing:
         """That of the log."""
         form = self._snapshot.form
-        return super().framing if form is None else LineFraming(form, int(self.shifts[0]))
+        return super().framing if form is None else self._framing_of_lines(form)
+
+    def _framing_of_lines(self, form: LineForm) -> LineFraming:
+        stamp = self._snapshot.stamp
+        return LineFraming(form, int(self.shifts[0]), changed=0 if stamp is None else stamp.mtime)
 
     @property
     def durable_end(self) -> int:

@@ -57,6 +57,7 @@ class ReadOptions:
     codec: str | None = None
     block_size: int | None = None
     allow_prefix: bool = False
+    log_format: str = ""
     starting_offset: str = "earliest"
     max_bytes: int | None = None
     max_records: int | None = None
@@ -201,6 +202,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "codec": ("codec", lambda option, text: text),
     "blocksize": ("block_size", _size),
     "allowprefix": ("allow_prefix", _either("false", "true")),
+    "logformat": ("log_format", lambda option, text: text),
     "startingoffset": ("starting_offset", lambda option, text: text),
     "maxbytesperbatch": ("max_bytes", _size),
     "maxrecordsperbatch": ("max_records", _count),

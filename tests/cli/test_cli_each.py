@@ -81,7 +81,7 @@ def test_of_a_log_of_jitdbs_there_are_no_elements(path: Path, capsys: pytest.Cap
     said(capsys, "import", path, "a.log", "--skip-bad", "--quiet")
     code, out, err = said(capsys, "count", "a.log", "--each", EACH)
     assert (code, out) == (1, "")
-    assert "a.log: each says which elements" in err
+    assert "a.log: each says how lines become records" in err
     assert "leave --each out" in err
     with pytest.raises(InvalidArgument, match="leave each out"):
         jitdb.open("a.log", each=EACH)

@@ -34,13 +34,11 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str,
 def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):  # the second is answered at a glance
         assert said(capsys, "count", path, 'level == "error"', "--allow-prefix") == (0, "3\n", "")
-    code, _, err = said(capsys, "count", path)
-    assert code == 1
-    assert "--allow-prefix" in err
-    code, out, _ = said(capsys, "export", path, "--allow-prefix")
+    assert said(capsys, "count", path)[:2] == (0, "6\n")  # they are lines of CRI
+    _, out, _ = said(capsys, "export", path, "--allow-prefix")
     assert [json.loads(line)["n"] for line in out.splitlines()] == list(range(6))
     assert said(capsys, "verify", path, "--allow-prefix")[0] == 0
-    code, out, _ = said(capsys, "indexes", path, "--allow-prefix")
+    _, out, _ = said(capsys, "indexes", path, "--allow-prefix")
     assert "level" in out
 
 

@@ -103,6 +103,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "compression": log.compression or None,
         "lines_bytes": log.durable_end,
         "records": stats.records,
+        "format": "JSON Lines" if log.framing.row is None else log.framing.row.title,
         "each": format_path(log.framing.form.each),
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
@@ -152,6 +153,8 @@ def _show(found: dict[str, Any]) -> None:
 
 def _what_is_one(found: dict[str, Any]) -> str:
     blank = found["blank_lines"]
+    if found["format"] != "JSON Lines":
+        return "of one line or more" + f", and {blank:,} blank lines" * bool(blank)
     if found["each"]:
         return f"{found['each']} of its lines" + (f", and {counted(blank, 'line', 'lines')} without one" * bool(blank))
     return "a line each" + f", and {blank:,} blank lines" * bool(blank)
@@ -163,7 +166,7 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         "file": found["path"],
         "size": f"{found['bytes']:,} bytes" + packed,
         "records": f"{found['records']:,}, {_what_is_one(found)}",
-        "codec": f"{found['codec']}; somebody else writes it, and here it is only read",
+        "format": f"{found['format']}; somebody else writes it, and here it is only read",
     }
     if found["text_lines"]:
         rows["text"] = f"{counted(found['text_lines'], 'line', 'lines')} without JSON, which `jitdb query --text` shows"

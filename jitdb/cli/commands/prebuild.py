@@ -62,7 +62,7 @@ def _master(text: str) -> str:
     option(
         "--range-mib N", "MiB of the log per task (default: 16 to 256, four tasks a core)", type=number(1), group=_WHERE
     ),
-    *(*FORMAT, "allow_prefix", "timestamp", "time_unit", "sequence"),
+    *(*FORMAT, "allow_prefix", "log_format", "timestamp", "time_unit", "sequence"),
     changed("indexes", "folder of the index files (default: LOG.jitdb/indexes)", default=None),
 )
 def prebuild(options: Namespace) -> int:
@@ -101,6 +101,7 @@ def prebuild(options: Namespace) -> int:
                 codec=options.codec,
                 block_size=options.block_size,
                 allow_prefix=options.allow_prefix,
+                log_format=options.log_format,
                 range_bytes=options.range_mib and options.range_mib << 20,
                 **given,
             )

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, parse_path
-from jitdb.errors import InvalidArgument, QueryError
+from jitdb.common.spelling import did_you_mean
+from jitdb.errors import InvalidArgument, QueryError, Remedy
 
 if TYPE_CHECKING:
     from jitdb.log.lines.formats.table import Format
@@ -85,6 +86,53 @@ class LineForm(NamedTuple):
 
 
 PLAIN: Final = LineForm()
+_VARIABLE: Final = re.compile(r"\$(\w+)")
+
+
+def line_form(
+    allow_prefix: bool = False, each: str | Sequence[str | None] | None = None, given: str | None = None
+) -> LineForm:
+    """What a caller says of the lines of a file. Raises InvalidArgument.
+
+    given: a name of the table of formats, or "json"; a pattern with named groups; or a log_format of nginx
+
+    >>> line_form(given="logfmt").format, line_form(given=r"(?P<level>\\w+) (?P<text>.*)").format
+    ('logfmt', 'pattern')
+    >>> line_form(given='$remote_addr [$time_local] "$request"').pattern
+    '(?P<remote_addr>[^ ]*) \\\\[(?P<time_local>[^\\\\]]*)\\\\] "(?P<request>[^"]*)"'
+    """
+    steps = parse_each(each)
+    if not given:
+        return LineForm(allow_prefix, steps)
+    if allow_prefix or (steps and given != JSON):
+        other = "allow_prefix" if allow_prefix else "each"
+        raise InvalidArgument(
+            f"a format says how lines become records, and so does {other}", remedy=Remedy.without(other)
+        )
+    from jitdb.log.lines.formats.table import BY_NAME, own
+
+    if given in BY_NAME or given == JSON:
+        return LineForm(each=steps, format=given)
+    if "(?" not in given and not _VARIABLE.search(given):
+        known = f"the formats: {JSON}, {', '.join(BY_NAME)}; or a pattern with groups (?P<name>...)"
+        raise InvalidArgument(f"{given!r} is no format", remedy=did_you_mean(given, BY_NAME, known))
+    pattern = given if "(?" in given else _of_variables(given)
+    if not own(pattern).names:
+        raise InvalidArgument("the pattern has no group (?P<name>...), so its records would have no fields")
+    return LineForm(format="pattern", pattern=pattern)
+
+
+def _of_variables(text: str) -> str:
+    """The pattern of a log_format of nginx: a variable goes on up to the character that stands behind it."""
+    parts, at = list[str](), 0
+    for found in _VARIABLE.finditer(text):
+        behind = text[found.end() : found.end() + 1]
+        mark = f"[^{re.escape(behind)}]*".replace("\\ ", " ") if behind and behind != "$" else ".*"
+        parts += [re.escape(text[at : found.start()]).replace("\\ ", " "), f"(?P<{found[1]}>{mark})"]
+        at = found.end()
+    return "".join(parts) + re.escape(text[at:]).replace("\\ ", " ")
+
+
 TAG: Final = re.compile("prefix|(?:prefix-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}")  # of forms that are not plain
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from threading import local
-from time import strftime
+from time import gmtime, strftime
 from typing import TYPE_CHECKING, Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
@@ -95,14 +95,14 @@ class LineFraming(Framing):
 
     base:    where in the file the bytes begin that are the log's first
     skipped: the byte of the log before which records count as deleted
-    latest:  year and month of the file's last change, such as 202611: no time without a year is later
+    changed: nanoseconds, when the file was changed last: no time without a year is later than its month
     """
 
-    def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0, latest: int = 0) -> None:
+    def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0, changed: int = 0) -> None:
         self.form = form
         self.row = form.row
         self.skipped = skipped
-        self.latest = latest or int(strftime("%Y%m"))
+        self.changed = changed
         self._of_thread = local()  # `renderer`
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
@@ -132,7 +132,7 @@ class LineFraming(Framing):
         from jitdb.log.lines.formats.rendering import Renderer
 
         assert self.row is not None
-        return Renderer(self.row, self.latest)
+        return Renderer(self.row, int(strftime("%Y%m", gmtime(self.changed // 10**9))))
 
     @property
     def renderer(self) -> Renderer:

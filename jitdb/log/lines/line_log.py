@@ -101,10 +101,12 @@ class LineLog(LogSource):
     ) -> None:
         self._path = log_path(path)
         self._codec = get_codec(codec)
-        self._framing = LineFraming(form)
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
-        self._begin(self._opened())
+        self._framing = LineFraming(form)
+        file = self._opened()
+        self._framing.changed = file.stamp().mtime
+        self._begin(file)
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """Of the file with this stamp."""

@@ -61,7 +61,7 @@ class LineWindow(LineLog):
     def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, skipped: int, most: int) -> None:
         self.base, self._whole, self._opener, self._most = base, file, opener, most
         self._path, self._codec = Path(path), opener.codec
-        self._framing = LineFraming(opener.form, base, skipped)
+        self._framing = LineFraming(opener.form, base, skipped, file.stamp().mtime)
         self._begin(FileRest(file, base, most))
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:

@@ -31,7 +31,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.any_log import open_any
 from jitdb.log.io.filenames import INDEXES
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import line_form
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
@@ -66,6 +66,7 @@ def prebuild(
     codec: str | None = None,
     block_size: int | None = None,
     allow_prefix: bool = False,
+    log_format: str | None = None,
     timestamp: PathLike | Sequence[PathLike] | None = None,
     time_unit: Unit = AUTO,
     sequence: PathLike = SEQUENCE,
@@ -108,7 +109,7 @@ def prebuild(
             transport, local = HadoopTransport(context, stage, task, at_once), stage.path
         if not os.path.exists(local):
             raise no_such_log(local, read_only=True)
-        form = LineForm(allow_prefix)
+        form = line_form(allow_prefix, None, log_format)
         log = open_any(local, codec=codec, block_size=block_size, read_only=True, folder=folder, form=form)
         stack.callback(log.close)
         if isinstance(log, LineLog) and is_uri(name):

@@ -25,7 +25,7 @@ from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log.any_log import AnyLog, open_any
 from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import line_form
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators.nodes.operation import Everything, Operation
 from jitdb.operators.text.json import to_json
@@ -128,7 +128,7 @@ def open_log(options: ReadOptions) -> AnyLog:
 
 
 def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
-    form = LineForm(options.allow_prefix)
+    form = line_form(options.allow_prefix, None, options.log_format)
     with finding_codec(options.path):
         return open_any(
             options.path, codec=options.codec, block_size=options.block_size, read_only=True, folder=folder, form=form

@@ -105,6 +105,8 @@ class _Parser:
         node = self._atom()
         while (bounds := self._bounds()) is not None:
             least, most = bounds
+            if most == _MANY and _first(node)[1]:
+                raise self._error("what is repeated may be empty")
             is_lazy = self._next("?")
             self._next("+")
             node = ("repeat", node, least, most, is_lazy)

@@ -46,6 +46,11 @@ class Format(NamedTuple):
     is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that its pattern gives."""
+        return compile_pattern(self.pattern).names
+
+    @property
     def tag(self) -> str:
         """Names the format among the indexes of a file: another one where lines become other records."""
         said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins))
