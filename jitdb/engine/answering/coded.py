@@ -36,7 +36,7 @@ from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.numbers import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
-from jitdb.operators.summaries.summary import Ranked
+from jitdb.operators.summaries.summary import Keys, Ranked
 from jitdb.operators.summaries.value_counts import in_order
 
 if TYPE_CHECKING:
@@ -79,11 +79,14 @@ class CodedColumn:
         self._parts = [known.get(id(segment)) or self._numbered(segment) for segment in segments]
 
     def _numbered(self, segment: Segment) -> _Part:
-        values = dictionary_values(segment)
+        return _Part(segment, np.append(np.zeros(1, np.uint32), self.number(dictionary_values(segment))))
+
+    def number(self, values: FieldValues) -> NDArray[np.uint32]:
+        """The codes of these values, new ones where there is none yet."""
         numbers = self._table.number(values, np.zeros(len(values.kind), np.uint8))
         assert numbers is not None  # without limits, it is never full
         self._values = self._ranks = None
-        return _Part(segment, np.append(np.zeros(1, np.uint32), numbers))
+        return numbers
 
     @property
     def values(self) -> FieldValues:
@@ -144,6 +147,10 @@ class CodedColumns:
         column = self._columns.setdefault(index, CodedColumn())
         column.follow(index.segments)
         return column
+
+    def has(self, index: Index) -> bool:
+        """Whether somebody needed the column of this index."""
+        return index in self._columns
 
 
 class BitmapCodes:
@@ -232,16 +239,28 @@ Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes
 def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
     """The most frequent values of a field, by how many of `total` records have each code."""
     present = np.flatnonzero(counts[1:]) + 1
-    found = present
-    if limit is not None and len(present) > limit:
-        least = np.partition(counts[present], -limit)[-limit]
-        found, ties = present[counts[present] > least], present[counts[present] == least]
-        wanted = limit - len(found)
-        if isinstance(coded, CodedColumn) and len(ties) > wanted:
-            ties = ties[may_be_first(coded.values, ties - 1, wanted)]
-        found = np.append(found, ties)
-    pairs = (((coded.key(code),), count) for code, count in zip(found.tolist(), counts[found].tolist(), strict=True))
-    return Ranked(in_order(pairs, limit), len(present), total, int(counts[0]))
+    if isinstance(coded, CodedColumn) and limit is not None:
+        pairs = first_values(coded.values, present - 1, counts[present], limit)
+    else:
+        found = zip(present.tolist(), counts[present].tolist(), strict=True)
+        pairs = in_order((((coded.key(code),), count) for code, count in found), limit)
+    return Ranked(pairs, len(present), total, int(counts[0]))
+
+
+def first_values(
+    values: FieldValues, numbers: NDArray[np.int64], counts: NDArray[np.int64], limit: int
+) -> list[tuple[Keys, int]]:
+    """The most frequent of these values, by number, of which so many records have each."""
+    chosen = np.arange(len(numbers))
+    if len(numbers) > limit:
+        least = np.partition(counts, -limit)[-limit]
+        chosen, ties = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
+        wanted = limit - len(chosen)
+        if len(ties) > wanted:
+            ties = ties[may_be_first(values, numbers[ties], wanted)]
+        chosen = np.append(chosen, ties)
+    found = zip(numbers[chosen].tolist(), counts[chosen].tolist(), strict=True)
+    return in_order((((key_at(values, number),), count) for number, count in found), limit)
 
 
 def may_be_first(values: FieldValues, numbers: NDArray[np.int64], wanted: int) -> NDArray[np.bool_]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Path, format_path
 from jitdb.common.times import NUMBER
 from jitdb.common.values import number_of, split_number, value_at
+from jitdb.engine.answering.apart import are_many, ranked_apart
 from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, places_in, ranked_groups, ranked_values
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
@@ -32,9 +33,13 @@ if TYPE_CHECKING:
 
     from jitdb.engine.manager import IndexManager
     from jitdb.engine.plan import Needs
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
     from jitdb.operators.question import Question
 
 T = TypeVar("T")
+
+MOST_OF_SEVERAL: Final = 1 << 21  # values in each of several logs, all of which are in memory: a gigabyte, about
 
 
 class LogView(NamedTuple):
@@ -58,7 +63,15 @@ class LogView(NamedTuple):
         return self._replace(matches=self.matches & chosen)
 
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
-        columns, limit = list(map(self._coded, paths)), limit if self.is_whole else None
+        many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
+        if many is not None and limit is not None:
+            found = ranked_apart(many, self.matches, limit)
+            if self.is_whole:
+                return found
+            if found.distinct > MOST_OF_SEVERAL:
+                raise _too_many(paths[0], found.distinct, self.manager.log)
+        limit = limit if self.is_whole else None
+        columns = list(map(self._coded, paths))
         if len(columns) == 1:
             (coded,) = columns
             return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
@@ -68,6 +81,15 @@ class LogView(NamedTuple):
         coded, place = self._coded(path), {key: number for number, key in enumerate(keys)}
         table = np.array([place.get(coded.key(code), len(place)) for code in range(len(coded))], np.int64)
         return np.asarray(table[coded.codes(self.matches)])
+
+    def _many(self, path: Path) -> Sequence[Segment] | None:
+        """The values of the field, where these are too many to be numbered all at once, and nobody needed that yet."""
+        if path[0] in self.known:
+            return None
+        spec = serving_spec(self.manager.catalog, path)
+        index = self.manager.catalog.get(spec)
+        is_here = spec.form == "dictionary" and not self.manager.coded.has(index) and are_many(index.segments)
+        return index.segments if is_here else None
 
     def _coded(self, path: Path) -> Coded:
         if path[0] in self.known:
@@ -89,6 +111,15 @@ class LogView(NamedTuple):
             value = number_of(value_at(dict(self.known), tuple(column)))
             number, _ = (math.nan, 0) if value is None else split_number(value)
             yield Numbers(np.full(len(self.matches), number), None)
+
+
+def _too_many(path: Path, distinct: int, log: LogSource) -> QueryError:
+    return QueryError(
+        f"`{format_path(path)}` has {distinct:,} values in this log, and of several logs at most "
+        f"{MOST_OF_SEVERAL:,} of each are counted together",
+        path=log.path,
+        remedy="ask one log at a time, or count fewer records: add a condition, or a time",
+    )
 
 
 def summarized(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Any:

@@ -44,13 +44,14 @@ def _width(count: int) -> int:
     return 1 if count < 1 << 8 else 2 if count < 1 << 16 else 4
 
 
-def _count(segment: Segment) -> int:
+def count_of(segment: Segment) -> int:
+    """How many values a DICTIONARY segment has."""
     return int.from_bytes(segment.meta, "little")
 
 
-def codes_of(segment: Segment) -> NDArray[Any]:
-    """u8, u16 or u32: the code of each record of a DICTIONARY segment. Raises IndexDamaged."""
-    return np.frombuffer(segment.blob(_CODES), f"<u{_width(_count(segment))}")
+def codes_of(segment: Segment, *, keep: bool = True) -> NDArray[Any]:
+    """u8, u16 or u32: the code of each record of a DICTIONARY segment. `keep`: as for blob(). Raises IndexDamaged."""
+    return np.frombuffer(segment.blob(_CODES, keep=keep), f"<u{_width(count_of(segment))}")
 
 
 def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
@@ -58,13 +59,16 @@ def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     return np.frombuffer(segment.blob(_HEAP), np.uint8), np.frombuffer(segment.blob(_ENDS), "<u4")
 
 
-def dictionary_values(segment: Segment) -> FieldValues:
-    """The values of a DICTIONARY segment: that of code n stands at n - 1. Raises IndexDamaged."""
+def dictionary_values(segment: Segment, *, keep: bool = True) -> FieldValues:
+    """The values of a DICTIONARY segment: that of code n stands at n - 1. `keep`: as for blob().
+
+    Raises IndexDamaged.
+    """
     from jitdb.indexes.kinds.dictionary_kernels import read_keys
 
-    count = _count(segment)
-    ends = np.frombuffer(segment.blob(_ENDS), "<u4")
-    heap = np.frombuffer(bytearray(segment.blob(_HEAP)) or bytearray(1), np.uint8)
+    count = count_of(segment)
+    ends = np.frombuffer(segment.blob(_ENDS, keep=keep), "<u4")
+    heap = np.frombuffer(bytearray(segment.blob(_HEAP, keep=keep)) or bytearray(1), np.uint8)
     columns: tuple[Any, ...] = tuple(np.zeros(count, kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
     if not read_keys(heap, ends.copy(), *columns):
         raise segment.damage("a value of the dictionary has no key")
@@ -116,12 +120,12 @@ class DictionaryColumn(Content):
         lengths = [*segment.table.lengths]
         if len(segment.meta) != 4 or len(lengths) != 3:
             return False
-        count = _count(segment)
+        count = count_of(segment)
         return lengths[_ENDS::2] == [4 * count, _width(count) * segment.count]
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-        count = _count(segment)
+        count = count_of(segment)
         if number == _CODES:
             codes = np.frombuffer(blob, f"<u{_width(count)}")
             return not len(codes) or int(codes.max()) <= count
@@ -133,7 +137,7 @@ class DictionaryColumn(Content):
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
-        return not _count(segment)
+        return not count_of(segment)
 
     @classmethod
     def of(cls, segment: Segment) -> DictionaryColumn:
