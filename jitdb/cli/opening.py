@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.cli.failures import Failure, UsageError, note
-from jitdb.errors import NotALog
+from jitdb.errors import LogError, NotALog
 from jitdb.log.io.filenames import INDEXES, SIDECAR_SUFFIX
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
     from jitdb.logset.logset import AnyDatabase
+    from jitdb.logset.member import Member
 
 Seen = TypeVar("Seen")
 
@@ -223,10 +225,33 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
     members = find_members([options.log, *options.more_logs])
     if not members:
         raise _no_file(options)
-    for member in members:
+    for member in _readable(members, options):
         given = getattr(options, "indexes", "")
         folder = given if given in ("", "none") else folder_of(member, given)
         yield Namespace(**{**vars(options), "log": member.path, "more_logs": [], "indexes": folder})
+
+
+def _readable(members: list[Member], options: Namespace) -> list[Member]:
+    """These without the files that nobody named and that are no logs, which a warning names. Raises LogError."""
+    from jitdb.errors import CodecError
+    from jitdb.logset.passing import PassedOver
+
+    passed = PassedOver([options.log, *options.more_logs])
+    for member in [member for member in members if not passed.is_named(member)]:
+        one = Namespace(**{**vars(options), "log": member.path, "indexes": "none"})
+        with warnings.catch_warnings(), suppress(LogError, CodecError):  # else what the command is about
+            warnings.simplefilter("ignore")
+            try:
+                _opened(one, writing=False).close()
+            except NotALog as error:
+                if not passed.take(member, error):
+                    raise
+    try:
+        passed.tell(members)
+    except NotALog as error:
+        note_pattern(error, options)
+        raise
+    return [member for member in members if member not in passed.errors]
 
 
 def each_file(options: Namespace) -> Iterator[Namespace]:
@@ -302,10 +327,14 @@ def _settings(options: Namespace) -> dict[str, Any]:
 
 def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
     """The log of `options.log`, without indexes."""
+    check_exists(options.log)
+    return _opened(options, writing)
+
+
+def _opened(options: Namespace, writing: bool) -> AnyLog:
     from jitdb.log.any_log import open_any
     from jitdb.log.lines.form import line_form
 
-    check_exists(options.log)
     given_each, given_format = getattr(options, "each", None), getattr(options, "log_format", None)
     form = line_form(getattr(options, "allow_prefix", False), given_each, given_format)
     given = {"codec": options.codec, "block_size": options.block_size, "folder": index_folder(options)}

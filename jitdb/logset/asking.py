@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -26,6 +27,7 @@ from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
 from jitdb.logset.member import Member, OpenLogs, Where, find_members
+from jitdb.logset.passing import UNREADABLE, PassedOver
 from jitdb.operators.nodes.operation import NOTHING, Operation
 from jitdb.operators.summaries.summary import DECLARED_TIME
 
@@ -66,7 +68,8 @@ class Asking:
         threads: int,
         progress: bool | None,
     ) -> None:
-        self.where, self.open, self._bundles = where, OpenLogs(open_log), bundles
+        self.passed = PassedOver(where)
+        self.where, self.open, self._bundles = where, OpenLogs(self.passed.opening(open_log)), bundles
         self.using = self.open.using
         self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
         self.members = find_members(where)
@@ -75,6 +78,7 @@ class Asking:
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
+        self.passed.forget(self.open, self.members)
         before, self.members = self.members, find_members(self.where)
         self._known.clear()
         changed = [db.refresh() for db in self.open.opened() if os.path.exists(db.log.path)]
@@ -127,18 +131,26 @@ class Asking:
         """
 
         def one(part: Part) -> T:
-            with self.using(part.member) as db:
-                found = work(db, part)
+            try:
+                with self.using(part.member) as db:
+                    found = work(db, part)
+            except UNREADABLE as error:
+                if not self.passed.take(part.member, error):
+                    raise
+                self.open.drop(part.member)
+                return one(part)
             if isinstance(part.member, Together) and part.member.look() is None:
                 raise Unbundled("files of it were changed", path=part.member.path)
             return found
 
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
-            return [one(part) for part in parts]
+            done = [one(part) for part in parts]
+            self.passed.tell(self.members)
+            return done
         scanned = list(accumulate(part.member.size for part in parts))
         logs = list(accumulate(part.member.logs for part in parts))
-        done: list[T] = []
+        done = []
         with Bar(f"{logs[-1]:,} logs", scanned[-1], self._progress) as bar:
 
             def note(found: T) -> None:
@@ -155,7 +167,25 @@ class Asking:
         if len(self._known) + len(asked) > _MOST:
             self._known.clear()
         self._known |= asked
+        self.passed.tell(self.members)
         return done
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[JITDB]:
+        """The database of the log at this path. Raises what is wrong with it, also where it is passed over."""
+        member = Member(path)
+        self.passed.forget(self.open, [member])
+        with self.using(member) as db:
+            if member in self.passed.errors:
+                raise self.passed.errors[member]
+            yield db
+
+    def readable(self, members: Iterable[Member]) -> Iterator[JITDB]:
+        """These logs, but for those that are passed over, one open after the other."""
+        for member in members:
+            with self.using(member) as db:
+                if member not in self.passed.errors:
+                    yield db
 
 
 def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:

@@ -219,7 +219,7 @@ class LogSet(Asker):
         files = Files(
             lambda: [member.path for member in find_members(self._where, is_following=True)],
             frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
-            self._lines, self._over, lambda path: self._asking.using(Member(path)),
+            self._lines, self._over, self._asking.opened,
             cache(lambda path: question.operation.narrowed(fields_of(path))),
             lambda record, path: finish(record, Member(path)), self._asking.open.most,
         )  # fmt: skip
@@ -267,17 +267,15 @@ class LogSet(Asker):
         """At most `count` live records, from logs all over the set."""
         step = max(len(self._asking.members) // _SAMPLED, 1)
         found: list[Any] = []
-        for member in self._asking.members[::step][:_SAMPLED]:
-            with self._asking.using(member) as db:
-                found += db.sample(-(-count // min(len(self._asking.members), _SAMPLED)))
+        for db in self._asking.readable(self._asking.members[::step][:_SAMPLED]):
+            found += db.sample(-(-count // min(len(self._asking.members), _SAMPLED)))
         return found[:count]
 
     @property
     def times(self) -> Times:
         """As the first log has them."""
-        for member in self._asking.members[:1]:
-            with self._asking.using(member) as db:
-                return db.times
+        for db in self._asking.readable(self._asking.members):
+            return db.times
         return Times((), AUTO)
 
     def evidence(self) -> SetEvidence:

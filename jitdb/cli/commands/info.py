@@ -6,13 +6,11 @@ from argparse import Namespace
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.failures import Diagnostic, complain
-from jitdb.cli.opening import each_log, index_place, is_many, log_only, note_pattern
+from jitdb.cli.opening import each_log, index_place, is_many, log_only
 from jitdb.cli.options import FORMAT, LINES, changed
 from jitdb.cli.output.output import flush, show, show_json
 from jitdb.cli.parser import command
 from jitdb.common.words import counted, size_in_words
-from jitdb.errors import NotALog
 
 if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
@@ -42,15 +40,8 @@ def info(options: Namespace) -> int:
         return 0
     logs: list[dict[str, Any]] | None = [] if options.json else None
     count, sums = 0, Counter[str]()
-    code = 0
     for each in each_log(options):
-        try:
-            found = _told(each)
-        except NotALog as error:
-            code = 1
-            note_pattern(error, options)
-            complain(Diagnostic.of(error))
-            continue
+        found = _told(each)
         count += 1
         sums.update({name: value for name, value in found.items() if name in ("bytes", "records")})
         sums["index_bytes"] += sum(index["bytes"] for index in found["indexes"])
@@ -66,7 +57,7 @@ def info(options: Namespace) -> int:
         )
     else:
         show_json({"logs": logs, **sums})
-    return code
+    return 0
 
 
 def _told(options: Namespace) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class LineLog(LogSource):
         with suppress(OSError, LogError):
             end, stamp = state.known.end, state.known.stamp
             rest = state.file.rest(end)
-            if self._framing.is_cut(rest) and not self._is_growing(state):
+            if state.file.unfinished is None and self._framing.is_cut(rest) and not self._is_growing(state):
                 self._is_told = True
                 size = state.file.written(stamp) - end
                 reason = f"the last line is cut off: {size:,} bytes at offset {end:,} are no whole record"

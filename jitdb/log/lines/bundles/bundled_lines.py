@@ -95,7 +95,7 @@ class BundledLines(LogSource):
         return (BundledLines(self._bundle._replace(files=(file,))) for file in self._bundle.files)
 
     def beginning(self) -> BundledLines:
-        return next(self.each())
+        return next(self.each(), self)
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See ScanSource; from any byte on. Raises Unbundled."""

@@ -1,0 +1,104 @@
+"""A neighbour that is no log, or cannot be read, has no records: it is named, and the others are asked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb.errors import LogWarning, NotALog
+from jitdb.operators import field
+
+
+def lines(*numbers: int) -> bytes:
+    return b"".join(b'{"n": %d, "time": %d}\n' % (number, 1_700_000_000 + number) for number in numbers)
+
+
+def damaged(data: bytes) -> bytes:
+    packed = bytearray(gzip.compress(data, mtime=0))
+    packed[-6] ^= 255
+    return bytes(packed)
+
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "README.md": lambda path: path.write_text("# What is here\n\nLogs.\n"),
+    "binary": lambda path: path.write_bytes(bytes(range(256)) * 9),
+    "array.json": lambda path: path.write_text("[1, 2]\n"),
+    "dangling.log": lambda path: path.symlink_to("nowhere"),
+    "damaged.gz": lambda path: path.write_bytes(damaged(lines(*range(1000, 1400)))),
+    "noise.gz": lambda path: path.write_bytes(gzip.compress(b"x")[:10] + b"noise" * 9),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number, name in enumerate(["a.log", "m.log", "z.log"]):
+        (tmp_path / name).write_bytes(lines(*range(10 * number, 10 * number + 10)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("odd", [[name] for name in ODD] + [list(ODD)])
+@pytest.mark.parametrize("place", ["", "*"])
+def test_the_others_are_asked(folder: Path, odd: list[str], place: str) -> None:
+    for name in odd:
+        ODD[name](folder / name)
+    expected = [json.loads(line) for path in sorted(folder.glob("?.log")) for line in path.read_text().splitlines()]
+    asked: list[Callable[[Any], Any]] = [
+        lambda logs: logs.count(),
+        lambda logs: logs.count(field("n") > 14),
+        lambda logs: logs.all(field("n") > 14),
+        lambda logs: logs.value_counts("n").as_dict() == {record["n"]: 1 for record in expected},
+        lambda logs: len(logs.query(field("n") > 14).to_arrow("n")),
+    ]
+    wanted = [30, 15, expected[15:], True, 15]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for ask, answer in zip(asked, wanted, strict=True):
+            with jitdb.open_many(folder / place, "memory", progress=False) as logs:
+                for _ in range(2):
+                    assert ask(logs) == answer
+                logs.refresh()
+                assert ask(logs) == answer
+    said = [str(each.message) for each in told if "passed over" in str(each.message)]
+    assert len(said) <= len(asked)
+    named = [name for name in odd if not (place and name == "dangling.log")]  # a pattern does not match it
+    assert all(name in said[0] for name in named)
+    assert bool(said) == bool(named)
+
+
+def test_what_was_named_is_an_error(folder: Path) -> None:
+    ODD["README.md"](folder / "README.md")
+    places = [folder / "a.log", folder / "README.md"]
+    with jitdb.open_many(places, "memory", progress=False) as logs, pytest.raises(NotALog):
+        logs.count()
+
+
+def test_where_nothing_can_be_read_it_is_an_error(tmp_path: Path) -> None:
+    for name in ("README.md", "array.json"):
+        ODD[name](tmp_path / name)
+    with jitdb.open_many(tmp_path, "memory", progress=False) as logs, pytest.raises(NotALog):
+        logs.count()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
+def test_a_file_that_may_not_be_read(folder: Path) -> None:
+    (folder / "m.log").chmod(0)
+    with jitdb.open_many(folder, "memory", progress=False) as logs, pytest.warns(LogWarning, match=r"log \(.*denied"):
+        assert logs.count() == 20
+
+
+def test_what_becomes_a_log_is_asked_after_the_next_look(folder: Path) -> None:
+    (folder / "new.log").write_text("what?\0\n")
+    with jitdb.open_many(folder, "memory", progress=False) as logs:
+        with pytest.warns(LogWarning, match="1 file is no log"):
+            assert logs.count() == 30
+        (folder / "new.log").write_bytes(lines(50))
+        logs.refresh()
+        assert logs.count() == 31
