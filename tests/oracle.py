@@ -12,6 +12,7 @@ from jitdb.common.values import UNDEFINED
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 from jitdb.operators.nodes.positions import Offsets, Seqs
 from jitdb.operators.nodes.predicate import Predicate
@@ -51,6 +52,43 @@ def number_in(value: Any) -> int | float | None:
         whole = int(value) if value.lstrip("+-").isdigit() and len(value) < 1000 else 2**64
         return whole if -(2**63) <= whole < 2**64 else float(value)
     return value if is_number(value) else None
+
+
+LEVELS = {
+    "trace": "trace verbose finer finest",
+    "debug": "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
+    "info": "info information informational i log", "notice": "notice", "warn": "warn warning w",
+    "error": "error err severe e", "critical": "critical crit fatal panic dpanic f", "alert": "alert",
+    "emerg": "emerg emergency",
+}  # fmt: skip
+
+
+def rank_of(value: Any, key: str) -> float | None:
+    """How bad a level is, under this key; None for what is no level."""
+    order = list(LEVELS)
+    if isinstance(value, str):
+        for name, others in LEVELS.items():
+            if value.lower() in others.split():
+                return order.index(name)
+        if len(value) > 32:
+            return None
+    number = number_in(value)
+    if number is None or not math.isfinite(number):
+        return None
+    if key == "severityNumber":
+        names = ["trace", "debug", "info", "warn", "error", "critical"]
+        return order.index(names[(int(number) - 1) // 4]) if number == int(number) and 1 <= number <= 24 else None
+    if number == int(number) and 0 <= number <= 7:
+        syslog = ["emerg", "alert", "critical", "error", "warn", "notice", "info", "debug"]
+        return order.index(syslog[int(number)])
+    if key == "PRIORITY" or number < 10:
+        return None
+    known = {10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error", 60: "critical"}
+    if number >= 60:
+        return order.index("critical")
+    below = int(number) // 10 * 10
+    low, high = order.index(known[below]), order.index(known[below + 10])
+    return low + (number - below) / 10 * (high - low)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -115,6 +153,10 @@ class Oracle:
             return self._compare("gte", operation.index, operation.low, record) and self._compare(
                 "lte", operation.index, operation.high, record
             )
+        if isinstance(operation, CompareLevel):
+            bound = rank_of(operation.value, "")
+            ranks = [rank_of(value, str(operation.index[-1])) for value in fields(record, operation.index)]
+            return any(_compared(operation.op, rank, bound) for rank in ranks)
         assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch))
         (path,) = operation.paths
         found = fields(record, path)

@@ -120,6 +120,8 @@ class Serving:
     def needed(self, leaf: Operation, core: CoreFields) -> Requirement | None:
         """The index that a leaf is answered from, as things are now; None when it needs none."""
         need, own = leaf.need(core), leaf.own_spec
+        if leaf.longest:
+            return Requirement(serving_spec(self._catalog, *leaf.paths))
         if need is None or own is None:
             return need
         (path,) = leaf.paths

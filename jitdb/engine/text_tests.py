@@ -10,19 +10,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from jitdb.common.values import BYTES, STRING
+from jitdb.common.values import BYTES, STRING, value_of_key
 from jitdb.engine import text_kernels as kernels
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.text_match import LITERAL, RUN, Step, expression, floating_size, holds_text, steps_of
+from jitdb.operators.nodes.text_match import (
+    LITERAL,
+    RUN,
+    Step,
+    TextMatch,
+    expression,
+    floating_size,
+    holds_text,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.operators.nodes.text_match import TextMatch
+    from jitdb.operators.nodes.operation import Operation
 
 PART: Final = 1 << 20  # bytes that are tested in one call; between two calls a question can be cancelled
 _BEHIND: Final = 64  # bytes that a kernel may read behind the texts, and as many more as its needle has
@@ -77,14 +87,26 @@ def joined(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
     return np.concatenate([np.empty(0, np.bool_), *found])
 
 
-def matcher_of(leaf: TextMatch) -> Test:
+def matcher_of(leaf: Operation) -> Test:
     """What tells which of some values the leaf is true of."""
+    if not isinstance(leaf, TextMatch):
+        return partial(_by_value, leaf)
     if leaf.op == "matches":
         assert isinstance(leaf.value, str)
         return _Expression(leaf.value, leaf.ignore_case).test
     if isinstance(leaf.value, str) and not _is_utf8(leaf.value):
         return lambda texts: _one_by_one(leaf, texts)
     return _Like(leaf).test
+
+
+def _by_value(leaf: Operation, texts: Texts) -> NDArray[np.bool_]:
+    """Each value alone, but for those that are too long."""
+    data, begins = texts.buffer[: texts.size].tobytes(), texts.begins()
+    found = np.zeros(len(begins), np.bool_)
+    chosen = np.flatnonzero(texts.ends - begins <= leaf.longest)
+    for number, begin, end in zip(chosen.tolist(), begins[chosen].tolist(), texts.ends[chosen].tolist(), strict=True):
+        found[number] = leaf.holds(value_of_key(data[begin:end]))
+    return found
 
 
 def _is_utf8(text: str) -> bool:

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.slow
 
 # Few keys and few values, so that random questions meet random records.
 KEYS = ["a", "b", "type", ""]
-TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é", "1", "-1.5e0", "12ms"]
+TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é", "1", "-1.5e0", "12ms", "Warning", "ERR", "I", "30"]
 NUMBERS = [0, 1, -1, 1.0, 1.5, -0.0, 2**31, 2**40, 1e300]
 WIDE = [2**53, 2**53 + 1, 2**63, 2**64 - 1, -(2**63), float("inf"), float("-inf"), float("nan")]
 TIMES = ["1970-01-01", "1970-01-01T00:00:01Z", "2015-12-01T10:30:00.123456789+01:00", "9999-12-31T23:59:59Z", "soon"]
@@ -155,6 +155,12 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             st.sampled_from([gt, gte, lt, lte]),
             st.sampled_from(TIMES[:-1]),
             st.sampled_from([("timestamp",), ("value", "timestamp"), "a", "list[]", "list[0]"]),
+        ),
+        st.builds(
+            lambda f, v, i: f(v, i),
+            st.sampled_from([gt, gte, lt, lte]),
+            st.sampled_from(["trace", "Info", "notice", "warn", "ERROR", "fatal", "emerg", "W"]),
+            st.sampled_from(["a", "type", "list[]", "list[0]", "value.sequence"]),
         ),
         st.builds(
             between,

@@ -123,7 +123,7 @@ def test_what_it_is() -> None:
         (("a", None, 5), "only numbers and times"),
         (("a", 1, True), "only numbers and times"),
         (("a", float("nan"), 5), "NaN"),
-        (("a", 1, "soon"), "text is above or below as a time only"),
+        (("a", 1, "soon"), "text is above or below as a time or a level only"),
         (("a[].b", 1, 5), r"a field of between\(\)"),
         ((declared_sequence, "2026-11-01", "2026-11-02"), "a sequence is a number"),
         ((lambda record, start: 0, 1, 5), "takes a path"),

@@ -99,7 +99,7 @@ def test_extension_values_can_be_asked_for():
         (True, "True is a bool"),
         (np.bool_(True), "True is a bool"),
         (math.nan, "NaN"),
-        ("5", "as a time only, and '5' is none"),
+        ("5", "as a time or a level only, and '5' is neither"),
         (None, "None is a NoneType"),
         ([1], "is a list"),
     ],

@@ -394,7 +394,7 @@ def test_field_makes_the_same_operations():
         (lambda a: bool(a), "compare it"),
         (lambda a: a == a, "not with another field"),
         (lambda a: a < a, "not with another field"),
-        (lambda a: a < "x", "as a time only, and 'x' is none"),
+        (lambda a: a < "x", "as a time or a level only, and 'x' is neither"),
         (lambda a: a[-1], "count from 0"),
         (lambda a: a[1:], "a key, a position or `:`"),
         (lambda a: a[True], "a tuple of keys and positions"),

@@ -77,7 +77,7 @@ def test_functions_are_refused():
         ({"op": "equal", "path": ["a"], "value": {"$float": []}}, "no value in JSON looks like"),
         ({"op": "equal", "path": ["a"], "value": {"$extension": [300, "eA=="]}}, "no value in JSON looks like"),
         ({"op": "includes", "path": ["a"], "value": 1, "pluck": 5}, "takes a path"),
-        ({"op": "gt", "index": "timestamp", "value": "5"}, "as a time only, and '5' is none"),
+        ({"op": "gt", "index": "timestamp", "value": "5"}, "as a time or a level only, and '5' is neither"),
         ({"op": "gt", "value": 5}, "needs 'index'"),
         ({"op": "seqs", "seqs": [-1]}, "from 0"),
         ({"op": "seqs", "seqs": "12"}, "needs 'seqs', an array"),

@@ -17,6 +17,7 @@ from jitdb.errors import QueryCancelled
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
 from jitdb.operators.nodes.positions import Offsets, Seqs, seqs
 from jitdb.operators.nodes.predicate import Predicate
@@ -247,6 +248,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return any(fn(held) for held in values_at(record, field.path))
         case TextMatch(_, path):
             return any(text_matches(operation, held) for held in values_at(record, path))
+        case CompareLevel(index):
+            return any(map(operation.holds, values_at(record, index)))
         case Compare(index, op, value):
             return any(above(op, held, value) for held in values_at(record, DERIVED.get(index, index)))
         case Between(index, low, high):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.operation import Operation
-    from jitdb.operators.nodes.text_match import TextMatch
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
 BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
@@ -166,8 +165,8 @@ def size_of(segment: Segment) -> int:
     return len(segment.meta) if segment.kind == BITMAPS else segment.body_size
 
 
-def records_matching(leaf: TextMatch, segment: Segment, cancel: threading.Event | None = None) -> BitMap:
-    """The records of a segment, of a dictionary or of bitmaps, whose text the leaf is true of.
+def records_matching(leaf: Operation, segment: Segment, cancel: threading.Event | None = None) -> BitMap:
+    """The records of a segment, of a dictionary or of bitmaps, whose value the leaf is true of.
 
     Raises QueryCancelled where `cancel` is set, IndexDamaged.
     """
@@ -181,7 +180,7 @@ def records_matching(leaf: TextMatch, segment: Segment, cancel: threading.Event 
     return bitmap_of_mask(accepted[codes_of(segment)], segment.first_seq)
 
 
-def _accepted(leaf: TextMatch, texts: Texts, cancel: threading.Event | None) -> NDArray[np.bool_]:
+def _accepted(leaf: Operation, texts: Texts, cancel: threading.Event | None) -> NDArray[np.bool_]:
     """Which of the values the leaf is true of."""
     from jitdb.engine.text_tests import joined, matcher_of
 

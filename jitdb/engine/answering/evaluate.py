@@ -35,7 +35,6 @@ from jitdb.operators.nodes.operation import And, Not, Operation, Or
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
-    from jitdb.operators.nodes.text_match import TextMatch
 
 T = TypeVar("T")
 
@@ -192,7 +191,7 @@ class Evaluator:
         self._read.pop(leaf.identity, None)
         return self._filter.matches(leaf, rest) | (kept & found)
 
-    def with_text(self, leaf: TextMatch, segments: Sequence[Segment]) -> BitMap:
+    def with_text(self, leaf: Operation, segments: Sequence[Segment]) -> BitMap:
         """The records of these segments whose text matches. Raises Unconfirmed where there is much to look at."""
         known = self._looked_at.pop(leaf.identity, {})
         rest = [segment for segment in segments if segment not in known]
@@ -268,7 +267,7 @@ class _Asked:
     def marked(self) -> BitMap:
         return records_in_sets(self._segments)
 
-    def with_text(self, match: TextMatch) -> BitMap:
+    def with_text(self, match: Operation) -> BitMap:
         return self._evaluator.with_text(match, self._segments)
 
     def in_column(self, *bounds: tuple[Comparison, int | float]) -> BitMap:

@@ -63,6 +63,8 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
             found.append(f"no record has {typed(leaf)}; did you mean `{typed(other)}`?")
         elif (*leaf.paths[0], ANY) in known and (of_elements := leaf.of_elements()) is not None:
             found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(of_elements)}`?")
+        elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
+            found.append(lowest[1])
     return found
 
 

@@ -19,10 +19,11 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import Requirement
 from jitdb.operators.nodes.equal import equal
-from jitdb.operators.nodes.field_ref import PathLike, as_path
+from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.nodes.instants import Instant, day_of
+from jitdb.operators.nodes.levels import CompareLevel, check_spelling, rank_of_name
 from jitdb.operators.nodes.literals import plain_bound
-from jitdb.operators.nodes.operation import Answering, Core, Operation
+from jitdb.operators.nodes.operation import And, Answering, Core, Operation, combine
 
 if TYPE_CHECKING:
     from datetime import date
@@ -124,6 +125,9 @@ def between(index: PathLike | Declared, low: Bound, high: Bound) -> Operation:
     >>> between(declared_time, "2026-11-01", "2026-11-02")
     between('timestamp', '2026-11-01T00:00:00Z', '2026-11-02T23:59:59.999999999Z')
     """
+    if all(isinstance(end, str) and rank_of_name(end) is not None for end in (low, high)):
+        path = as_single_path("between", index)
+        return combine(And, (_compare("gte", low, path), _compare("lte", high, path)))
     ends = plain_bound(low), _last(high)
     if isinstance(ends[0], Instant) != isinstance(ends[1], Instant):
         raise QueryError(f"the ends of between() are two numbers or two times, not {ends[0]!r} and {ends[1]!r}")
@@ -134,6 +138,9 @@ def between(index: PathLike | Declared, low: Bound, high: Bound) -> Operation:
 def _compare(op: Comparison, value: object, index: object) -> Operation:
     if isinstance(value, str) and isinstance(index, (int, float)):
         raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
+    if isinstance(value, str) and rank_of_name(value) is not None and not _is_declared(index):
+        return CompareLevel(as_path(op, index), op, value)
+    check_spelling(value)
     bound = _last(value) if op in ("gt", "lte") else plain_bound(value)
     return Compare(_index(op, index, bound), op, bound)
 
@@ -154,10 +161,15 @@ def equal_or_within(path: Path, value: Any) -> Operation:
     return equal(path, value) if day is None else Between(path, *day)
 
 
+def _is_declared(index: object) -> bool:
+    """Whether it stands for what the database derives."""
+    return isinstance(index, Declared) or (isinstance(index, str) and index in DERIVED_INDEXES)
+
+
 def _index(caller: str, index: object, bound: PlainBound) -> str | Path:
     """What the operator compares: the name of an index that the database derives, or a path. Raises QueryError."""
     name = index.index if isinstance(index, Declared) else index
-    if not isinstance(name, str) or name not in DERIVED_INDEXES:
+    if not isinstance(name, str) or not _is_declared(name):
         return as_path(caller, name)
     if name == "sequence" and isinstance(bound, Instant):
         raise QueryError(f"a sequence is a number, and {bound!r} a time")

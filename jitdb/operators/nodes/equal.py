@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Never, Unpack
 
 from jitdb.common.paths import ANY, Path, format_path
@@ -23,6 +24,7 @@ from jitdb.operators.nodes.field_ref import (
     spec_of,
 )
 from jitdb.operators.nodes.instants import day_of
+from jitdb.operators.nodes.levels import same_levels
 from jitdb.operators.nodes.literals import plain_value
 from jitdb.operators.nodes.operation import Answering, Core, Identity, Operation
 
@@ -173,7 +175,8 @@ class Equal(_ValueOperation):
         return self.key, True
 
     def others(self) -> Iterator[Operation]:
-        return (self.changed(value=value) for value in other_values(self.value))
+        levels = same_levels(self.value, self.path) if isinstance(self.value, str) and self.seek is None else ()
+        return (self.changed(value=value) for value in chain(other_values(self.value), levels))
 
     def of_elements(self) -> Operation:
         return Includes(self.field, self.value, None)

@@ -49,8 +49,8 @@ def instant_of(value: Any) -> Instant | None:
         found = time_of_text(value)
         if found is None:
             raise QueryError(
-                f"text is above or below as a time only, and {shown(value)} is none",
-                remedy="a time is written 2015-12-01 or 2015-12-01T10:30:00Z, a number without quotes",
+                f"text is above or below as a time or a level only, and {shown(value)} is neither",
+                remedy="a time is written 2015-12-01 or 2015-12-01T10:30:00Z, a level warn, a number without quotes",
             )
         return Instant(found)
     kind = type(value).__name__

@@ -88,7 +88,7 @@ class Answering(Protocol):
         """Those that have one of the operator's `prefixes`, and of which it `holds`."""
 
     def with_text(self, match: Any) -> BitMap:
-        """Those that have one of the values that a TextMatch is true of."""
+        """Those that have one of the values that a leaf is true of."""
 
     def in_column(self, *bounds: tuple[Comparison, int | float]) -> BitMap:
         """Those whose number is above or below all of these."""
@@ -114,6 +114,7 @@ class Operation(Immutable):
     nesting = 0  # how deep combinators lie within each other below this one
     unresolved = 0  # what of it is only known when it is asked: DEFERRED | LIVE_SEQS; mostly nothing
     names_places = False  # whether it names places in one log, which mean nothing in another
+    longest = 0  # of a leaf that an index of all values of its field answers: the bytes of a key that it can hold of
     names_value = False  # whether it finds nothing for a value that no record has in the field
 
     _identity: ClassVar[Identity]  # of each
@@ -263,6 +264,10 @@ class Operation(Immutable):
     def others(self) -> Iterator[Operation]:
         """The same for values that may have been meant, which the index of the question knows, too."""
         return iter(())
+
+    def lowest(self) -> tuple[Operation, str] | None:
+        """What is true of all values that it can compare, and what to say of a field without any; or None."""
+        return None
 
     def of_elements(self) -> Operation | None:
         """The same, asked of the elements of arrays; None where that cannot be asked."""

@@ -90,6 +90,7 @@ EXPRESSION_HELP: Final = """\
   type == "post"                       equal; also 5, -1.5, true, null, b"bytes", [1, 2], {"k": 1}, float("nan")
   type != "post"                       not equal, or without the field
   age > 18    18 < age <= 65           numbers; also <, <=, >=
+  level >= "warn"                      that bad or worse: names, and numbers of pino, syslog, OpenTelemetry
   between(age, 18, 65)                 both ends among them; numbers or times
   "a" in tags    "a" not in tags       an array has this element
   type in ["post", "vote"]             one of these

@@ -1,0 +1,165 @@
+"""How bad a record is, by the names and the numbers of levels: `level >= "warn"`.
+
+A level has a rank. Names have one in any case, numbers by the scale of their field, which its name tells:
+
+- **Syslog** (`PRIORITY`, `priority`, `syslog.severity`), also as text: 0 is emerg, 7 debug.
+- **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
+- **Python** (`levelno`): 10 is debug, 30 warning, 50 critical.
+- Under any other name (`level`, `severity`, …) numbers from 10 on are those of pino and bunyan (10 is trace, 30 info,
+  50 error, 60 fatal; one between two levels is between them), and 0 to 7 those of syslog (GELF).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.spelling import nearest
+from jitdb.common.values import number_of
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.indexes.spec import Requirement, values_spec
+from jitdb.operators.nodes.operation import Answering, Core, Operation
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+    from jitdb.indexes.kinds.numbers import Comparison
+
+#: The names of each level, the least one first; its place is its rank.
+_NAMES: Final = (
+    "trace verbose finer finest",
+    "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
+    "info information informational i log",
+    "notice",
+    "warn warning w",
+    "error err severe e",
+    "critical crit fatal panic dpanic f",
+    "alert",
+    "emerg emergency",
+)
+_RANKS: Final = {name: rank for rank, names in enumerate(_NAMES) for name in names.split()}
+_SUGGESTED: Final = [name for name in _RANKS if len(name) > 3]
+_SYSLOG: Final = (8, 7, 6, 5, 4, 3, 2, 1)  # ranks of 0 to 7
+_PINO: Final = ((10, 20, 30, 40, 50, 60), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
+_PYTHON: Final = ((1, 10, 20, 30, 40, 50), (0, 1, 2, 4, 5, 6))
+_OPENTELEMETRY: Final = (0, 1, 2, 4, 5, 6)  # ranks of 1 to 4, 5 to 8, …
+_LONGEST: Final = 32  # characters of a level
+
+_RELATIONS: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
+    "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
+}  # fmt: skip
+_SIGNS: Final[dict[Comparison, str]] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def rank_of_name(name: str) -> int | None:
+    """The rank of the level that has this name, in any case; None where none has.
+
+    >>> rank_of_name("WARN") == rank_of_name("warning"), rank_of_name("soon")
+    (True, None)
+    """
+    return _RANKS.get(name.lower())
+
+
+def check_spelling(value: object) -> None:
+    """Raise QueryError for text that is nearly the name of a level."""
+    is_word = isinstance(value, str) and value.isalpha() and len(value) <= _LONGEST and rank_of_name(value) is None
+    if is_word and (meant := nearest(str(value).lower(), _SUGGESTED, 0.7)):
+        raise QueryError(f"{shown(value)} is no level; did you mean {meant!r}?")
+
+
+def rank_of(value: Any, path: Path) -> float | None:
+    """The rank of a value of this field; None where it is no level.
+
+    >>> rank_of(50, ("level",)), rank_of("3", ("PRIORITY",)), rank_of(17, ("severityNumber",)), rank_of("ERR", ("a",))
+    (5.0, 5, 5, 5)
+    """
+    if isinstance(value, str):
+        named = rank_of_name(value)
+        if named is not None or len(value) > _LONGEST:
+            return named
+    number = number_of(value)
+    if number is None or not math.isfinite(number):
+        return None
+    match _scale_of(path):
+        case "syslog":
+            return _SYSLOG[int(number)] if number in range(8) else None
+        case "opentelemetry":
+            return _OPENTELEMETRY[int(number - 1) // 4] if number in range(1, 25) else None
+        case "python":
+            return _between(number, *_PYTHON)
+    return _SYSLOG[int(number)] if number in range(8) else _between(number, *_PINO)
+
+
+def _scale_of(path: Path) -> str:
+    keys = [step.lower() for step in path if isinstance(step, str)]
+    key = "".join(filter(str.isalnum, keys[-1])) if keys else ""
+    if key in ("priority", "prio", "syslogseverity") or (key == "severity" and "syslog" in keys):
+        return "syslog"
+    return {"severitynumber": "opentelemetry", "levelno": "python"}.get(key, "")
+
+
+def _between(number: float, numbers: tuple[int, ...], ranks: tuple[int, ...]) -> float | None:
+    """The rank of a number: between those of the numbers around it; above all the last one's, below all None."""
+    place = bisect_right(numbers, number) - 1
+    if place < 0:
+        return None
+    if place == len(numbers) - 1:
+        return ranks[-1]
+    share = (number - numbers[place]) / (numbers[place + 1] - numbers[place])
+    return ranks[place] + share * (ranks[place + 1] - ranks[place])
+
+
+def same_levels(value: str, path: Path) -> Iterator[Any]:
+    """Other values of this field that are the level of this name: numbers first, then names."""
+    rank = rank_of_name(value)
+    if rank is None:
+        return
+    numbers = [number for number in (*range(61),) if rank_of(number, path) == rank]
+    yield from numbers
+    yield from map(str, numbers)
+    for name in _NAMES[rank].split():
+        yield from (other for other in dict.fromkeys((name, name.upper(), name.capitalize())) if other != value)
+
+
+class CompareLevel(Operation):
+    """The level is worse (gt, gte), or less bad (lt, lte), than the one of this name; what is no level is neither."""
+
+    __slots__ = __match_args__ = ("index", "op", "value")
+    arguments = ("value", "index")
+    names_value = True
+    longest = 1 + _LONGEST
+
+    index: Path
+    op: Comparison
+    value: str
+
+    @property
+    def signs(self) -> tuple[str, str]:  # type: ignore[override]
+        return f"{{1}} {_SIGNS[self.op]} {{0}}", ""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.index,)
+
+    def holds(self, value: Any) -> bool:
+        rank = rank_of(value, self.index)
+        return rank is not None and _RELATIONS[self.op](rank, _RANKS[self.value.lower()])
+
+    def need(self, core: Core) -> Requirement:
+        return Requirement(values_spec(self.index))
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.with_text(self)
+
+    def lowest(self) -> tuple[Operation, str]:
+        name = format_path(self.index)
+        told = f"no value of `{name}` is a level: neither a name, from trace to emerg, nor a number of one"
+        return self.changed(op="gte", value="trace"), told
+
+    def of_elements(self) -> Operation:
+        return self.changed(index=(*self.index, ANY))
