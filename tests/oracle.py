@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from jitdb.common.times import time_of
+from jitdb.common.paths import Cast
+from jitdb.common.times import as_text, time_of
 from jitdb.common.values import UNDEFINED
+from jitdb.errors import DecodeError
+from jitdb.log.codecs import get_codec
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
@@ -27,13 +32,33 @@ def fields(record: Any, path: Sequence[str | int | None]) -> list[Any]:
     if not path:
         return [] if record is UNDEFINED else [record]
     step, *rest = path
-    if isinstance(step, str):
+    if isinstance(step, Cast):
+        inside = list(cast_of(step.name, record))
+    elif isinstance(step, str):
         inside = [record[step]] if isinstance(record, dict) and step in record else []
     elif not isinstance(record, (list, tuple)) or hasattr(record, "code"):
         inside = []
     else:
         inside = list(record) if step is None else list(record[step : step + 1])
     return [found for value in inside for found in fields(value, rest)]
+
+
+def cast_of(name: str, value: Any) -> Iterator[Any]:
+    """What a value is when it is taken for something else, or nothing."""
+    if name == "number" and (number := number_in(value)) is not None:
+        yield number
+    if name == "time" and (time := time_of(value)) is not None and math.isfinite(time):
+        yield as_text(time)
+    if name == "text" and isinstance(value, str):
+        yield value
+    if name == "text" and isinstance(value, bool):
+        yield str(value).lower()
+    elif name == "text" and is_number(value):
+        is_whole = math.isfinite(value) and value == int(value) and -(2**63) <= value < 2**64
+        yield json.dumps(int(value) if is_whole else float(value))
+    if name == "json" and isinstance(value, str):
+        with suppress(DecodeError):
+            yield get_codec("json").decode(value.encode("utf-8", "surrogateescape"))
 
 
 def field(record: Any, path: Sequence[str | int | None]) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
+_CAST: Final = r"\b(?:number|time|text|json)\(([^()]+)\)"
 _BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 
@@ -118,9 +119,11 @@ def check_operands(options: argparse.Namespace) -> None:
 def is_expression(text: str) -> bool:
     """Whether it can only be an expression.
 
-    >>> is_expression('level == "error"'), is_expression("user.name")
-    (True, False)
+    >>> is_expression('level == "error"'), is_expression("user.name"), is_expression("number(json(log).took)")
+    (True, False, False)
     """
+    while (without := re.sub(_CAST, r"\1", text)) != text:
+        text = without
     return re.search(_EXPRESSION, text) is not None
 
 

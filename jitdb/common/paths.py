@@ -1,11 +1,11 @@
 """Field paths: `value.content.type`, `["log.level"]`, `items[0].sku`, `items[].sku`; one spelling everywhere.
 
-A path is a tuple of steps: text is a key of a map, a number the position of an element in an array, counted from 0, and
-None (ANY) stands for each element of an array.
+A path is a tuple of steps: text is a key of a map, a number the position of an element in an array, counted from 0,
+None (ANY) stands for each element of an array, and a Cast takes what stands there for something else.
 
 As text, keys are separated by dots, positions stand in brackets, `[]` is any element, and a key may stand in brackets
 and quotes, as in JSON. A key needs quotes if it has a dot or a bracket in it; in expressions, if it is no name.
-`format_path` writes paths for both.
+`format_path` writes paths for both. A cast stands around the path up to it: `number(status)`, `json(log).level`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,43 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
-Step: TypeAlias = str | int | None
+
+class Cast:
+    """A step that takes a value for something else. There is one object for each name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self, value: Any) -> Any:
+        """What the value is then; UNDEFINED where it is nothing."""
+        from importlib import import_module
+
+        return import_module("jitdb.log.codecs.casts").READ[self.name](value)  # which needs codecs
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"CASTS[{self.name!r}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _cast_named, (self.name,)
+
+
+def _cast_named(name: str) -> Cast:
+    return CASTS[name]
+
+
+CASTS: Final = {name: Cast(name) for name in ("number", "time", "text", "json")}
+
+Step: TypeAlias = str | int | Cast | None
 Path: TypeAlias = tuple[Step, ...]
 Keys: TypeAlias = tuple[str, ...]  # a path without arrays, as locators of codecs take it
 
@@ -45,13 +76,15 @@ def parse_path(path: str | Sequence[Step]) -> Path:
     (('value', 'content', 'type'), ('log.level',))
     >>> parse_path("items[0].sku"), parse_path("items[].sku"), parse_path(("a.b", "c", 0))
     (('items', 0, 'sku'), ('items', None, 'sku'), ('a.b', 'c', 0))
+    >>> parse_path("number(json(log).status)")
+    ('log', CASTS['json'], 'status', CASTS['number'])
     """
     if not isinstance(path, (str, list, tuple)):
         raise QueryError(f"a field path is a string or a tuple of keys and positions, not {shown(path)}")
     if isinstance(path, str):
-        steps: Path = _read(path) if "[" in path else tuple(path.split("."))
+        steps: Path = _cast(path) or (_read(path) if "[" in path else tuple(path.split(".")))
     else:
-        steps = tuple(path)
+        steps = tuple(map(step_of, path))
     if not steps or path == "":
         raise QueryError("a field path needs at least one key, such as 'value.content.type'")
     for step in steps:
@@ -84,7 +117,9 @@ def format_path(path: Iterable[Step]) -> str:
     """
     text = ""
     for step in path:
-        if not isinstance(step, str):
+        if isinstance(step, Cast):
+            text = f"{step}({text})"
+        elif not isinstance(step, str):
             text += "[]" if step is None else f"[{step}]"
         elif is_name(step) and (text or step not in _VALUES):
             text += f".{step}" if text else step
@@ -101,7 +136,9 @@ def plain_path(path: Iterable[Step]) -> str:
     """
     text = ""
     for step in path:
-        if not isinstance(step, str):
+        if isinstance(step, Cast):
+            text = f"{step}({text})"
+        elif not isinstance(step, str):
             text += "[]" if step is None else f"[{step}]"
         else:
             text += f".{step}" if text else step
@@ -153,6 +190,15 @@ def before_any(path: Path) -> Path:
     return path[: path.index(ANY)] if ANY in path else path
 
 
+def before_cast(path: Path) -> Path:
+    """The part of a path before its first cast.
+
+    >>> before_cast(("a", CASTS["json"], "b")), before_cast(("a", 0))
+    (('a',), ('a', 0))
+    """
+    return next((path[:at] for at, step in enumerate(path) if isinstance(step, Cast)), path)
+
+
 def single(path: Path, what: str) -> Path:
     """The path, if it leads to one value of a record at most. Raises QueryError about `what`.
 
@@ -165,6 +211,35 @@ def single(path: Path, what: str) -> Path:
         f"{what} has one value a record, and {format_path(path)} may lead to many",
         remedy=f"name one by its position, as in {format_path(0 if step is ANY else step for step in path)}",
     )
+
+
+def step_of(step: Any) -> Any:
+    """A step, from what plain_step made of it."""
+    if isinstance(step, dict) and len(step) == 1 and "cast" in step:
+        return CASTS.get(step["cast"], step)
+    return step
+
+
+def plain_step(step: Step) -> Any:
+    """A step as JSON has it."""
+    return {"cast": step.name} if isinstance(step, Cast) else step
+
+
+def _cast(text: str) -> Path:
+    """The steps of a path that begins with a cast; none of another one."""
+    name, bracket, _ = text.partition("(")
+    if not bracket or name not in CASTS:
+        return ()
+    depth = 0
+    for found in re.finditer(rf"{_QUOTED}|[()]", text):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if found[0] == ")" and not depth:
+            inside, rest = text[len(name) + 1 : found.start()], text[found.end() :]
+            if not rest or rest[0] in ".[":
+                further = _read(f"x{rest}")[1:] if rest else ()
+                return (*parse_path(inside), CASTS[name], *further)
+            break
+    raise QueryError(f"a path that begins with {name}( goes on as in {name}(a.b) or json(a).b, not {shown(text)}")
 
 
 def _read(text: str) -> Path:
@@ -216,5 +291,5 @@ def _check_step(step: object, path: object) -> None:
     elif isinstance(step, int) and not isinstance(step, bool):
         if not 0 <= step <= MAX_POSITION:
             raise QueryError(f"positions in arrays count from 0 and end at {MAX_POSITION:,}: there is no {shown(step)}")
-    elif step is not ANY:
+    elif step is not ANY and not isinstance(step, Cast):
         raise QueryError(f"a field path is a string or a tuple of keys and positions, not {shown(path)}")

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from jitdb.common.paths import Step
+from jitdb.common.paths import Cast, Step
 from jitdb.errors import QueryError
 
 # Kinds are written into index files (docs/format-index.md): never change a number.
@@ -157,6 +157,11 @@ def value_at(value: Any, path: Sequence[Step]) -> Any:
         if isinstance(step, str):
             if not isinstance(value, dict) or step not in value:
                 return UNDEFINED
+        elif isinstance(step, Cast):
+            value = step.read(value)
+            if value is UNDEFINED:
+                return UNDEFINED
+            continue
         elif step is None or kind_of(value) != ARRAY or step >= len(value):
             return UNDEFINED
         value = value[step]

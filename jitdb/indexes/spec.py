@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.common.digests import blake2b
-from jitdb.common.paths import ANY, Path, Step, format_path
+from jitdb.common.paths import ANY, Cast, Path, Step, format_path, plain_step, step_of
 
 Form: TypeAlias = Literal[
     "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "text", "deleted"
@@ -61,13 +61,16 @@ class IndexSpec(NamedTuple):
 
     def descriptor(self) -> dict[str, Any]:
         """The spec as plain values, written into the head of its file."""
-        return {key: value for key, value in self._asdict().items() if value != getattr(_DEFAULTS, key)}
+        given = {key: value for key, value in self._asdict().items() if value != getattr(_DEFAULTS, key)}
+        if any(isinstance(step, Cast) for path in self.paths for step in path):
+            given["paths"] = [list(map(plain_step, path)) for path in self.paths]
+        return given
 
     @staticmethod
     def from_descriptor(descriptor: dict[str, Any]) -> IndexSpec:
         """The spec whose descriptor this is. Raises TypeError for what no spec has."""
         given = dict(descriptor)
-        given["paths"] = tuple(tuple(path) for path in given.get("paths", ()))
+        given["paths"] = tuple(tuple(map(step_of, path)) for path in given.get("paths", ()))
         given["pluck"] = tuple(given.get("pluck", ()))
         spec = IndexSpec(**{"form": "auto", **given})
         plain: dict[str, type | tuple[type, ...]] = {"index_type": (str, type(None)), "elements": bool, "name": str}
@@ -77,7 +80,7 @@ class IndexSpec(NamedTuple):
             or not all(isinstance(getattr(spec, name), kind) for name, kind in plain.items())
             or not all(type(number) is int for number in (spec.prefix_offset, spec.version))
             or type(spec.largest) is not bool
-            or not all(step is ANY or type(step) is int or isinstance(step, str) for step in steps)
+            or not all(step is ANY or type(step) is int or isinstance(step, str | Cast) for step in steps)
         ):
             raise TypeError(f"no index has this descriptor: {descriptor!r}")
         return spec

@@ -16,7 +16,7 @@ from thoroughness import tries
 
 from jitdb.common.values import UNDEFINED, number_of, number_of_text, split_number, value_key
 from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.numbers import smallest_numbers, with_numbers
+from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
 from jitdb.log.codecs.fields.located import FieldValues
 
 EXAMPLES = tries(200, 30_000)

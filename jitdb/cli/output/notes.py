@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import say
@@ -129,7 +129,7 @@ def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
         _say_unknown(f"none of {len(records):,} records looked at has", unseen, known)
 
 
-def _say_unknown(who: str, paths: Iterable[Path], known: Iterable[Path]) -> None:
+def _say_unknown(who: str, paths: Iterable[Path], known: Collection[Path]) -> None:
     for path in dict.fromkeys(paths):
         say(f"jitdb: {unknown_field(f'{who} the field', path, known)}")
 

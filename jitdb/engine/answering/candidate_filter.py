@@ -18,11 +18,12 @@ from jitdb.common.values import ARRAY, MAP, UNDEFINED
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.casting import list_inside, locator_of
 from jitdb.indexes.kinds.dictionary import codes_of, keys_of
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, members_of, union_of
 from jitdb.indexes.segment import BITMAPS
-from jitdb.log.codecs.containers import locator_of, values_in
+from jitdb.log.codecs.containers import values_in
 from jitdb.operators.nodes.literals import seek_name
 
 if TYPE_CHECKING:
@@ -117,11 +118,9 @@ class CandidateFilter:
 
     def _located(self, found: BitMap, path: Path, accepts: Callable[[FieldValues], NDArray[np.bool_]]) -> BitMap:
         """The candidates whose field, found by the kernels, is accepted: many values at once."""
-        from jitdb.log.codecs.containers import Steps, list_values
         from jitdb.log.codecs.fields.located import RecordBatch
 
         single = before_any(path)
-        steps = Steps.of(path[len(single) :])
         locator = locator_of(self._records.log.codec, [single])
         kept = [np.empty(0, np.uint32)]
         for seqs, records in self._batches(found):
@@ -130,7 +129,7 @@ class CandidateFilter:
                 if single == path:
                     kept.append(seqs[accepts(values)])
                 else:
-                    values, owners = list_values(values, steps)
+                    values, owners = list_inside(values, path[len(single) :])
                     kept.append(seqs[np.unique(owners[accepts(values)])])
         return bitmap_of(np.concatenate(kept))
 

@@ -32,8 +32,8 @@ from jitdb.common.values import (
     value_of_key,
 )
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
+from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
-from jitdb.indexes.kinds.numbers import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Keys, Ranked

@@ -29,10 +29,10 @@ from jitdb.engine.building.targets import BuildTarget
 from jitdb.engine.building.workers import Task, Workers
 from jitdb.errors import LogCorrupt, QueryCancelled
 from jitdb.indexes.kinds.builder import LocatedBatch, Piece
+from jitdb.indexes.kinds.casting import locator_of
 from jitdb.indexes.kinds.set import ROW, unproven_rows
 from jitdb.indexes.segment import Segment
 from jitdb.log.blocks.checksum import UNKNOWN, crcs_of
-from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from jitdb.common.paths import ANY, Path, Step, format_path
+from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.fields import walk
@@ -116,9 +116,12 @@ def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]
     return {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
 
 
-def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
+def unknown_field(who: str, path: Path, known: Collection[Path]) -> str:
     """The line about an unknown field, with the known one that was probably meant."""
-    meant = nearest_field(path, known)
+    first = before_cast(path)
+    if first != path and is_known(first, known):
+        return f"{who} `{format_path(path)}`: `{format_path(first)}` is there, but holds nothing that is one"
+    meant = nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
@@ -172,12 +175,12 @@ def _words(path: Path) -> str:
 
 
 def _is_position(step: Step) -> bool:
-    return not isinstance(step, str) or step.isdecimal()
+    return step is ANY or isinstance(step, int) or (isinstance(step, str) and step.isdecimal())
 
 
 def _with_positions(meant: Path, path: Path) -> Path:
     """The field that was meant, with the positions that were written in the place of any."""
-    positions = [int(step) for step in path if step is not ANY and _is_position(step)]
+    positions = [int(str(step)) for step in path if step is not ANY and _is_position(step)]
     if len(positions) != meant.count(ANY):
         return meant
     return tuple(positions.pop(0) if step is ANY else step for step in meant)

@@ -22,11 +22,10 @@ from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.casting import list_inside, with_numbers
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.indexes.kinds.number_kernels import least_numbers
-from jitdb.indexes.kinds.numbers import with_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
-from jitdb.log.codecs.containers import Steps, list_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,7 +156,7 @@ def _found(batch: FieldBatch, number: int) -> _Found:
     if not rest:
         return _Found(values, None, len(batch))
     only = values._replace(kind=np.where(values.kind == ARRAY, values.kind, np.uint8(ABSENT)))
-    return _Found(*list_values(only, Steps.of(rest)), len(batch))
+    return _Found(*list_inside(only, rest), len(batch))
 
 
 class _Column:

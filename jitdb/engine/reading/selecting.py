@@ -14,8 +14,8 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.records import Gone, Records
+from jitdb.indexes.kinds.casting import locator_of
 from jitdb.indexes.kinds.dictionary import chosen
-from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import FieldValues, Scratch
 from jitdb.log.codecs.python_values import python_values

@@ -18,9 +18,9 @@ import numpy as np
 from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.casting import list_inside
 from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
-from jitdb.log.codecs.containers import Steps, list_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,8 +52,7 @@ class ValueSource:
         self.is_owned = bool(path) or included is not None  # whether a record may own any number of values
         self._row = row
         self._seek = seek
-        self._steps = Steps.of(path, included=included) if self.is_owned else None
-        self._absent = included is None
+        self._path, self._included = path, included
 
     def get(self, batch: LocatedBatch) -> tuple[FieldValues, NDArray[np.int32] | None]:
         """The values, and the records that own them (None: a value a record). A record without a value owns one that is
@@ -63,7 +62,9 @@ class ValueSource:
             values = batch.fields[self._row]
         else:
             values = batch.locator.values_at(batch.records, _positions(self._seek, batch.records))
-        return (values, None) if self._steps is None else list_values(values, self._steps, absent=self._absent)
+        if not self.is_owned:
+            return values, None
+        return list_inside(values, self._path, included=self._included, absent=self._included is None)
 
 
 def _positions(seek: Seek, records: RecordBatch) -> NDArray[np.int64]:

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from jitdb.common.times import DATE, LONG, UNITS
-from jitdb.common.values import ABSENT, MAP, NULL, STRING, number_of_text, split_number
-from jitdb.common.values import NUMBER as A_NUMBER
+from jitdb.common.values import split_number
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.casting import smallest_numbers
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.kinds.seen import ALL, OTHERS, TEXTS
+from jitdb.indexes.kinds.seen import ALL, OTHERS
 from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
-from jitdb.log.codecs.containers import Steps, list_values
-from jitdb.log.codecs.fields.located import FieldValues
-from jitdb.log.codecs.json.numbers import powers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -215,64 +211,3 @@ class ExtremesBuilder(NumbersBuilder):
             ties = np.where(all_hi == hi[owners], all_lo, np.int16(no_rest))  # only of those that are equal rests count
             lo[firsts] = np.where(np.isnan(hi[firsts]), 0, of_rests.reduceat(ties, begins))
         return Piece(len(batch.records), (hi, lo if lo.any() else None), seen=seen)
-
-
-def smallest_numbers(
-    fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
-) -> int:
-    """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with the earliest time if
-    there is a `unit` (of numbers); NaN and 0 where a record has none. Text that spells a number is that number. Gives
-    bits of seen.py.
-    """
-    from jitdb.indexes.kinds.number_kernels import least_numbers
-
-    looked, seen, number_of_unit = 0, 0, -1 if unit is None else UNITS.index(unit)
-    for values in fields:
-        if not looked or values.kind.any():  # a field that no record has changes nothing
-            if unit is not None and (values.kind == MAP).any():
-                values, dates = _parted(values)
-                seen |= least_numbers(*with_numbers(dates).arrays, UNITS.index("ms"), looked, hi, lo)
-                looked = 1
-            numbers = with_numbers(values)
-            seen |= least_numbers(*numbers.arrays, number_of_unit, looked, hi, lo)
-            if numbers is not values and unit is None:
-                seen |= TEXTS
-            looked = 1
-    return seen
-
-
-def _parted(values: FieldValues) -> tuple[FieldValues, FieldValues]:
-    """The values without maps that have `$date`; and what these have under it, an entry a value, too."""
-    is_map = values.kind == MAP
-    dates = _inside(values, is_map, DATE)
-    is_date: NDArray[np.bool_] = dates.kind != ABSENT
-    if (dates.kind == MAP).any():
-        longs = _inside(dates, dates.kind == MAP, LONG)
-        there = longs.kind != ABSENT
-        pairs: Iterable[tuple[Any, Any]] = zip(longs.arrays[1:], dates.arrays[1:], strict=True)
-        columns: list[Any] = [np.where(there, long, date) for long, date in pairs]
-        dates = FieldValues(dates.encoding, dates.buffer, *columns)
-    dates = dates._replace(kind=np.where(dates.kind == NULL, np.uint8(MAP), dates.kind))  # null is no time there
-    return values._replace(kind=np.where(is_date, np.uint8(ABSENT), values.kind)), dates
-
-
-def _inside(values: FieldValues, chosen: NDArray[np.bool_], key: str) -> FieldValues:
-    """What the chosen ones have under the key, an entry a value."""
-    only = values._replace(kind=np.where(chosen, values.kind, np.uint8(ABSENT)))
-    return list_values(only, Steps.of((key,)), absent=True)[0]
-
-
-def with_numbers(values: FieldValues) -> FieldValues:
-    """The values, with the number in the place of each text that spells one; the same object where none does."""
-    if not (values.kind == STRING).any():
-        return values
-    from jitdb.indexes.kinds.number_kernels import UNSURE, read_spelled
-
-    kind, length, number = values.kind.copy(), values.length.copy(), values.number.copy()
-    found, unsure = read_spelled(values.buffer, values.start, powers(), kind, length, number)
-    for at in np.flatnonzero(kind == UNSURE).tolist() if unsure else ():
-        spelled = number_of_text(values.payload(at).decode())
-        assert spelled is not None  # the kernel saw a number
-        number[at], length[at] = split_number(spelled)
-        kind[at] = A_NUMBER
-    return values._replace(kind=kind, length=length, number=number) if found else values

@@ -7,7 +7,7 @@ from functools import update_wrapper
 from typing import Any, ClassVar, Concatenate, Final, NoReturn, ParamSpec, overload
 
 from jitdb.common.arguments import is_list
-from jitdb.common.paths import ANY, Path, Step
+from jitdb.common.paths import ANY, CASTS, Path, Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes import compare, equal, text_match
@@ -108,6 +108,30 @@ class Field:
         given = [compare.equal_or_within(self.path, _value(value)) for value in values]
         return or_(*given) if given else not_(everything())
 
+    def as_number(self) -> Field:
+        """The field, where it is a number or text that spells one, as that number.
+
+        >>> field("status").as_number() == 502
+        equal('number(status)', 502)
+        """
+        return Field((*self.path, CASTS["number"]))
+
+    def as_time(self) -> Field:
+        """The field, where it is a time, as text of RFC 3339 in UTC."""
+        return Field((*self.path, CASTS["time"]))
+
+    def as_text(self) -> Field:
+        """The field as text, where it is text, a number, true or false."""
+        return Field((*self.path, CASTS["text"]))
+
+    def as_json(self) -> Field:
+        """What the JSON in the field's text says.
+
+        >>> field("log").as_json()["level"] == "error"
+        equal('json(log).level', 'error')
+        """
+        return Field((*self.path, CASTS["json"]))
+
     def present(self) -> Operation:
         """The records that have it, be it null.
 
@@ -177,7 +201,8 @@ class Field:
 
 
 _METHODS: Final = (
-    "isin", "between", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches"
+    "isin", "between", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches",
+    "as_number", "as_time", "as_text", "as_json",
 )  # fmt: skip
 
 

@@ -103,6 +103,7 @@ EXPRESSION_HELP: Final = """\
   date > "2015-12-01T10:30:00Z"        times; as much of it as is known
   date == "2015-12-01"                 on this day; > after it, <= up to its end
   index("timestamp") > "2026-11-01"    what the record declares as its time, or index("sequence")
+  number(status) == 502    json(log).level == "error"    text as a number, as JSON; also text(x), time(x)
   equal(id, "u17", prefix=32)          with options of the index
   seqs(1, 2)  offsets(0, 341)  everything()
   a == 1 and not (b == 2 or c == 3)    combined

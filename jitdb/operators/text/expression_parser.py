@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from jitdb.common.paths import ANY, Step, format_path
+from jitdb.common.paths import ANY, CASTS, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
@@ -352,6 +352,11 @@ class Parser(Tokens):
                 break
             self._next()
         self._leave()
+        if name in CASTS and not is_method:
+            if len(arguments) != 1 or options:
+                raise self._error(f"it is written {name}(field)", start)
+            path = (*self._field(arguments[0]).path, CASTS[name])
+            return Part("field", self._made(arguments[0], field, path), start, self._done)
         if name not in _SPECIAL or is_method:
             return Part("operation", self._called(name, start, arguments, options), start, self._done)
         values = [] if options else [self._value(argument) for argument in arguments]
@@ -370,7 +375,8 @@ class Parser(Tokens):
 
     def _called(self, name: str, start: int, arguments: list[Part], options: dict[str, Any]) -> Operation:
         if name not in _FUNCTIONS:
-            hint = did_you_mean(name, _FUNCTIONS, f"there are {', '.join(_FUNCTIONS)}")
+            names = (*_FUNCTIONS, *CASTS)
+            hint = did_you_mean(name, names, f"there are {', '.join(names)}")
             raise self._error(errors.FUNCTIONS.get(name, f"there is no function {name!r}; {hint}"), start)
         make, kind, usage, takes = _FUNCTIONS[name]
         keys = kind.arguments

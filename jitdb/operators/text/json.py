@@ -28,6 +28,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from jitdb.common.paths import plain_step
 from jitdb.common.spelling import nearest
 from jitdb.common.times import as_text
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
@@ -70,7 +71,7 @@ def _part_to_json(key: str, part: Any) -> Any:
             return _written(part)
     if key in VALUES:
         return _value_to_json(part)
-    return list(part) if isinstance(part, tuple) else part
+    return list(map(plain_step, part)) if isinstance(part, tuple) else part
 
 
 def from_json(form: Any) -> Operation:

@@ -12,10 +12,9 @@ from pyroaring import BitMap
 from jitdb.common.json_text import json_of
 from jitdb.common.values import ABSENT, BYTES, MAP, NUMBER
 from jitdb.errors import DecodeError
-from jitdb.indexes.kinds.numbers import smallest_numbers
+from jitdb.indexes.kinds.casting import locator_of, smallest_numbers
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs.arrow_columns import array_of_values, column, struct
-from jitdb.log.codecs.containers import locator_of
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.spark_ext.columns import WHOLE
