@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -86,28 +87,19 @@ def _remove_if_empty(store: Path) -> None:
 def _kept_at(place: str) -> Iterator[Kept]:
     if os.path.isdir(place):
         for top, folders, _ in os.walk(os.path.realpath(place)):
-            yield from _kept_in(Path(top))
+            yield from _kept_in(Path(top), lambda name: True)
             folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
-        return
-    paths = [place] if os.path.lexists(place) or not glob.has_magic(place) else glob.iglob(place, recursive=True)
-    names: dict[Path, set[str]] = {}
-    for path in map(log_path, paths):
-        names.setdefault(path.parent, set()).add(path.name)
-    if glob.has_magic(place):  # of files that are gone, too
-        for folder in {*names, *map(Path, glob.iglob(os.path.dirname(place) or ".", recursive=True))}:
-            folder = Path(os.path.realpath(folder))
-            pattern = os.path.basename(place)
-            gone = [each for each in _kept_in(folder) if each.is_gone]
-            matched = {os.path.basename(each.path) for each in gone if Path(each.path).match(pattern)}
-            names.setdefault(folder, set()).update(matched)
-    for folder, wanted in names.items():
-        for each in _kept_in(folder):
-            if os.path.basename(each.path) in wanted or not wanted.isdisjoint(each.files):
-                yield each
+    elif glob.has_magic(place) and not os.path.lexists(place):
+        folder, pattern = os.path.split(place)
+        for top in filter(os.path.isdir, glob.iglob(folder or ".", recursive=True)):
+            yield from _kept_in(Path(os.path.realpath(top)), lambda name: fnmatchcase(name, pattern))
+    else:
+        path = log_path(place)
+        yield from _kept_in(path.parent, lambda name: name == path.name)
 
 
-def _kept_in(folder: Path) -> Iterator[Kept]:
-    """Of the files of one folder."""
+def _kept_in(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[Kept]:
+    """Of the files of these names in one folder."""
     move_sidecars(folder)
     there: dict[int, str] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as found:
@@ -115,18 +107,23 @@ def _kept_in(folder: Path) -> Iterator[Kept]:
     for store in stores_of(folder):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in entries_in(store):
-                known, name = stored_in(entry.folder), there.get(entry.inode)
-                path = folder / (name or (known.name if known is not None else "") or f"inode {entry.inode}")
-                yield _described(entry.folder, path, name is None, entry.tag)
+                name = there.get(entry.inode)
+                shown = name or _name_in(entry.folder) or f"inode {entry.inode}"
+                if is_wanted(shown):
+                    yield _described(entry.folder, folder / shown, name is None, entry.tag)
         for bundle in stored_bundles(str(folder), store):
             names = tuple(file.name for file in bundle.files)
-            is_gone = not bundle.is_current()
-            assert bundle.place is not None
-            yield _described(bundle.place, folder, is_gone, "", names)
+            if any(map(is_wanted, names)) and bundle.place is not None:
+                yield _described(bundle.place, folder, not bundle.is_current(), "", names)
     for sidecar in folder.glob(f"?*{SIDECAR_SUFFIX}"):  # that could not be moved
-        if stored_in(sidecar) is not None and not (sidecar / META).exists():
-            path = folder / sidecar.name.removesuffix(SIDECAR_SUFFIX)
+        path = folder / sidecar.name.removesuffix(SIDECAR_SUFFIX)
+        if is_wanted(path.name) and stored_in(sidecar) is not None and not (sidecar / META).exists():
             yield _described(sidecar, path, not os.path.lexists(path), "")
+
+
+def _name_in(entry: Path) -> str:
+    known = stored_in(entry)
+    return "" if known is None else known.name
 
 
 def _described(place: Path, path: Path, is_gone: bool, form: str, files: tuple[str, ...] = ()) -> Kept:
