@@ -116,6 +116,18 @@ def test_it_follows_when_the_log_is_closed_to_others(tmp_path: Path) -> None:
     assert {stat.S_IMODE(each.stat().st_mode) for each in fresh} == {0o600}
 
 
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o600, 0o644)])
+def test_what_is_kept_of_a_file_of_lines_follows_it(tmp_path: Path, before: int, after: int) -> None:
+    path = made(tmp_path / "a.ndjson", before)
+    path.write_text('{"kind": 1}\n' * 40)
+    for mode in (before, after):
+        path.chmod(mode)
+        with jitdb.open(path, progress=False) as db:
+            assert db.count(field("kind") == 1) == 40
+        entry, *_ = beside(path)
+        assert stat.S_IMODE(entry.stat().st_mode) == mode | 0o100 | (mode & 0o044) >> 2
+
+
 def test_no_file_is_open_to_others_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Watched(FileSystem):
         def open(self, path: Any, flags: int, mode: int = 0o666) -> int:

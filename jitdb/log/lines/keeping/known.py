@@ -186,8 +186,15 @@ def _share(folder: Path, like: os.stat_result) -> None:
     """First the file from which all others in the folder have their permissions (log_beside), then the folder."""
     fs = osfile.fs
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    found = fs.find(folder / LINES)
+    if found is not None and _permissions(found) == (like.st_uid, like.st_gid, like.st_mode & 0o666 | 0o600):
+        return
     with suppress(PermissionError):  # they are another user's, who lets us write
         with osfile.Descriptor(fs, folder / LINES, os.O_RDWR | os.O_CREAT, 0o600) as fd:
             fs.share(fd, like)
         with osfile.Descriptor(fs, folder, flags) as fd:
             fs.share(fd, like)
+
+
+def _permissions(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_uid, found.st_gid, found.st_mode & 0o7777
