@@ -23,6 +23,7 @@ FILES = [
     "tests/indexes/test_value_kernels.py",
     "tests/indexes/test_set_kernels.py",
     "tests/indexes/test_spelled_numbers.py",
+    "tests/indexes/test_time_kernels.py",
     "tests/indexes/test_roaring_kernels.py",
     "tests/stores/test_entry_kernels.py",
     "tests/stores/test_growing_kernels.py",
