@@ -47,6 +47,7 @@ _COMMANDS: Final = {
     "vacuum": "compact", "shrink": "compact", "gc": "compact",
     "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
+    "forget": "indexes", "clean": "indexes", "clear": "indexes",
 }  # fmt: skip
 
 # Other tools' names for our options.
@@ -58,6 +59,7 @@ _OPTIONS: Final = {
     "from": ("since",), "after": ("since",), "start": ("since",), "to": ("until",), "before": ("until",),
     "end": ("until",), "out": ("output",), "outfile": ("output",), "force": ("yes",), "check": ("dry-run",),
     "verbose": ("debug",), "jobs": ("threads",), "workers": ("threads",), "silent": ("quiet",), "follow": ("old",),
+    "drop-all": ("forget",), "clear": ("forget",), "clean": ("forget",), "purge": ("forget",),
 }  # fmt: skip
 _EXPRESSION: Final = frozenset({"where", "filter", "expr", "expression", "query", "match", "grep"})
 

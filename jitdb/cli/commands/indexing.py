@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from argparse import Namespace
@@ -191,6 +192,7 @@ def _show_kept(of_files: list[Kept], all_found: dict[str, _Done], options: Names
 
 
 _LISTED: Final = 20
+_VERSION: Final = re.compile("-v[0-9a-f]{8}$")  # of a format, in the names of folders
 
 
 def _counted_files(of_files: list[Kept]) -> str:
@@ -205,7 +207,7 @@ def _what_it_is(each: Kept) -> str:
     if each.files:
         what = f"{len(each.files)} small files of {os.path.relpath(each.path)}"
         return f"{what}, some changed since" if each.is_gone else what
-    form = f" ({each.form})" if each.form else ""
+    form = f" ({_VERSION.sub('', each.form)})" if each.form else ""
     return f"{os.path.relpath(each.path)}{form}" + (", a file that is gone" if each.is_gone else "")
 
 

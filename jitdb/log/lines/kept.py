@@ -15,7 +15,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES_LOCK, META, SETS, SIDECAR_SUFFIX, STORE, log_path
 from jitdb.log.lines.bundles.bundle import remove, stored_bundles
 from jitdb.log.lines.keeping.known import stored_in
-from jitdb.log.lines.keeping.leaving import entries_in, remove_entry
+from jitdb.log.lines.keeping.leaving import entries_in, names_by_inode, remove_entry
 from jitdb.log.lines.keeping.places import move_sidecars, stores_of
 
 Where: TypeAlias = "str | os.PathLike[str]"
@@ -102,8 +102,8 @@ def _kept_in(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[Kept]:
     """Of the files of these names in one folder."""
     move_sidecars(folder)
     there: dict[int, str] = {}
-    with suppress(FileNotFoundError), os.scandir(folder) as found:
-        there = {each.inode(): each.name for each in found if each.is_file(follow_symlinks=False)}
+    with suppress(FileNotFoundError):
+        there = names_by_inode(folder)
     for store in stores_of(folder):
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in entries_in(store):

@@ -7,6 +7,8 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -190,6 +192,30 @@ class TestGone:
         count(pack(old))
         touch_another(tmp_path)
         assert (entry / name).exists()
+
+    def test_one_that_a_listing_shows_wrongly_stays(
+        self, tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As of a file that is mounted there: the listing has the inode of what is beneath."""
+        entry = entry_of(old)
+        long_ago(entry)
+        scandir = os.scandir
+
+        class Wrong:
+            def __init__(self, found: os.DirEntry[str]) -> None:
+                self.name, self.stat, self.is_file, self.path = found.name, found.stat, found.is_file, found.path
+
+            def inode(self) -> int:
+                return 1
+
+        @contextmanager
+        def wrong(folder: Path) -> Iterator[Iterator[Wrong]]:
+            with scandir(folder) as found:
+                yield map(Wrong, found)
+
+        monkeypatch.setattr(os, "scandir", wrong)
+        touch_another(tmp_path)
+        assert entry.exists()
 
     @pytest.mark.parametrize("is_linked", [False, True])
     def test_one_that_has_another_name_stays(self, tmp_path: Path, old: Path, is_linked: bool) -> None:

@@ -16,6 +16,7 @@ process is building stays for now, and so does what cannot be made again.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -144,15 +145,25 @@ def take_over(path: Path, file: LineFile, folder: Path, tag: str) -> None:
 
 def _departed(folder: Path, store: Path) -> list[Entry]:
     """Those whose file is nowhere in the folder."""
-    there = _inodes_in(folder)
+    with os.scandir(folder) as found:
+        there = {each.inode() for each in found if each.is_file(follow_symlinks=False)}
     gone = [entry for entry in entries_in(store) if entry.inode not in there]
-    there = _inodes_in(folder) if gone else there
+    there = set(names_by_inode(folder)) if gone else there
     return [entry for entry in gone if entry.inode not in there]
 
 
-def _inodes_in(folder: Path) -> set[int]:
+def names_by_inode(folder: Path) -> dict[int, str]:
+    """The files of the folder. What a listing says of an inode is another one's where something is mounted, or laid
+    over it: so each is asked. Raises OSError.
+    """
+    names = {}
     with os.scandir(folder) as found:
-        return {each.inode() for each in found if each.is_file(follow_symlinks=False)}
+        for each in found:
+            with suppress(FileNotFoundError):
+                status = each.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    names[status.st_ino] = each.name
+    return names
 
 
 def _is_of(known: Known | None, file: LineFile) -> bool:
