@@ -63,7 +63,7 @@ def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = said(capsys, "info", path)
     assert "30, a line each, and 1 blank line" in out
     assert "2 lines that cannot be read: 1, 33" in out
-    assert "1 bytes without a newline" in out
+    assert "1 bytes that are no whole record" in out
     code, out, _ = said(capsys, "info", path, "--json")
     found = json.loads(out)
     assert (found["records"], found["malformed"], found["blank_lines"]) == (30, [1, 33], 1)

@@ -146,7 +146,7 @@ def test_a_column_says_nothing_of_null(said) -> None:
     [
         ('tags contains "re"', '`tags` holds arrays; did you mean `tags[] contains "re"`?'),
         ('starts_with(tags, "b")', '`tags` holds arrays; did you mean `tags[] starts_with "b"`?'),
-        ('tags == "blue"', '`tags` holds arrays; did you mean `"blue" in tags`?'),
+        ('tags == "blue"', '`tags` holds arrays; did you mean `includes(tags, "blue")`?'),
         ('name contains "X"', 'no record has name contains "X"; did you mean `name icontains "X"`?'),
     ],
 )

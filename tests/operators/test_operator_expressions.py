@@ -37,6 +37,11 @@ from jitdb.operators import (
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 
 
+def is_in(text, path):
+    """What `"text" in path` asks."""
+    return or_(includes(path, text), contains(path, text))
+
+
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
@@ -61,7 +66,7 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ('["a"]["b c"].d[""] is absent', absent(("a", "b c", "d", ""))),
         ("present(['x.y'])", not_(absent(("x.y",)))),
         ('["x.y"] in ["A", "B"]', or_(equal(("x.y",), "A"), equal(("x.y",), "B"))),
-        ('"x" in ["my.tags"] and 5 in ["n.s"]', and_(includes(("my.tags",), "x"), includes(("n.s",), 5))),
+        ('"x" in ["my.tags"] and 5 in ["n.s"]', and_(is_in("x", ("my.tags",)), includes(("n.s",), 5))),
         ('["x"] in tags and ["a"] == tags', and_(includes("tags", ["x"]), equal("tags", ["a"]))),
         ('tags == ["a"] or tags == [] or x in ["a"]', or_(equal("tags", ["a"]), equal("tags", []), equal("x", "a"))),
         ('["x.y"] == ["a"]', equal(("x.y",), ["a"])),
@@ -71,7 +76,7 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ('items[].sku != "x1"', not_(equal(("items", None, "sku"), "x1"))),
         ("items[][1][].from > 2", gt(2, ("items", None, 1, None, "from"))),
         ('items [ ] . sku in ["a"]', equal(("items", None, "sku"), "a")),
-        ('"x" in items[].tags', includes(("items", None, "tags"), "x")),
+        ('"x" in items[].tags', is_in("x", ("items", None, "tags"))),
         ('["a.b"][].c == 1 # []', equal(("a.b", None, "c"), 1)),
         ('[].sku == "x" or [0] == 5', or_(equal((None, "sku"), "x"), equal((0,), 5))),
         ('includes(items[].a, "x", pluck="b[0].c")', includes("items[].a", "x", pluck=("b", 0, "c"))),
@@ -81,8 +86,8 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ("a == -5.5", equal("a", -5.5)),
         ("a == +5", equal("a", 5)),
         ("a == null", equal("a", None)),
-        ("a is None", equal("a", None)),
-        ("a is not null", not_(equal("a", None))),
+        ("a is None", or_(equal("a", None), absent("a"))),
+        ("a is not null", not_(or_(equal("a", None), absent("a")))),
         ("a is false", equal("a", False)),
         ("a is absent", absent("a")),
         ("a is not absent", not_(absent("a"))),
@@ -100,8 +105,8 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ("timestamp > 5", gt(5, ("timestamp",))),
         ('index("timestamp") > 5', gt(5, "timestamp")),
         ('5 > index("sequence")', lt(5, "sequence")),
-        ('"x" in a.b', includes("a.b", "x")),
-        ('"x" not in a.b', not_(includes("a.b", "x"))),
+        ('"x" in a.b', is_in("x", "a.b")),
+        ('"x" not in a.b', not_(is_in("x", "a.b"))),
         ("[1] in a", includes("a", [1])),
         ('a in ["x", "y"]', or_(equal("a", "x"), equal("a", "y"))),
         ('a in ("x",)', equal("a", "x")),
@@ -142,8 +147,8 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ('from == "x"', equal("from", "x")),
         ("class.x == 1 and user.is == 2", and_(equal("class.x", 1), equal("user.is", 2))),
         ("in == 2 or 1 < is <= 3", or_(equal("in", 2), and_(gt(1, "is"), lte(3, "is")))),
-        ('"x" in in', includes("in", "x")),
-        ('"from" not in from', not_(includes("from", "from"))),
+        ('"x" in in', is_in("x", "in")),
+        ('"from" not in from', not_(is_in("from", "from"))),
         ('not in in ["in"]', not_(equal("in", "in"))),
         ("not == 1", equal("not", 1)),
         ("not not.x == 1", not_(equal("not.x", 1))),
@@ -410,13 +415,45 @@ def test_text_of(operation, text):
 @given(st.lists(st.sampled_from(keyword.kwlist), min_size=1, max_size=3))
 def test_every_word_of_python_is_a_key(keys):
     text = f'a.{".".join(keys)} == 1 and "x" in a.{keys[0]}'
-    assert parse_expression(text) == and_(equal(("a", *keys), 1), includes(("a", keys[0]), "x"))
+    assert parse_expression(text) == and_(equal(("a", *keys), 1), is_in("x", ("a", keys[0])))
 
 
 @given(st.lists(st.from_regex(r"\A[0-9][0-9a-fé_]{0,3}\Z"), min_size=1, max_size=3))
 def test_every_key_that_begins_with_a_digit_is_a_key(keys):
     text = f'a.{".".join(keys)} == .5 and "é" in class["é"].{keys[0]}.b'
-    assert parse_expression(text) == and_(equal(("a", *keys), 0.5), includes(("class", "é", keys[0], "b"), "é"))
+    assert parse_expression(text) == and_(equal(("a", *keys), 0.5), is_in("é", ("class", "é", keys[0], "b")))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ('.level == "x"', 'level == "x"'),
+        ('$.a.b == "x"', 'a.b == "x"'),
+        ("level:error", 'level == "error"'),
+        ("level:err*", 'level like "err%"'),
+        ("user.name:*", "user.name is not absent"),
+        ('level:"a b" AND NOT status:>=500', 'level == "a b" and not status >= 500'),
+        ("level=error", 'level == "error"'),
+        ("a = 1 && b = 2 || !(c == 3)", "a == 1 and b == 2 or not (c == 3)"),
+        ("a <> 1 OR a IS NULL", "a != 1 or a is null"),
+        ("message LIKE '%x%'", "message like '%x%'"),
+        ('message =~ "^x"', 'message matches "^x"'),
+        ("a === 1 and b !== 2", "a == 1 and b != 2"),
+    ],
+)
+def test_the_habits_of_other_tools(text, meant):
+    """The error offers what works."""
+    with pytest.raises(QueryError) as raised:
+        parse_expression(text)
+    assert raised.value.__notes__ == [f"did you mean: {meant}"]
+    parse_expression(meant)
+
+
+@pytest.mark.parametrize("text", ["a ==", "((a == 1)", "a b c", "1 = 2", ")", "'", ":", "a = = 1"])
+def test_nothing_is_offered_that_is_no_expression(text):
+    with pytest.raises(QueryError) as raised:
+        parse_expression(text)
+    assert not getattr(raised.value, "__notes__", [])
 
 
 def test_digits_are_where_a_key_begins_only():
@@ -442,7 +479,10 @@ def test_functions_cannot_be_written():
     [
         ('value.content.type == "post" and value.sequence > 1', [2, 3]),
         ("value.content.root is absent", [0, 1, 4]),
-        ("value.content.root is None", [2]),
+        ("value.content.root == None", [2]),
+        ("value.content.root is None", [0, 1, 2, 4]),
+        ("value.content.root is not null", [3]),
+        ('"th" in value.content.text', [3]),
         ('value.content.type != "post"', [1, 4]),
         ('"@b" in value.content.mentions', [0]),
         ('includes(value.content.mentions, "@b", pluck="link")', [3]),

@@ -194,8 +194,8 @@ class Includes(_ValueOperation):
 
     @property
     def _has_sign(self) -> bool:
-        if not super()._has_sign or self.pluck is not None:
-            return False
+        if not super()._has_sign or self.pluck is not None or isinstance(self.value, (str, bytes)):
+            return False  # `"x" in field` asks `contains`, too
         # Of `["x"] in ["y"]` the first is the field.
         return not (isinstance(self.value, list) and format_path(self.path).startswith("["))
 

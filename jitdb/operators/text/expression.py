@@ -8,6 +8,7 @@ expression_errors.py says what is wrong with it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from jitdb.common.words import shown
@@ -19,6 +20,7 @@ from jitdb.operators.text.expression_parser import Parser
 from jitdb.operators.text.expression_tokens import TOO_DEEP
 
 MAX_LENGTH: Final = 1_000_000  # characters
+_LONGEST_MENDED: Final = 2000  # characters of a wrong expression for which a right one is looked for
 
 
 def parse_expression(text: str) -> Operation:
@@ -32,6 +34,7 @@ def parse_expression(text: str) -> Operation:
     jitdb.errors.QueryError: equality is written `==`, not `=`
       value.content.type = "post"
                          ^
+    did you mean: value.content.type == "post"
     """
     if not isinstance(text, str):
         raise QueryError(f"an expression is text, such as 'value.content.type == \"post\"', not {shown(text)}")
@@ -44,6 +47,22 @@ def parse_expression(text: str) -> Operation:
         return Parser(text).whole()
     except RecursionError:
         raise QueryError(TOO_DEEP) from None
+    except QueryError as error:
+        if (meant := _meant(text)) is not None:
+            error.add_note(f"did you mean: {meant}")
+        raise
+
+
+def _meant(text: str) -> str | None:
+    """An expression that may have been meant by this text, which is none."""
+    from jitdb.operators.text.expression_habits import mended  # late: for mistakes alone
+
+    meant = mended(text) if len(text) < _LONGEST_MENDED else text
+    with suppress(QueryError, RecursionError):
+        if meant != text:
+            Parser(meant).whole()
+            return meant
+    return None
 
 
 def format_expression(operation: Operation) -> str:
@@ -92,10 +111,10 @@ EXPRESSION_HELP: Final = """\
   age > 18    18 < age <= 65           numbers; also <, <=, >=
   level >= "warn"                      that bad or worse: names, and numbers of pino, syslog, OpenTelemetry
   between(age, 18, 65)                 both ends among them; numbers or times
-  "a" in tags    "a" not in tags       an array has this element
+  "a" in tags    "a" not in message    an array has this element, or a text this part
   type in ["post", "vote"]             one of these
   root is absent    present(root)      without the field; with it, be it null
-  root is None                         the field is there and holds null
+  root is null   root is not null      the field is not there or holds null
   message contains "timeout"           text with this in it; also starts_with, ends_with
   name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
   message icontains "timeout"          without regard to case, as ilike, istarts_with and others

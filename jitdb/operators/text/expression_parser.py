@@ -17,7 +17,7 @@ from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.operation import OPTIONAL, Operation, and_, not_, or_
 from jitdb.operators.nodes.table import OPERATORS, TEXT_OPERATORS, Row
-from jitdb.operators.nodes.text_match import TextMatch
+from jitdb.operators.nodes.text_match import TextMatch, contains
 from jitdb.operators.text import expression_errors as errors
 from jitdb.operators.text.expression_errors import Part
 from jitdb.operators.text.expression_tokens import Tokens
@@ -136,7 +136,9 @@ class Parser(Tokens):
         )
         if right.kind == "list" and not (is_value and self._is_bracketed(right)):
             return self._field(left).isin(list(right.value))
-        return self._field(right).includes(self._value(left))
+        subject, value = self._field(right), self._value(left)
+        found = subject.includes(value)
+        return or_(found, contains(subject.path, value)) if value and isinstance(value, (str, bytes)) else found
 
     def _identity(self, left: Part, right: Part) -> Operation:
         subject, name = self._field(left), self._text[right.start : right.end]
@@ -147,7 +149,8 @@ class Parser(Tokens):
         value = self._value(right)
         if value is not None and not isinstance(value, bool):
             raise self._error("`is` goes with None, True, False and absent; other values are compared by ==", right)
-        return equal(subject.path, value)
+        found = equal(subject.path, value)
+        return or_(found, subject.absent()) if value is None else found
 
     # --- what a part stands for --------------------------------------------------------------------------------------
 

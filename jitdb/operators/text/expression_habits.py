@@ -1,0 +1,71 @@
+"""What was meant by an expression that is written as other tools have it: jq, Lucene, KQL, SQL, C.
+
+    .level == "x"      level:x      level=x      a && b      NOT a      status:>300      message LIKE '%x%'
+
+Only what has one meaning is rewritten, word by word; the caller parses what comes of it, and offers it if that is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from jitdb.operators.nodes.table import TEXT_OPERATORS
+
+_TOKEN: Final = re.compile(
+    r"""(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<blank>\s+)
+    |(?P<sign>&&|\|\||!==|===|<>|<=|>=|==|!=|=~|!~|[<>=!:~])|(?P<word>[^\s"'<>=!:~(),\[\]&|]+)|(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_SIGNS: Final = {
+    "&&": "and", "||": "or", "===": "==", "!==": "!=", "=": "==", "<>": "!=", "!": "not", "~": "matches",
+    "=~": "matches", "!~": "not matches",
+}  # fmt: skip
+_WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "none", *TEXT_OPERATORS})
+_COMPARED: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", *TEXT_OPERATORS})
+_PLAIN: Final = re.compile(r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|true|false|null|None|True|False", re.IGNORECASE)
+_PATH: Final = re.compile(r"\$?(\.)(?=[^\W\d])")
+
+
+def mended(text: str) -> str:
+    """The same as expressions are written here, as far as that is clear.
+
+    >>> mended('.level == "x" && status:>300'), mended("level=error OR NOT message LIKE '%x%'")
+    ('level == "x" and status > 300', 'level == "error" or not message like \\'%x%\\'')
+    >>> mended("level:err* and user:*")
+    'level like "err%" and user is not absent'
+    """
+    tokens = [(found.lastgroup or "", found[0]) for found in _TOKEN.finditer(text)]
+    made: list[str] = []
+    before = ""  # the last word or sign
+    for number, (kind, token) in enumerate(tokens):
+        following = next((word for what, word in tokens[number + 1 :] if what != "blank"), "")
+        if kind == "sign":
+            token = _sign(token, following)
+            made.append(f" {token} " if token else " ")
+        elif kind == "word":
+            token = _word(token, before, is_called=following == "(")
+            made.append(token)
+        else:
+            made.append(token)
+        before = before if kind == "blank" or not token else token
+    return re.sub(r"(?<=\S) +(?=\S)", " ", "".join(made)).replace(" == is not absent", " is not absent").strip()
+
+
+def _sign(sign: str, following: str) -> str:
+    if sign == ":":
+        if following in ("<", "<=", ">", ">="):
+            return ""
+        return "like" if "*" in following and following not in "*" else "=="
+    return _SIGNS.get(sign, sign)
+
+
+def _word(word: str, before: str, *, is_called: bool) -> str:
+    lower = word.lower()
+    if word.isupper() and lower in _WORDS:
+        return lower
+    if before in _COMPARED and not is_called and not _PLAIN.fullmatch(word):
+        if word == "*":
+            return "is not absent"
+        return '"' + (word.replace("*", "%") if before == "like" else word) + '"'
+    return word[found.end() :] if (found := _PATH.match(word)) else word
