@@ -14,12 +14,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from threading import local
-from time import gmtime, strftime
 from typing import TYPE_CHECKING, Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
-from jitdb.log.lines.files.file import newline_before, newline_from
+from jitdb.log.lines.files.file import GoesOn, newline_before, newline_from
 from jitdb.log.lines.files.stamp import Read
 from jitdb.log.lines.form import LONGEST, MARK, PLAIN, TOO_LONG, LineForm, LineRules, elements, is_blank, object_in
 
@@ -132,7 +131,7 @@ class LineFraming(Framing):
         from jitdb.log.lines.formats.rendering import Renderer
 
         assert self.row is not None
-        return Renderer(self.row, int(strftime("%Y%m", gmtime(self.changed // 10**9))))
+        return Renderer(self.row, lambda: self.changed)
 
     @property
     def renderer(self) -> Renderer:
@@ -155,6 +154,11 @@ class LineFraming(Framing):
         joined = np.frombuffer(bytearray(before + b"\n" + line + bytes(_SLACK)), np.uint8)
         at = len(before) + 1
         return self.renderer.begins(joined, (0, len(before.rstrip(b"\r"))), (at, at + len(line.rstrip(b"\r"))))
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """See LineFile."""
+        return (lambda before, line: not self.begins(before, line)) if self.joins else None
 
     def first_line(self, head: bytes) -> int:
         """Where the first line of the log begins."""

@@ -38,7 +38,7 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.fetching import FEW, Around, line_start, records_at, records_of, text_around
-from jitdb.log.lines.files.file import FRESH, LineFile
+from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 18  # bytes under one checksum. It is in indexes on disk: another number makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
-_PAUSE: Final = 0.1  # seconds within which a writer that writes a line also ends it
+_PAUSE: Final = 0.2  # seconds within which a writer that writes a line also ends it
 
 
 class _State(NamedTuple):
@@ -104,9 +104,7 @@ class LineLog(LogSource):
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
         self._framing = LineFraming(form)
-        file = self._opened()
-        self._framing.changed = file.stamp().mtime
-        self._begin(file)
+        self._begin(self._opened())
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """Of the file with this stamp."""
@@ -115,7 +113,11 @@ class LineLog(LogSource):
         return Keeper(place, self._path, tag, keeps=self._keeps)
 
     def _begin(self, file: LineFile) -> None:
-        self._keeper = self._keeper_of(file.stamp())
+        stamp = file.stamp()
+        self._framing.changed = stamp.mtime
+        if self._framing.joins and 0 <= time.time_ns() - stamp.mtime < AT_ONCE:
+            time.sleep(_PAUSE)  # the last record may be written just now
+        self._keeper = self._keeper_of(stamp)
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
         self._guessers = threading.local()  # `count`: contexts of guessing() that this thread is in
@@ -156,7 +158,9 @@ class LineLog(LogSource):
 
     def _open(self) -> LineFile:
         is_whole = partial(self._framing.is_whole, codec=self._codec)
-        return open_lines(self._path, is_whole, lambda stamp: self._keeper_of(stamp).kept_in)
+        file = open_lines(self._path, is_whole, lambda stamp: self._keeper_of(stamp).kept_in)
+        file.goes_on = self._framing.goes_on
+        return file
 
     # What it is
 
@@ -436,6 +440,7 @@ class LineLog(LogSource):
             elif self._is_as_seen(state):
                 return False
             self._now = _State.of(file, self._keeper.settle(file, state.known_now(), keep=False))
+            self._framing.changed = self._now.known.stamp.mtime
             seen, self._seen = self._seen, self._state()
         if seen != self._seen:
             self._watcher.tell()

@@ -61,8 +61,10 @@ class LineWindow(LineLog):
     def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, skipped: int, most: int) -> None:
         self.base, self._whole, self._opener, self._most = base, file, opener, most
         self._path, self._codec = Path(path), opener.codec
-        self._framing = LineFraming(opener.form, base, skipped, file.stamp().mtime)
-        self._begin(FileRest(file, base, most))
+        self._framing = LineFraming(opener.form, base, skipped)
+        rest = FileRest(file, base, most)
+        rest.goes_on = self._framing.goes_on
+        self._begin(rest)
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """One that keeps nothing."""

@@ -76,7 +76,12 @@ def cri(data: bytes) -> list[dict[str, Any] | None]:
     before: tuple[bytes, bytes, bool, bytes] | None = None
     for line in data.split(b"\n")[:-1]:
         found = _CRI.match(line)
-        assert found, "only lines of CRI here"
+        if not found:
+            assert not line.strip()
+            if records:
+                records[-1].append((b"", b"", False, line))
+            before = None
+            continue
         part = (found[1], found[2], found[3] == b"P", found[5] or b"")
         text = text_of(part[3])
         is_new = before is None or not (
@@ -104,6 +109,9 @@ def docker(data: bytes) -> list[dict[str, Any] | None]:
     records: list[list[dict[str, Any]]] = []
     before: dict[str, Any] | None = None
     for line in data.split(b"\n")[:-1]:
+        if not line.strip():
+            before = None
+            continue
         part = json.loads(line)
         text = part["log"].removesuffix("\n")
         is_new = True

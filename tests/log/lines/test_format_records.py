@@ -15,6 +15,7 @@ from log.lines import format_oracle as oracle
 
 import jitdb.operators
 from jitdb.errors import InvalidArgument
+from jitdb.log.lines.files import file
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.rendering import Renderer
@@ -26,23 +27,28 @@ FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueE
           "plain words"]  # fmt: skip
 BODIES = ['{"level": "info", "n": 1}', '{"a": {"b": [1, 2]}, "t": "é\\n"}', "{}", " { } ", '{"cut": ', "{x}", "[1]",
           "é ü", 'q"uo\\te', *FRAMES]  # fmt: skip
+NOVEMBER = 1_795_000_000 * 10**9  # 2026-11-18
 TIME = "2026-11-20T00:00:07.553591789Z"
 
 
+BLANKS = st.sampled_from(["", "", "", "", "\n", "  \n"])
+
+
 def cri_lines() -> st.SearchStrategy[bytes]:
-    line = st.tuples(st.sampled_from(["stdout", "stderr"]), st.sampled_from("FFFP"), st.sampled_from(BODIES))
+    line = st.tuples(st.sampled_from(["stdout", "stderr"]), st.sampled_from("FFFP"), st.sampled_from(BODIES), BLANKS)
     return st.lists(line, min_size=1, max_size=12).map(
-        lambda lines: "".join(f"{TIME} {stream} {tag} {body}\n" for stream, tag, body in lines).encode()
+        lambda lines: "".join(f"{TIME} {stream} {tag} {body}\n{blank}" for stream, tag, body, blank in lines).encode()
     )
 
 
 def docker_lines() -> st.SearchStrategy[bytes]:
     line = st.tuples(
-        st.sampled_from(["stdout", "stderr"]), st.sampled_from(["\n", "\n", "\n", ""]), st.sampled_from(BODIES)
+        st.sampled_from(["stdout", "stderr"]), st.sampled_from(["\n"] * 3 + [""]), st.sampled_from(BODIES), BLANKS
     )
     return st.lists(line, min_size=1, max_size=12).map(
         lambda lines: "".join(
-            json.dumps({"log": body + end, "stream": stream, "time": TIME}) + "\n" for stream, end, body in lines
+            json.dumps({"log": body + end, "stream": stream, "time": TIME}) + "\n" + blank
+            for stream, end, body, blank in lines
         ).encode()
     )
 
@@ -152,7 +158,7 @@ def test_a_line_of_each_format_is_recognised_and_read(name: str) -> None:
     row = recognised([line])
     assert row is not None
     assert row.name == name
-    (record,) = Renderer(row, 202611).rendered([line])
+    (record,) = Renderer(row, lambda: NOVEMBER).rendered([line])
     assert json.loads(record) == expected
 
 
@@ -179,9 +185,48 @@ def test_lines_that_begin_no_record_belong_to_the_one_before(tmp_path: Path, nam
 
 
 def test_a_time_without_a_year_is_of_the_last_one() -> None:
-    row = BY_NAME["syslog"]
-    (record,) = Renderer(row, 202601).rendered([b"Dec 31 23:59:59 h a: x"])
-    assert json.loads(record)["TIMESTAMP"] == "2025-12-31T23:59:59"
+    january = NOVEMBER + 50 * 86_400 * 10**9
+    (record,) = Renderer(BY_NAME["syslog"], lambda: january).rendered([b"Dec 31 23:59:59 h a: x"])
+    assert json.loads(record)["TIMESTAMP"] == "2026-12-31T23:59:59"
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as to:
+        to.write(data)
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_record_that_goes_on_later_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    """Asked at each step of a file that grows: never part of a record, nor one twice."""
+    monkeypatch.setattr(file, "_SMALL", 0)
+    path, folder = tmp_path / "a.log", tmp_path / "indexes"
+
+    @settings(max_examples=40, deadline=None)
+    @given(logfmt_lines(), st.lists(st.integers(1, 80), max_size=6))
+    def check(data: bytes, steps: list[int]) -> None:
+        monkeypatch.setattr(file, "AT_ONCE", 10**12 if is_written else 0)
+        data = b"level=first\n" + data
+        path.write_bytes(data[:12])
+        expected = whole(oracle.logfmt(data))
+        with jitdb.open(path, folder, format="logfmt") as db:
+            at = 12
+            for step in steps:
+                append(path, data[at : at + step])
+                at += step
+                db.log.refresh()
+                there = data[: data[:at].rfind(b"\n") + 1]
+                known = db.query().sort_by_arrival().all()
+                assert known in (whole(oracle.logfmt(there)), whole(oracle.logfmt(there))[:-1])
+            append(path, data[at:])
+            monkeypatch.setattr(file, "AT_ONCE", 0)
+            db.log.refresh()
+            assert db.query().sort_by_arrival().all() == expected
+            traces = sum("trace" in record for record in expected)
+            assert db.count(jitdb.operators.field("trace").present()) == traces
+
+    check()
 
 
 # Patterns
@@ -191,7 +236,7 @@ def spans(pattern: str, line: bytes) -> list[str | None] | None:
     """The groups of a match, by the machine; None where there is none."""
     program = compile_pattern(pattern)
     row = Format("own", "own", 1, pattern)
-    (record,) = Renderer(row, 202611).rendered([line])
+    (record,) = Renderer(row, lambda: NOVEMBER).rendered([line])
     if not record:
         return None
     found = json.loads(record)

@@ -23,6 +23,7 @@ ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which th
 NEWLINE: Final = b"\r\n"
 _REST: Final = 1 << 24  # bytes behind the last line that are looked at
 _LONGEST: Final = 1 << 30  # bytes of a last line that is looked at
+AT_ONCE: Final = 200_000_000  # nanoseconds after which the lines of one record are written
 _LOOK: Final = 1 << 16  # bytes read at a time on the way to a newline; a longer last line may end as JSON does, or not
 
 _SMALL: Final = 1 << 20  # bytes before a last line that are soon scanned again
@@ -30,6 +31,7 @@ FRESH: Final = 60_000_000_000  # nanoseconds: a file that was changed so recentl
 
 # Of a last line without a newline, and whether it is of a file to which nothing more seems to come, or a small one: is
 # it all that it will be?
+GoesOn: TypeAlias = Callable[[bytes, bytes], bool]  # does a line belong to the record of the line before it?
 IsWhole: TypeAlias = Callable[[bytes, bool], bool]
 
 
@@ -76,12 +78,16 @@ class LineFile:
 
     compression: "gzip" or "zstd"; empty where it is not compressed
     is_guessed:  whether end_of_lines() gave a guess, for nobody has decompressed the file yet
+    goes_on:     whether a line belongs to the record of the line before it; None where each line is its own
     unfinished:  the stored byte from which on something compressed has no end yet; None where nothing is so
     """
 
     compression = ""
     is_guessed: bool = False
     unfinished: int | None = None
+
+    goes_on: GoesOn | None = None
+    _holds_back = False  # whether end_of_lines() left out the last record, which may go on
 
     def __init__(self, file: osfile.Descriptor, is_whole: IsWhole = nothing_is_whole) -> None:
         self._file, self._is_whole = file, is_whole
@@ -180,6 +186,7 @@ class LineFile:
         """
         if known > size == stamp.size:  # who knew that has looked at the last line
             self._given, self._looked = (size, known), stamp
+        floor_of_records = known
         begin, searched = self._searched
         stop, is_settled = self.text_size(stamp), stamp.is_settled()
         floor = searched if begin == known and searched <= stop and is_settled else known
@@ -187,7 +194,32 @@ class LineFile:
         known = newline + 1 if newline >= 0 else known
         if is_settled:
             self._searched = (known, stop)
-        return known
+        return self._without_open(known, floor_of_records)
+
+    def _without_open(self, end: int, floor: int) -> int:
+        """Where the last record ends that will not go on: while a file is written, the lines of the last one may come.
+
+        floor: where lines ended before. Of a small file all is read again if the last record does go on.
+        """
+        is_open = self.goes_on is not None and end > max(floor, _SMALL) and self._is_written()
+        self._holds_back = is_open
+        while is_open and end > floor:
+            begin = max(newline_before(self.read, end - 1, floor) + 1, floor)
+            if not self._belongs(begin, end - 1):
+                return begin
+            end = begin
+        return end
+
+    def _belongs(self, begin: int, stop: int) -> bool:
+        """Whether the line from `begin` to its newline at `stop` belongs to the record before it."""
+        if self.goes_on is None or not begin:
+            return False
+        before = newline_before(self.read, begin - 1) + 1
+        return self.goes_on(self.read(begin - 1 - before, before), self.read(stop - begin, begin))
+
+    def _is_written(self) -> bool:
+        """Whether it was written just now. What a program writes of one record it writes at once."""
+        return time.time_ns() - self.stamp().mtime < AT_ONCE
 
     def rest(self, end: int) -> bytes:
         """What stands behind the last newline, which ends there, as far as one look tells. Raises LogError, OSError."""
@@ -195,11 +227,12 @@ class LineFile:
 
     def agrees(self, end: int) -> bool:
         """Whether the lines end there, as far as is known by now."""
-        return True
+        return not self._holds_back or self._is_written()
 
     def is_end(self, end: int) -> bool:
-        """Whether a line ends there, as one did when end_of_lines() was told so. CRCs that are equal prove it."""
-        return True
+        """Whether a record ends there, as one did when end_of_lines() was told so. Equal CRCs prove it of a line."""
+        stop, is_there = newline_from(self.read, end) if self.goes_on is not None else (end, False)
+        return not is_there or not self._belongs(end, stop)
 
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte; the file's end, if there is none yet."""

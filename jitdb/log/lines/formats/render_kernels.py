@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 @part
 def begins_record(how, data, before, before_end, p, end, program, classes, slots, stack, seen):
     """Whether the line data[p:end] begins a record, data[before:before_end] being the line before it (empty: none)."""
+    if before < before_end and skip_blanks(data, p, end) == end:
+        return False
     if how == PATTERN:
         return matched(data, p, end, program, classes, slots, stack, seen) >= 0
     if how == LOGFMT:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,12 +29,12 @@ _WORTH: Final = 1 << 18  # bytes of records that are rendered at once
 class Renderer:
     """Of one format. Not safe for threads: each has its own.
 
-    latest: year and month of the file's last change, such as 202611: for times without a year
+    changed: gives when the file was changed last, in nanoseconds: for times without a year
     """
 
-    def __init__(self, row: Format, latest: int) -> None:
+    def __init__(self, row: Format, changed: Callable[[], int]) -> None:
         program = compile_pattern(row.pattern) if row.pattern else compile_pattern("")
-        self._how, self._latest = row.how, latest
+        self._how, self._changed = row.how, changed
         code = [(program.splits, len(program.names), 0, 0), *program.code]
         self._program = np.array(code, np.int64).reshape(-1)
         bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
@@ -51,6 +53,10 @@ class Renderer:
         self._out, self._spare = Scratch(), Scratch()
         self._room = sum(map(len, keys)) + 8 * len(keys) + _OWN
         assert len(self._fields) == FIELD * len(keys)
+
+    def _latest(self) -> int:
+        """Year and month behind which no time without a year is, such as 202611."""
+        return int(strftime("%Y%m", gmtime(self._changed() // 10**9)))
 
     @property
     def _machine(self) -> tuple[Any, ...]:
@@ -78,7 +84,7 @@ class Renderer:
         places, sizes = np.empty(count, np.int64), np.empty(count, np.int64)
         end = render(
             self._how, records.buffer, records.starts, records.lengths, records.states,
-            self._program, self._classes, self._fields, self._keys, self._latest,
+            self._program, self._classes, self._fields, self._keys, self._latest(),
             out, places, sizes, spare, self._slots, self._stack, self._seen, self._levels,
         )  # fmt: skip
         out[end : end + SLACK] = 0
