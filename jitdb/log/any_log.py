@@ -40,16 +40,30 @@ def open_any(
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
 
-            log = Log(path, codec=codec, block_size=block_size, read_only=read_only or not form.is_plain)
+            ours = Log(path, codec=codec, block_size=block_size, read_only=read_only or not form.is_plain)
         except NotALog as error:
             found = form_at(path, form) if may_be_lines else None
             if found is None:  # the file may have come between the two looks
-                raise odd_file(path) or error from None
+                raise _of_text(path, form) or odd_file(path) or error from None
         else:
-            return _whole(log, form)
+            return _whole(ours, form)
     from jitdb.log.lines.line_log import LineLog
 
-    return LineLog(path, codec=codec or "json", folder=folder, form=found)
+    log = LineLog(path, codec=codec or "json", folder=folder, form=found)
+    if form.each:
+        from jitdb.log.lines.each_paths import refuse_missing
+
+        refuse_missing(log, form.each)
+    return log
+
+
+def _of_text(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
+    """The error for a file of which elements of JSON are asked, and whose lines are no JSON."""
+    row = None if not form.each or (found := form_at(path)) is None else found.row
+    if row is None:
+        return None
+    said = f"each names elements of JSON, and its lines are {row.title}"
+    return NotALog(said, path=path, remedy=Remedy("leave each out", "leave --each out"))
 
 
 def _whole(log: Log, form: LineForm) -> Log:

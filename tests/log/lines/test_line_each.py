@@ -18,7 +18,7 @@ from thoroughness import tries
 
 import jitdb
 from jitdb.engine.building import scan
-from jitdb.errors import InvalidArgument, InvalidOffset
+from jitdb.errors import InvalidArgument, InvalidOffset, NotALog
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.lines import line_log, line_walkers
@@ -290,3 +290,29 @@ def test_arrays_of_records(tmp_path: Path) -> None:
         assert db.all(sort_by="arrival") == [{"n": 3}]
     with jitdb.open(path, each=["[]"], progress=False) as db:
         assert db.count(field("n") > 0) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "said"),
+    [
+        (b'{"items": [{"n": 1}], "deep": {"logs": [{"records": [{"x": 1, "y": 2}]}]}}\n', "wrong[]",
+         r"no line has wrong\[\]: they have deep\.logs\[\]\.records\[\], items\[\], deep\.logs\[\]"),
+        (b'{"n": 1}\n{"n": 2}', "items[]", r"no line has items\[\]: no array"),
+        (b'{"items": {"n": 1}}\n', "items[]", r"no line has items\[\]"),
+        (b'{"pad": "' + b"x" * 100_000 + b'", "items": [{"n": 1}]}', "item[]", r"they have items\[\]"),
+        (b"a=1 b=2\na=2 b=3\n", "items[]", "each names elements of JSON, and its lines are logfmt"),
+    ],
+)  # fmt: skip
+def test_a_path_that_no_line_has_is_an_error(tmp_path: Path, text: bytes, each: str, said: str) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(text)
+    with pytest.raises(NotALog, match=said):
+        jitdb.open(path, "memory", each=each, progress=False)
+
+
+@pytest.mark.parametrize("late", [b'{"items": []}\n', b'{"other": 1}\n' * 9000 + b'{"items": [{"n": 1}]}\n'])
+def test_a_path_that_some_line_has_is_none(tmp_path: Path, late: bytes) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(b'{"other": 1}\n' + late)
+    with jitdb.open(path, "memory", each="items[]", progress=False) as db:
+        assert db.count() == late.count(b'"n"')

@@ -1,0 +1,76 @@
+"""Does `each` name something in the lines of a file? And if not, what do the lines have instead?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.common.paths import ANY, Path, format_path
+from jitdb.errors import NotALog, Remedy
+from jitdb.log.lines.form import MARK, Steps, object_in
+
+if TYPE_CHECKING:
+    from jitdb.log.lines.line_log import LineLog
+
+_HEAD: Final = 1 << 16  # bytes that are looked at
+_LONG: Final = 1 << 24  # the same of a first line that is longer
+_TRIED: Final = 64  # lines
+_SHOWN: Final = 5  # paths that are named
+_DEEPEST: Final = 8
+
+
+def refuse_missing(log: LineLog, steps: Steps) -> None:
+    """Raise NotALog where no line of the log has the path, and there are lines."""
+    values = list(_first_values(log))
+    if not values or any(_has(value, steps) for value in values):
+        return
+    if next(log.stream(raw=True), None) is not None:
+        return
+    found = {path: keys for value in reversed(values) for path, keys in _arrays(value, ())}
+    arrays = sorted(found, key=lambda path: -found[path])[:_SHOWN]  # records have more keys than what is around them
+    has = f"they have {', '.join(map(format_path, arrays))}" if arrays else "no array is in the first of them"
+    python, shell = "leave each out", "leave --each out"
+    if arrays:
+        meant = format_path(arrays[0])
+        python, shell = f"each={meant!r}, or {python}", f"--each '{meant}', or {shell}"
+    log.close()
+    raise NotALog(
+        f"no line has {format_path(steps)}: {has}", path=log.path, remedy=Remedy(python, f"{shell}: a line is a record")
+    )
+
+
+def _first_values(log: LineLog) -> Iterator[Any]:
+    head = _head(log, _HEAD)
+    head = (head if b"\n" in head else _head(log, _LONG)).removeprefix(MARK)
+    for line in head.split(b"\n")[:_TRIED]:
+        begin = object_in(line) if log.framing.form.allow_prefix else 0
+        try:
+            yield json.loads(line[max(begin, 0) :])
+        except (ValueError, RecursionError):
+            continue
+
+
+def _head(log: LineLog, size: int) -> bytes:
+    buffer = memoryview(bytearray(min(size, log.durable_end)))
+    return bytes(buffer[: log.read_blocks(0, len(buffer), buffer)])
+
+
+def _has(value: Any, steps: Steps) -> bool:
+    if not steps:
+        return True
+    if steps[0] is not ANY:
+        return isinstance(value, dict) and steps[0] in value and _has(value[steps[0]], steps[1:])
+    return isinstance(value, list) and (not value or any(_has(each, steps[1:]) for each in value))
+
+
+def _arrays(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
+    """The paths to the arrays of maps in a value, and how many keys their first maps have."""
+    if len(path) > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _arrays(each, (*path, key))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        yield from _arrays(value[0], (*path, ANY))
+        yield (*path, ANY), len(value[0])
