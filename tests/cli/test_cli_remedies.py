@@ -74,6 +74,12 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "no command": ({"events.ndjson": LINES}, "events.ndjson"),
     "an import of nothing": ({"events.ndjson": LINES}, "import events.ndjson"),
     "an import once more": ({"events.ndjson": LINES, "events.log": _ours}, "import events.ndjson events.log"),
+    "a path that no line has": ({"batch.ndjson": BATCH}, "count batch.ndjson --each itms[]"),
+    "elements of text": ({"x.log": b"level=info n=1\n" * 3}, "count x.log --each items[]"),
+    "a habit of jq": ({"events.log": _ours}, "count events.log '.level == \"error\"'"),
+    "a habit of Lucene": ({"events.log": _ours}, "count events.log 'level:error AND NOT level:info'"),
+    "a habit of SQL": ({"events.log": _ours}, "count events.log \"level = 'error' OR level LIKE 'err%'\""),
+    "a habit of C": ({"events.log": _ours}, "count events.log 'level == \"error\" && !(level == \"info\")'"),
     "numbers that are none": ({"events.log": _ours}, "stats events.log level"),
 }  # fmt: skip
 
@@ -103,6 +109,10 @@ def remedies(arguments: list[str], said: str) -> list[list[str]]:
         for option in re.findall(r"leave (--[a-z-]+) out", line):
             at = arguments.index(option)
             found.append(arguments[:at] + arguments[at + 2 :])
+        for option, value in re.findall(r"(--each) '([^']+)'", line):
+            at = arguments.index(option)
+            found.append([*arguments[: at + 1], value, *arguments[at + 2 :]])
+        found += [[*arguments[:-1], meant] for meant in re.findall(r"did you mean: (.*)", line)]
         found += [["sh", shell] for shell in re.findall(r"unpack it first: (.*)", line)]
         for typed, meant in re.findall(r"(?:field `|has )([^`]+?)`?; did you mean `([^`]+)`\?", line):
             found.append([word.replace(typed, meant) for word in arguments])
