@@ -59,7 +59,7 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "a table of Arrow": ({"x.arrow": _arrow}, "count x.arrow"),
     "a table of CSV": ({"x.csv": b"a,b\n1,2\n"}, "count x.csv"),
     "a table of CSV in a log's name": ({"x.log": b"a,b\n1,2\n"}, "count x.log"),
-    "an array": ({"x.json": b'[{"a": 1}, {"a": 2}]\n'}, "count x.json"),
+    "an array of numbers": ({"x.json": b"[1, 2]\n"}, "count x.json"),
     "text before JSON": ({"x.log": b'2026-01-01 INFO {"a": 1}\n' * 3}, "count x.log"),
     "compressed otherwise": ({"x.log.bz2": bz2.compress(LINES)}, "count x.log.bz2"),
     "each of a log": ({"x.log": _ours}, "count x.log --each items[]"),
@@ -103,7 +103,7 @@ def remedies(arguments: list[str], said: str) -> list[list[str]]:
             words = shlex.split(command)
             if not any(re.fullmatch(r"[A-Z.]{3,}", word) for word in words):
                 found.append(words if words[1:] else [*words, *arguments[1:]])
-        for option, value in re.findall(r"pass (--[a-z-]+)(?: ([\w]+))?", line):
+        for option, value in re.findall(r"pass (--[a-z-]+)(?: '?([\w\[\]]+)'?)?", line):
             at = arguments.index(option) if option in arguments else len(arguments)
             found.append([*arguments[:at], option, *filter(None, [value]), *arguments[at + 2 :]])
         for option in re.findall(r"leave (--[a-z-]+) out", line):

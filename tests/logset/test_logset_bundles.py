@@ -256,7 +256,7 @@ def test_what_is_no_json_is_told_of_by_its_file(folder: Path) -> None:
     assert (bundles(folder), len(own(folder))) == ([], FILES)
 
 
-@pytest.mark.parametrize("odd", [b'{"n":\n 6}\n', b"1\n2\n", b'{"n": 6}\0\n', b"{}{}\n"])
+@pytest.mark.parametrize("odd", [b'{"n":\n 6}\n', b"1\n2\n", b'{"n": 6}\0\n', b"{}}\n"])
 def test_what_is_no_log_is_none_among_small_files(folder: Path, odd: bytes) -> None:
     (folder / "odd.ndjson").write_bytes(odd)
     settle()

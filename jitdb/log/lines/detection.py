@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 from codecs import getincrementaldecoder
+from functools import partial
 from typing import Final
 
 from jitdb.common.formats import without_ending
@@ -19,7 +20,8 @@ from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, MARK, PLAIN, LineForm, object_in
-from jitdb.log.lines.formats.table import FORMATS_OF_JSON, batch_in, recognised
+from jitdb.log.lines.formats.batches import Head, batch_form
+from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
@@ -50,15 +52,18 @@ def form_at(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool 
     except (OSError, LogCorrupt):
         return None
     if head:
-        return form_of(head, form, said=said)
+        return form_of(head, form, said=said, more=partial(head_of, file))
     is_said = bool(form.each or form.format) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
 
 
-def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False) -> LineForm | None:
-    """The same of a file whose text begins with these bytes, at least one."""
+def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: Head | None = None) -> LineForm | None:
+    """The same of a file whose text begins with these bytes, at least one. `more`: gives more of them."""
     if b"\0" in head:
         return None
+    batches = batch_form(head, form, more, as_it_stands=said or form.format == JSON)
+    if batches is not None:
+        return batches
     if form.allow_prefix or form.each[:1] == (None,):
         return None if form.allow_prefix and _is_other(head) else form
     if form.format or said:
@@ -71,9 +76,6 @@ def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False) -> LineF
 def _of_json(head: bytes) -> LineForm:
     """The form of lines of JSON."""
     lines = head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
-    batch = batch_in(lines[0])
-    if batch:
-        return LineForm(each=batch)
     row = recognised(lines[: max(1, len(lines) - 1)], FORMATS_OF_JSON)
     return LineForm(format=row.name if row else JSON)
 
@@ -178,9 +180,15 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         remedy = Remedy("pass allow_prefix=True", "pass --allow-prefix")
         return NotALog("its lines have text before their JSON", path=path, remedy=remedy)
     if begin.startswith("["):
-        return _error(path, "it is one JSON array, not a value a line", Remedy.importing(path))
+        return _error(
+            path, "it is one JSON array, and its elements are no objects", Remedy("pass each='[]'", "pass --each '[]'")
+        )
     if begin.startswith("{") and not looks_like_lines(head):
-        return _error(path, "it is JSON, but not a value a line", "make lines of it: jq -c .")
+        remedy = Remedy(
+            "pass each=, the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
+            "pass --each with the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
+        )
+        return _error(path, "it is one JSON object, and no batch of records that is known", remedy)
     if begin and not looks_like_lines(head):
         return _error(path, "it is text, but none of its first lines is a JSON object", Remedy.importing(path))
     return None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.codecs import Codec
+    from jitdb.log.lines.elements import BatchLine
     from jitdb.log.lines.framing import LineFraming
 
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
@@ -35,10 +36,32 @@ class Around(NamedTuple):
     is_cut: bool = False
 
 
+class LineCache:
+    """The line with a batch that was read last, of a file as it was looked at. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._line: BatchLine | None = None
+
+    def line_at(self, read: Read, end: int, offset: int, framing: LineFraming) -> BatchLine:
+        """The line in which this offset is. Raises EOFError."""
+        line = self._line
+        if line is None or not line.begin <= offset < line.end:
+            from jitdb.log.lines.elements import batch_line  # with numpy
+
+            line = self._line = batch_line(*framing.line_around(read, end, offset), framing)
+        return line
+
+
 def records_of(
-    read: Read, end: int, offsets: Sequence[int] | npt.NDArray[np.int64], framing: LineFraming, codec: Codec
+    read: Read,
+    end: int,
+    offsets: Sequence[int] | npt.NDArray[np.int64],
+    framing: LineFraming,
+    codec: Codec,
+    lines: LineCache | None = None,
 ) -> list[bytes | None]:
     """The records at these offsets, in any order; None for what is none. Raises as records_at does."""
+    lines = lines or LineCache()
     wanted = [int(offset) for offset in offsets]
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
     found: list[bytes | None] = [None] * len(wanted)
@@ -48,8 +71,8 @@ def records_of(
         most = min(len(order), first + _TOGETHER)
         while last < most and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
             last += 1
-        lines = records_at(read, end, [wanted[number] for number in order[first:last]], framing)
-        for number, line in zip(order[first:last], framing.rendered(list(lines)), strict=True):
+        there = records_at(read, end, [wanted[number] for number in order[first:last]], framing, lines)
+        for number, line in zip(order[first:last], framing.rendered(list(there)), strict=True):
             found[number] = None if is_blank(line) else line
         first = last
     return _without_malformed(found, codec)
@@ -69,7 +92,9 @@ def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | 
     return lines
 
 
-def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:
+def records_at(
+    read: Read, end: int, offsets: Sequence[int], framing: LineFraming, lines: LineCache | None = None
+) -> Iterator[bytes]:
     """The records at these ascending offsets, which lie near each other, of a file of which `end` bytes are lines.
 
     Of a line without one, blanks. Raises LookupError of an offset at which none begins; EOFError where the file has
@@ -80,24 +105,38 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
     if framing.joins:
         yield from _joined_at(read, end, offsets, framing)
         return
-    is_plain = framing.form.is_plain or framing.row is not None
-    window = Window(read, offsets[0] - (1 if is_plain else BEHIND), offsets[-1] + AHEAD, end, framing)
-    start, line, places = 0, b"", dict[int, int]()
+    if framing.form.has_batches:
+        lines, near = lines or LineCache(), _read_ahead(read, offsets[0] - BEHIND, offsets[-1] + AHEAD)
+        yield from (lines.line_at(near, end, offset, framing).record(near, offset) for offset in offsets)
+        return
+    window = Window(read, offsets[0] - (BEHIND if framing.form.allow_prefix else 1), offsets[-1] + AHEAD, end, framing)
     for offset in offsets:
-        if is_plain:
+        if not framing.form.allow_prefix:
             if not window.is_line_start(offset):
                 raise LookupError(offset)
             yield window.line(offset)
             continue
-        if not (line and start <= offset < start + len(line)):
-            start = window.line_start(offset)
-            line = window.line(start)
-            places = dict(framing.records_in(line)) or dict.fromkeys([framing.place_without(line)], 0)
-            if line is TOO_LONG:
-                places = {0: len(line)}
+        start = window.line_start(offset)
+        line = window.line(start)
+        places = dict(framing.records_in(line)) or {framing.place_without(line): 0}
+        if line is TOO_LONG:
+            places = {0: len(line)}
         if offset - start not in places:
             raise LookupError(offset)
         yield line[offset - start : places[offset - start]]
+
+
+def _read_ahead(read: Read, begin: int, stop: int) -> Read:
+    """The same with these bytes read once."""
+    begin = max(0, begin)
+    data = read(stop - begin, begin)
+
+    def near(size: int, offset: int) -> bytes:
+        if begin <= offset and offset + size <= begin + len(data):
+            return data[offset - begin : offset - begin + size]
+        return read(size, offset)
+
+    return near
 
 
 def _joined_at(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:

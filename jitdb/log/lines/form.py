@@ -11,6 +11,8 @@ line's prefix. A line without such a brace is text: no record, and nothing that 
 Batches in one line, `resourceLogs[].scopeLogs[].logRecords[]`: each element of the path is a record. Of keys that are
 there twice the last one counts, as json.loads has it. What is no map where a key is asked for, or no array where
 elements are, has none; neither has a line without them.
+
+A document is one line however many it has: a batch or an array over many lines, or JSON values one behind the other.
 """
 
 from __future__ import annotations
@@ -48,17 +50,24 @@ class LineForm(NamedTuple):
     each:         the steps to the elements that are records; empty: a line is one
     format:       a name of the table of formats (formats/table.py), or "json"; empty: what the first lines say
     pattern:      the user's own, of the format "pattern"
+    is_document:  the whole text is one line: its newlines are blanks, and JSON values may stand one behind the other
     """
 
     allow_prefix: bool = False
     each: Steps = ()
     format: str = ""
     pattern: str = ""
+    is_document: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether a line is a record, as it stands."""
-        return not self.allow_prefix and not self.each and self.row is None
+        return not self.allow_prefix and not self.has_batches and self.row is None
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether a line may hold several records."""
+        return bool(self.each) or self.is_document
 
     @property
     def row(self) -> Format | None:
@@ -79,6 +88,8 @@ class LineForm(NamedTuple):
         words = ["prefix"] if self.allow_prefix else []
         if (row := self.row) is not None:
             words.append(row.tag)
+        if self.is_document:
+            words.append("document")
         if self.each:
             form = repr(self.each).encode("utf-8", "surrogatepass")
             words.append(f"each-{blake2b(form, digest_size=4).hexdigest()}")
@@ -133,7 +144,9 @@ def _of_variables(text: str) -> str:
     return "".join(parts) + re.escape(text[at:]).replace("\\ ", " ")
 
 
-TAG: Final = re.compile("prefix|(?:prefix-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}")  # of forms that are not plain
+TAG: Final = re.compile(
+    "prefix|(?:prefix-|document-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}|document"
+)  # of forms that are not plain
 
 
 class LineRules(Protocol):
@@ -147,6 +160,9 @@ class LineRules(Protocol):
 
     def records_in(self, line: bytes) -> list[tuple[int, int]]:
         """Where the records of a line begin and end."""
+
+    def place_without(self, line: bytes) -> int:
+        """Where a line without records counts as one that is deleted."""
 
 
 def is_blank(line: bytes) -> bool:

@@ -106,7 +106,7 @@ class LineFraming(Framing):
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
         self.names_malformed = (
-            not self._is_rest and not form.each and not self.joins
+            not self._is_rest and not form.has_batches and not self.joins
         )  # the seq of a line tells its number in the file
 
     before = 0
@@ -120,7 +120,7 @@ class LineFraming(Framing):
             from jitdb.log.lines.format_walker import FormatWalker
 
             return FormatWalker(log, most, stop, self, self._new_renderer(), self.joins)
-        return (EachWalker if self.form.each else LineWalker)(log, most, stop, self)
+        return (EachWalker if self.form.has_batches else LineWalker)(log, most, stop, self)
 
     @property
     def joins(self) -> bool:
@@ -169,12 +169,30 @@ class LineFraming(Framing):
         begin = self._begin_in(line)
         if begin < 0:
             return []
+        if self.form.is_document:
+            from jitdb.log.lines.elements import elements_in
+
+            starts, lengths, states, _ = elements_in(line, self)
+            return [] if states[0] else list(zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
         if not self.form.each:
             return [(begin, len(line))]
         begin += len(line[begin:]) - len(line[begin:].lstrip(b" \t\r"))
         if not JSON.is_valid(line[begin:]):
             return [(begin, len(line))]
         return [(begin + first, begin + last) for first, last in elements(line[begin:], self.form.each)]
+
+    def line_around(self, read: Read, end: int, offset: int) -> tuple[int, bytes]:
+        """The line that has this byte, and where it begins. Raises EOFError."""
+        if self.form.is_document:
+            begin = self.first_line(read(len(MARK), 0))
+            size = end - begin - 1
+            line = read(size, begin) if size <= LONGEST else TOO_LONG
+            if line is not TOO_LONG and len(line) < size:
+                raise EOFError
+            return begin, line
+        window = Window(read, offset - BEHIND, offset + AHEAD, end, self)
+        begin = window.line_start(offset)
+        return begin, window.line(begin)
 
     def is_whole(self, line: bytes, is_still: bool, codec: Codec) -> bool:
         """Whether a last line without a newline is all that it will be: JSON that ends where it does, or text of a file
@@ -223,6 +241,11 @@ class LineFraming(Framing):
         while position or not start:
             end = data.find(b"\n", position)
             if end < 0:
+                if self.form.has_batches:
+                    from jitdb.log.lines.elements import begun_in
+
+                    rest = data[position:]
+                    yield from ((start + position + at, rest[at:stop]) for at, stop in begun_in(rest, self.form))
                 return
             line = data[position:end]
             for begin, stop in self.records_in(line):
@@ -249,6 +272,8 @@ class LineFraming(Framing):
             blocks = range(first, -(-(offset + size) // log.block_size))
             return b"".join(log.second_look(block)[0] for block in blocks)[offset - first * log.block_size :][:size]
 
+        if self.form.is_document and end > _LOOK:
+            return LastRecord(None, is_lost=True)  # a document that changed is another file
         try:
             window = Window(read, end - BEHIND, end, sys.maxsize, self)
             start = window.line_start(end - 1)

@@ -16,7 +16,18 @@ from jitdb.log.codecs.fields.constants import BROKEN, DELETED, LIVE, SLACK, UNSU
 from jitdb.log.codecs.fields.part_kernels import WIDTH, newline_from, same_bytes
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
 from jitdb.log.codecs.json.read import container_end, scalar_end, skip_blanks, text_end
-from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, put_text
+from jitdb.log.codecs.json.text import (
+    BACKSLASH,
+    CLOSE_ARRAY,
+    CLOSE_MAP,
+    COLON,
+    COMMA,
+    OPEN_ARRAY,
+    OPEN_MAP,
+    QUOTE,
+    SPACE,
+    put_text,
+)
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
@@ -184,8 +195,71 @@ def is_key(buf, p, size, is_plain, keys, begin, length, text):
 
 
 @part
-def elements_of(buf, p, end, key_starts, key_lengths, keys, starts, lengths, count, marks, stack, text):
+def begins_token(char):
+    """Whether a byte is no part of a word or number of JSON."""
+    is_bracket = char == OPEN_MAP or char == CLOSE_MAP or char == OPEN_ARRAY or char == CLOSE_ARRAY
+    return char <= SPACE or char == QUOTE or char == COMMA or char == COLON or is_bracket
+
+
+@part
+def skipped_end(buf, p, end):
+    """Where a value ends that a kernel does not read, by its brackets, quotes and commas; `end` where it is cut, and
+    BROKEN where these do not follow each other as in JSON: then nobody knows what is text behind it.
+    """
+    broken = np.int64(BROKEN)
+    depth = np.int64(0)
+    is_behind = False  # a value stands before p
+    while p < end:
+        char = buf[np.uint64(p)]
+        p += 1
+        if char <= SPACE:
+            continue
+        if char == COMMA or char == COLON:
+            if not is_behind:
+                return broken
+            is_behind = False
+        elif char == CLOSE_MAP or char == CLOSE_ARRAY:
+            depth -= 1
+            is_behind = True
+        else:
+            if is_behind:
+                return broken
+            is_behind = char != OPEN_MAP and char != OPEN_ARRAY
+            if not is_behind:
+                depth += 1
+            elif char == QUOTE:
+                while p < end and buf[np.uint64(p)] != QUOTE:
+                    p += 2 if buf[np.uint64(p)] == BACKSLASH else 1
+                p += 1
+            else:
+                while p < end and not begins_token(buf[np.uint64(p)]):
+                    p += 1
+        if depth < 0:
+            return broken
+        if depth == 0 and is_behind:
+            return min(p, end)
+    return np.int64(end)
+
+
+@part
+def put_rest(p, end, starts, lengths, count, first):
+    """Let what is left of a document, which is no JSON, be a record that is none; FULL where it has no room."""
+    if count >= starts.shape[0]:
+        return np.int64(FULL)
+    p = min(p, end - 1)
+    if count > first and starts[count - 1] + max(lengths[count - 1], 1) > p:
+        return count
+    starts[count] = p
+    lengths[count] = 0
+    return count + 1
+
+
+@part
+def elements_of(buf, p, end, many, key_starts, key_lengths, keys, starts, lengths, count, marks, stack, text):
     """The elements in the JSON buf[p:end]: how many places of the outputs are taken then; BROKEN, UNSURE or FULL.
+
+    many: it is a document: values may stand one behind the other, an element that is no JSON is a record that is none,
+          and so is all from a place on where it cannot be told what is an element
 
     The step of an array has the key length -1. `marks`: of each open container, the count when it began.
     """
@@ -193,19 +267,21 @@ def elements_of(buf, p, end, key_starts, key_lengths, keys, starts, lengths, cou
     steps = key_starts.shape[0]
     level = np.int64(0)  # of the steps, how many containers are open
     wanted = True  # the value at p is on the path
+    before = count
     p = skip_blanks(buf, p, end)
     if p >= end or (buf[np.uint64(p)] != OPEN_MAP and buf[np.uint64(p)] != OPEN_ARRAY):
-        return np.int64(UNSURE)
+        return put_rest(p, end, starts, lengths, count, before) if many else np.int64(UNSURE)
     while True:
         is_behind = True
+        is_wrong = False
         char = buf[np.uint64(p)]
         if wanted and level < steps and char == (OPEN_MAP if key_lengths[level] >= 0 else OPEN_ARRAY):
             marks[level] = count
             level += 1
             p = skip_blanks(buf, p + 1, end)
             if p >= end:
-                return broken
-            if buf[np.uint64(p)] == (CLOSE_MAP if char == OPEN_MAP else CLOSE_ARRAY):
+                is_wrong = True
+            elif buf[np.uint64(p)] == (CLOSE_MAP if char == OPEN_MAP else CLOSE_ARRAY):
                 p += 1
                 level -= 1
             else:
@@ -213,20 +289,32 @@ def elements_of(buf, p, end, key_starts, key_lengths, keys, starts, lengths, cou
         else:
             after = value_end(buf, p, end, stack, level)
             if after < 0:
-                return after
-            if wanted and level == steps:
-                if count >= starts.shape[0]:
-                    return np.int64(FULL)
-                starts[count] = p
-                lengths[count] = after - p
-                count += 1
-            p = after
-        while is_behind:  # a value: on to the next one, or out of what ends here
+                if not many:
+                    return after
+                after = skipped_end(buf, p, end)
+                is_wrong = after < 0 or after >= end
+            is_cut = many != 0 and after >= end and char != OPEN_MAP and char != OPEN_ARRAY and char != QUOTE
+            if after >= 0:
+                if wanted and level == steps:
+                    if count >= starts.shape[0]:
+                        return np.int64(FULL)
+                    starts[count] = p
+                    lengths[count] = 0 if is_cut else after - p
+                    count += 1
+                    if is_wrong or is_cut:
+                        return count
+                p = after
+        while is_behind and not is_wrong:  # a value: on to the next one, or out of what ends here
             p = skip_blanks(buf, p, end)
             if level == 0:
-                return count if p == end else broken
+                if p == end:
+                    return count
+                is_wrong = not many or (buf[np.uint64(p)] != OPEN_MAP and buf[np.uint64(p)] != OPEN_ARRAY)
+                is_behind = False
+                continue
             if p >= end:
-                return broken
+                is_wrong = True
+                continue
             char = buf[np.uint64(p)]
             p += 1
             if char == COMMA:
@@ -235,30 +323,31 @@ def elements_of(buf, p, end, key_starts, key_lengths, keys, starts, lengths, cou
             elif char == (CLOSE_MAP if key_lengths[level - 1] >= 0 else CLOSE_ARRAY):
                 level -= 1
             else:
-                return broken
+                is_wrong = True
         wanted = True
-        if key_lengths[level - 1] >= 0:
-            if p >= end or buf[np.uint64(p)] != QUOTE:
-                return broken
+        if not is_wrong and level > 0 and key_lengths[level - 1] >= 0:
             key = p + 1
-            p, is_plain = text_end(buf, key, end)
-            if p < 0:
-                return p
-            here, length = key_starts[level - 1], key_lengths[level - 1]
-            wanted = is_key(buf, key, p - key, is_plain, keys, here, length, text)
-            if wanted:  # the same key again: what the first one held is forgotten
-                count = marks[level - 1]
-            p = skip_blanks(buf, p + 1, end)
-            if p >= end or buf[np.uint64(p)] != COLON:
-                return broken
-            p = skip_blanks(buf, p + 1, end)
-        if p >= end:
-            return broken
+            is_wrong = p >= end or buf[np.uint64(p)] != QUOTE
+            if not is_wrong:
+                stop, is_plain = text_end(buf, key, end)
+                if stop < 0 and not many:
+                    return stop
+                is_wrong = stop < 0
+            if not is_wrong:
+                here, length = key_starts[level - 1], key_lengths[level - 1]
+                wanted = is_key(buf, key, stop - key, is_plain, keys, here, length, text)
+                if wanted:  # the same key again: what the first one held is forgotten
+                    count = marks[level - 1]
+                p = skip_blanks(buf, stop + 1, end)
+                is_wrong = p >= end or buf[np.uint64(p)] != COLON
+                p = skip_blanks(buf, p + 1, end)
+        if is_wrong or p >= end:
+            return put_rest(p, end, starts, lengths, count, before) if many else broken
 
 
 @kernel
 def walk_elements(
-    data: U8, begin: int, last: int, stop: int, prefixed: int, count: int,
+    data: U8, begin: int, last: int, stop: int, prefixed: int, many: int, count: int,
     starts: I64, lengths: I64, states: U8, ends: I64,
     key_starts: I64, key_lengths: I64, keys: U8, marks: I64, stack: I64, text: U8,
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -286,8 +375,9 @@ def walk_elements(
         after = np.int64(count)
         if start < end:
             after = elements_of(
-                data, start, end, key_starts, key_lengths, keys, starts, lengths, np.int64(count), marks, stack, text
-            )
+                data, start, end, many, key_starts, key_lengths, keys, starts, lengths, np.int64(count), marks, stack,
+                text,
+            )  # fmt: skip
             if after == FULL or after == UNSURE:
                 is_full = int(after == FULL)
                 break

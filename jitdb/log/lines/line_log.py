@@ -37,9 +37,9 @@ from jitdb.errors import (
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.fetching import FEW, Around, line_start, records_at, records_of, text_around
+from jitdb.log.lines.fetching import FEW, Around, LineCache, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
-from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
 from jitdb.log.lines.framing import LineFraming
@@ -69,11 +69,12 @@ class _State(NamedTuple):
     known: Known  # when it was looked at by refresh()
     latest: Stamp  # up to which the file has only grown since
     is_settled: bool  # whether a change since then shows in the stamp
-    is_guessed: bool = False  # whether known.end is a guess, or was one when it was taken
+    is_guessed: bool  # whether known.end is a guess, or was one when it was taken
+    lines: LineCache
 
     @classmethod
     def of(cls, file: LineFile, known: Known) -> _State:
-        return cls(file, known, known.stamp, known.stamp.is_settled(), file.is_guessed)
+        return cls(file, known, known.stamp, known.stamp.is_settled(), file.is_guessed, LineCache())
 
     def known_now(self) -> Known:
         """What is known before another look. A guess proves nothing."""
@@ -101,6 +102,7 @@ class LineLog(LogSource):
     ) -> None:
         self._path = log_path(path)
         self._codec = get_codec(codec)
+        self._is_document = form.is_document
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
         self._framing = LineFraming(form)
@@ -157,6 +159,8 @@ class LineLog(LogSource):
             raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self._path) from error
 
     def _open(self) -> LineFile:
+        if self._is_document:
+            return as_document(open_lines(self._path, folder=lambda stamp: self._keeper_of(stamp).kept_in))
         is_whole = partial(self._framing.is_whole, codec=self._codec)
         file = open_lines(self._path, is_whole, lambda stamp: self._keeper_of(stamp).kept_in)
         file.goes_on = self._framing.goes_on
@@ -220,6 +224,11 @@ class LineLog(LogSource):
     @property
     def since(self) -> int:
         """Offset of the last line; -1 where there is none."""
+        state = self._settled()
+        if self._is_document and state.known.end:
+            with self._reading():
+                line = state.lines.line_at(state.file.read, state.known.end, state.known.end - 1, self._framing)
+            return int(line.starts[-1])
         return self._framing.last_record(self, self.durable_end).offset if self.durable_end else -1
 
     @property
@@ -313,7 +322,7 @@ class LineLog(LogSource):
         """
         state = self._settled()
         with self._reading():
-            found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
+            found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec, state.lines)
         self._check()
         return found
 
@@ -337,7 +346,7 @@ class LineLog(LogSource):
         with self._reading():
             for number, offset in enumerate(offsets):
                 (line,) = self._framing.rendered(
-                    list(records_at(state.file.read, state.known.end, [offset], self._framing))
+                    list(records_at(state.file.read, state.known.end, [offset], self._framing, state.lines))
                 )
                 if not is_blank(line) and not self._codec.is_valid(line):
                     wrong.append(number)

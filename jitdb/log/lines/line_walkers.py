@@ -13,10 +13,11 @@ import numpy as np
 from jitdb.errors import LogSuperseded
 from jitdb.log.blocks.checksum import Bytes, Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
-from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING, SLACK
+from jitdb.log.codecs.fields.constants import DELETED, LIVE, SLACK
+from jitdb.log.lines.elements import ElementFinder, Places
 from jitdb.log.lines.files.file import newline_before, newline_from
-from jitdb.log.lines.form import LONGEST, MOST_STEPS
-from jitdb.log.lines.line_kernels import find_newline, walk_elements, walk_lines, walk_prefixed
+from jitdb.log.lines.form import LONGEST
+from jitdb.log.lines.line_kernels import find_newline, walk_lines, walk_prefixed
 
 if TYPE_CHECKING:
     from jitdb.log.lines.form import LineRules
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 MOST: Final = 1 << 17  # lines that a walk finds: of empty ones a chunk has some millions
 MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
 _SLACK: Final = 64  # bytes behind what was read, which kernels may look at
-_ESCAPE: Final = 6  # bytes of JSON that one byte of a key takes, at most
 
 
 class LineWalker(ChunkWalker):
@@ -75,7 +75,7 @@ class LineWalker(ChunkWalker):
         newline = find_newline(self.buffer, at, filled)
         if newline >= 0:
             return newline + 1
-        behind, is_found = newline_from(self._before_stop, begin + filled, self._stop)
+        behind, is_found = self._newline_from(begin + filled)
         if not is_found:
             raise LogSuperseded("it was changed while it was read")
         end = behind + 1 - begin
@@ -85,6 +85,10 @@ class LineWalker(ChunkWalker):
             return first
         self._fill(begin, filled, end)
         return end
+
+    def _newline_from(self, at: int) -> tuple[int, bool]:
+        """Where the first newline of the log is from this byte on, and whether there is one."""
+        return newline_from(self._before_stop, at, self._stop)
 
     def _before_stop(self, size: int, at: int) -> bytes:
         """So many bytes of the log, fewer at its end."""
@@ -140,13 +144,7 @@ class EachWalker(LineWalker):
         self._head = np.empty(0, np.uint8)  # the beginning of the first line, where it is before the chunk
         self._head_end = 0  # and where that line ends in the buffer
         self._begin = 0
-        keys = [b"" if step is None else step.encode("utf-8", "surrogatepass") for step in framing.form.each]
-        lengths = [-1 if step is None else len(key) for step, key in zip(framing.form.each, keys, strict=True)]
-        starts = np.cumsum([0, *map(len, keys)])[:-1].astype(np.int64)
-        text = np.empty(_ESCAPE * max(map(len, keys)) + SLACK, np.uint8)
-        every = np.frombuffer(b"".join(keys) + b"\0", np.uint8)
-        self._path = (starts, np.array(lengths, np.int64), every, np.empty(MOST_STEPS, np.int64))
-        self._scratch = (np.empty(MAX_NESTING + 1, np.int64), text)
+        self._finder = ElementFinder(framing.form)
 
     def read(self, begin: int, start: int) -> int:
         self._begin, self._head, self._head_end = begin, self._head[:0], 0
@@ -154,6 +152,11 @@ class EachWalker(LineWalker):
         if begin <= start and not self._is_line_start(start):
             self._go_back(begin, start, size)
         return size
+
+    def _newline_from(self, at: int) -> tuple[int, bool]:
+        if self._framing.form.is_document:
+            return self._stop - 1, True
+        return super()._newline_from(at)
 
     def _first_from(self, begin: int, start: int, size: int) -> int:
         if begin == start or self._is_line_start(start):
@@ -216,13 +219,10 @@ class EachWalker(LineWalker):
 
     def _walk_from(self, data: Bytes, position: int, last: int, stop: int, count: int) -> int:
         """The elements of these lines, behind the first `count` places; how many are taken then."""
-        prefixed = int(self._framing.form.allow_prefix)
         while True:
             room = self.room
-            outputs = (room.starts, room.lengths, room.states, self._ends)
-            count, position, is_full = walk_elements(
-                data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch
-            )
+            places = Places(room.starts, room.lengths, room.states, self._ends)
+            count, position, is_full = self._finder.walk(data, position, last, stop, count, places)
             end = find_newline(data, position, stop) if position <= last else -1
             if end < 0:
                 return count

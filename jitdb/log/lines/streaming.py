@@ -129,7 +129,7 @@ def counted(log: LineSource) -> Counted:
         fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
         if fresh and not numbers:
             reason = _reason(log, part.batch.record(fresh[0]))
-        if log.framing.form.each:
+        if log.framing.form.has_batches:
             newlines = np.flatnonzero(part.data == _NEWLINE)
             places = part.batch.starts[part.malformed] - part.first
             numbers += (lines + 1 + newlines.searchsorted(places)).tolist()
@@ -147,7 +147,7 @@ def counted(log: LineSource) -> Counted:
 def _reason(log: LineSource, line: bytes) -> str:
     """Why the codec cannot read it."""
     if not line:
-        return f"it has more than {LONGEST:,} bytes"
+        return "it is cut off, or no JSON" if log.framing.form.is_document else f"it has more than {LONGEST:,} bytes"
     try:
         log.codec.decode(line)
     except DecodeError as error:

@@ -10,7 +10,7 @@ from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.detection import HEAD, form_of
 from jitdb.log.lines.fetching import line_start
 from jitdb.log.lines.files.file import FileRest, LineFile
-from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
@@ -33,7 +33,9 @@ class LineOpener(NamedTuple):
 
     def open(self, path: str) -> LineFile:
         """Raises NotALog, OSError."""
-        return open_lines(Path(path), self._is_whole)
+        file = open_lines(Path(path), self._is_whole)
+        form = form_of(file.head(HEAD), self.form, said=self.is_said, more=file.head)
+        return as_document(file) if form is not None and form.is_document else file
 
     def _is_whole(self, line: bytes, is_still: bool) -> bool:
         """Whoever follows a file waits for the end of text."""
@@ -44,13 +46,13 @@ class LineOpener(NamedTuple):
         if (sidecar_path(Path(path)) / META).exists():
             return False
         head = file.head(HEAD)
-        return bool(head) and form_of(head, self.form, said=self.is_said) is not None
+        return bool(head) and form_of(head, self.form, said=self.is_said, more=file.head) is not None
 
     def window(self, file: LineFile, path: str, offset: int, most: int) -> LineWindow:
         """The records behind this byte of the file, as far as they begin in `most` bytes."""
-        form = form_of(file.head(HEAD), self.form, said=self.is_said) or self.form
+        form = form_of(file.head(HEAD), self.form, said=self.is_said, more=file.head) or self.form
         base = file.next_line(offset)
-        if form.each and offset:  # of a line that was read in part, all is in it, and what was read is deleted
+        if form.has_batches and offset:  # of a line that was read in part, all is in it, and what was read is deleted
             base = line_start(file.read, file.text_size(file.stamp()), offset - 1, LineFraming(form))
         return LineWindow(file, path, self._replace(form=form), base, max(0, offset - base), most)
 

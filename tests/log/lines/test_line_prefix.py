@@ -200,11 +200,11 @@ def test_without_the_option_it_is_named(tmp_path: Path, line: bytes) -> None:
         assert db.count() == 1
 
 
-@pytest.mark.parametrize("data", [b'{\n  "a": {"b": 1}\n}\n', b'[\n  {"a": 1},\n  {"a": 2}\n]\n', b'[{"a": 1}]\n'])
+@pytest.mark.parametrize("data", [b'{\n  "a": {"b": 1}\n}\n', b"[\n  1,\n  2\n]\n", b"[1]\n"])
 def test_json_of_another_kind_is_not_taken_for_it(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(data)
-    with pytest.raises(NotALog, match=r"jq -c|jitdb import"):
+    with pytest.raises(NotALog, match=r"jq -c|each="):
         jitdb.open(path, progress=False)
 
 

@@ -29,6 +29,13 @@ def open_lines(
     return decompressed(file, path, kind, folder(Stamp.of(osfile.fs.fstat(file.number))), is_whole)
 
 
+def as_document(file: LineFile) -> LineFile:
+    """The same file as one line."""
+    from jitdb.log.lines.files.document import DocumentFile
+
+    return DocumentFile(file)
+
+
 def decompressed(
     file: osfile.Descriptor, path: Path, kind: str, folder: Path | None, is_whole: IsWhole = nothing_is_whole
 ) -> LineFile:

@@ -23,7 +23,6 @@ from jitdb.common.digests import blake2b
 from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, CRI, DOCKER, KLOG_TIME, LOGFMT, NIL, NUMBER, PATTERN, WORD
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-_BATCH: Final = re.compile(rb'\s*\{\s*"(Records|records)"\s*:\s*\[\s*(?:\{|\])')
 VERSION: Final = 1  # of what kernels make of lines: raise it with each change of that
 _TRIED: Final = 64  # lines that are looked at
 
@@ -161,12 +160,6 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
         if 2 * fitting > len(lines) or (row.joins and 4 * fitting >= len(lines) and is_line(lines[0])):
             return row
     return None
-
-
-def batch_in(line: bytes) -> tuple[str | None, ...]:
-    """The path to the elements that are the records of a line; empty where it holds no batch that is known."""
-    found = _BATCH.match(line)
-    return (*found[1].decode().split("."), None) if found else ()
 
 
 @lru_cache

@@ -1,0 +1,114 @@
+"""Batches: which files hold many records in one JSON value, and whether that is a line or all of the file.
+
+A line of the file holds a batch where the first line is a JSON value. Where it is none, the whole text is one line: a
+document (form.py). So a batch that is printed over many lines, or has no newline at its end, is a document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from jitdb.log.lines.form import JSON, MARK, LineForm, Steps
+
+Head: TypeAlias = Callable[[int], bytes]  # the first bytes of a file, so many
+
+_LONGER: Final = (1 << 20, 1 << 24)  # bytes that are looked at, where the first line is longer than what was read
+_SHORT: Final = 1 << 16  # bytes of a line that is parsed to find out whether it is JSON
+
+_ARRAY: Final = re.compile(rb"\[\s*\{")
+_KEY: Final = re.compile(rb'\{\s*"(Records|records|logEvents)"\s*:\s*\[\s*[{\]]')  # CloudTrail, S3; Azure; CloudWatch
+_SUBSCRIBED: Final = re.compile(rb'\{\s*"messageType"\s*:\s*"DATA_MESSAGE"\s*,')  # CloudWatch, by a subscription
+# What command lines of clouds print, which is no batch where it is one line of many.
+_PRINTED: Final = re.compile(rb'\{\s*"(Events|events|value)"\s*:\s*\[\s*\{')
+_TEXT: Final = rb'"(?:kind|apiVersion)"\s*:\s*"[^"]*"\s*,\s*'
+_LIST: Final = re.compile(  # of Kubernetes
+    rb"\{\s*(?:" + _TEXT + rb'){1,2}(?:"metadata"\s*:\s*\{[^{}]*\}\s*,\s*)?"items"\s*:\s*\[\s*\{'
+)
+_TOKEN: Final = 8  # characters of a word, or of an escape, that may be cut off
+_read: Final = json.JSONDecoder(strict=False)
+
+
+def batch_in(begin: bytes, *, is_printed: bool = False) -> Steps:
+    """The path to the elements that are records, in what begins so; empty where no batch is known.
+
+    >>> batch_in(b'{"Records": [{'), batch_in(b"[{"), batch_in(b'{"value": [{'), batch_in(b'{"a": 1}')
+    (('Records', None), (None,), (), ())
+    """
+    if _ARRAY.match(begin):
+        return (None,)
+    if found := _KEY.match(begin) or (_PRINTED.match(begin) if is_printed else None):
+        return found[1].decode(), None
+    if _SUBSCRIBED.match(begin):
+        return "logEvents", None
+    return ("items", None) if is_printed and _LIST.match(begin) else ()
+
+
+def batch_form(head: bytes, form: LineForm, more: Head | None, *, as_it_stands: bool = False) -> LineForm | None:
+    """The form of a file that begins so, if it holds batches; None where it does not, or the caller's says it all.
+
+    more:         gives more of its beginning
+    as_it_stands: the caller says that lines of JSON are records
+    """
+    begin = head.removeprefix(MARK).lstrip()
+    if as_it_stands and not form.each:
+        return None
+    if form.allow_prefix or form.format not in ("", JSON) or begin[:1] not in (b"[", b"{"):
+        return None
+    steps = form.each or batch_in(begin)
+    for size in _LONGER if steps else ():
+        if more is not None and b"\n" not in begin and size > len(head) >= _SHORT:
+            head = more(size)
+            begin = head.removeprefix(MARK).lstrip()
+    if _is_first_line_whole(begin):
+        return None if form.each or not steps else form._replace(each=steps)
+    steps = steps or batch_in(begin, is_printed=True)
+    if (steps and _goes_on(begin)) or _are_several(begin):
+        return form._replace(each=steps, is_document=True)
+    return None
+
+
+def _is_first_line_whole(begin: bytes) -> bool:
+    """Whether the first line is a JSON value, and no part of one; of one that is long, as its ends tell."""
+    line, newline, behind = begin.partition(b"\n")
+    if len(line) <= _SHORT:
+        return _is_json(line) and (newline != b"" or not batch_in(begin))
+    line, behind = line.rstrip(), behind.lstrip()
+    return newline != b"" and line[-1:] in (b"}", b"]") and behind[:1] in (b"{", b"[", b"")
+
+
+def _goes_on(begin: bytes) -> bool:
+    """Whether the value at the beginning goes on behind the first line: is the second one JSON of it, too?"""
+    text = begin.decode("latin-1")
+    second = text.find("\n") + 1
+    if not second or second > _SHORT:
+        return True
+    try:
+        end = _read.raw_decode(text)[1]
+    except json.JSONDecodeError as error:
+        behind = text.find("\n", second + len(text[second:]) - len(text[second:].lstrip()))
+        is_cut = error.pos >= len(text) - _TOKEN or error.msg.startswith("Unterminated")
+        return is_cut or 0 <= behind < error.pos
+    except RecursionError:
+        return False
+    return end >= second or text[end:second].lstrip()[:1] in ("{", "[")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _are_several(begin: bytes) -> bool:
+    """Whether objects stand one behind the other."""
+    text = begin.decode("latin-1")
+    try:
+        _, end = _read.raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return text[end:].lstrip()[:1] == "{"
