@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -365,6 +366,15 @@ class FileRange(LogSource):
                 return
             if begin < end:
                 yield number, begin, end
+
+    def texts(self) -> list[tuple[int, int]]:
+        """Begin and end of what is read as one text. Where a record may have several lines, each gap in the log ends
+        one: whether a line begins a record is told by the line before it there.
+        """
+        if not (isinstance(self.framing, LineFraming) and self.framing.joins):
+            return [(0, self._end)]
+        gaps = self.begins[1:-1][np.diff(self.shifts) != 0].tolist()
+        return list(pairwise([0, *gaps, self._end]))
 
     def offset_in_log(self, offset: int) -> int:
         """Where a byte of this lies in the log."""

@@ -368,7 +368,9 @@ class LineLog(LogSource):
             raise self.superseded() from None
 
     def next_line(self, offset: int) -> int:
-        """Where the first line begins that does not begin before this byte, or the last one ends."""
+        """Where the first line begins that does not begin before this byte, and belongs to no record before it; or
+        the last one ends.
+        """
         return min(self._alive().file.next_line(offset), self.durable_end)
 
     def line_start(self, offset: int) -> int:

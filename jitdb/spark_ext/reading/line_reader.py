@@ -36,11 +36,12 @@ class LineReader:
     def records(self) -> Iterator[Records]:
         """All that begin in the runs. Raises LogChanged, CopyDiffers, LogError, OSError."""
         source = self._source
-        walker = source.framing.walker(source, PIECE, source.durable_end)
-        for begin in range(0, source.durable_end, PIECE):
-            for count, *_ in walker.walks(begin, 0):
-                if count:
-                    yield self._numbered(walker.batch(0, count, begin))
+        for start, stop in source.texts():
+            walker = source.framing.walker(source, PIECE, stop)
+            for begin in range(start, stop, PIECE):
+                for count, *_ in walker.walks(begin, start):
+                    if count:
+                        yield self._numbered(walker.batch(0, count, begin))
         self._check()
         source.check()
         self._tell()

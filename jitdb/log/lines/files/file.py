@@ -235,9 +235,17 @@ class LineFile:
         return not is_there or not self._belongs(end, stop)
 
     def next_line(self, offset: int) -> int:
-        """Where the first line begins that does not begin before this byte; the file's end, if there is none yet."""
+        """Where the first line begins that does not begin before this byte, and belongs to no record before it; the
+        file's end, if there is none yet.
+        """
         at, is_found = newline_from(self.read, max(0, offset - 1)) if offset else (0, False)
-        return at + is_found
+        at += is_found
+        while is_found and self.goes_on is not None:
+            stop, is_found = newline_from(self.read, at)
+            if not is_found or not self._belongs(at, stop):
+                break
+            at = stop + 1
+        return at
 
     def guarded(self, end: int, size: int) -> int:
         """How many stored bytes stay as they are while the file only grows, its lines ending there and its size
