@@ -234,11 +234,13 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
 def _readable(members: list[Member], options: Namespace) -> list[Member]:
     """These without the files that nobody named and that are no logs, which a warning names. Raises LogError."""
     from jitdb.errors import CodecError
+    from jitdb.log.lines.form import KNOWN
     from jitdb.logset.passing import PassedOver
 
     passed = PassedOver([options.log, *options.more_logs])
     for member in [member for member in members if not passed.is_named(member)]:
         one = Namespace(**{**vars(options), "log": member.path, "indexes": "none"})
+        one.log_format = options.log_format or KNOWN
         with warnings.catch_warnings(), suppress(LogError, CodecError):  # else what the command is about
             warnings.simplefilter("ignore")
             try:

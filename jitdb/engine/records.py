@@ -353,7 +353,8 @@ class DamageReport:
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
             what = f"{count:,} lines" if count > 1 else "a line"
-            form = self._log.codec.name.upper()
+            row = getattr(self._log.framing, "row", None)
+            form = self._log.codec.name.upper() if row is None else row.title
             text = f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"
             warnings.warn(
                 MalformedWarning(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
 from jitdb.log.lines.detection import form_at, odd_file
-from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -42,7 +42,7 @@ def open_any(
 
             ours = Log(path, codec=codec, block_size=block_size, read_only=read_only or not form.is_plain)
         except NotALog as error:
-            found = form_at(path, form) if may_be_lines else None
+            found = form_at(path, form, any_text=True) if may_be_lines else None
             if found is None:  # the file may have come between the two looks
                 raise _of_text(path, form) or odd_file(path) or error from None
         else:
@@ -68,7 +68,7 @@ def _of_text(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
 
 def _whole(log: Log, form: LineForm) -> Log:
     """A log of jitdb's, unless elements of its records are asked for. Raises InvalidArgument."""
-    said = "each" if form.each else "format" if form.format else ""
+    said = "each" if form.each else "format" if form.format not in ("", KNOWN) else ""
     if not said:
         return log
     log.close()

@@ -20,7 +20,7 @@ from jitdb.log.io.filenames import INDEXES, STORE
 from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.files.stamp import stamp_at
-from jitdb.log.lines.form import line_form
+from jitdb.log.lines.form import KNOWN, line_form
 from jitdb.log.lines.keeping.places import place_of, store_of
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.asking import Bundles, Together
@@ -62,12 +62,16 @@ def open_many(
         "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": count, "progress": False,
     }  # fmt: skip
 
+    where = [where] if isinstance(where, (str, os.PathLike)) else list(where)
+    named = {os.fspath(place) for place in where}
+
     def open_log(member: Member) -> JITDB:
         if isinstance(member, Together):
             return JITDB(BundledLines(member.bundle), None if member.bundle.place else "memory", **settings)
+        is_alone = is_prefixed or each or format or member.path in named
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
-            format=format, **settings,
+            format=format if is_alone else KNOWN, **settings,
         )  # fmt: skip
 
     def over(log: LogSource) -> JITDB:

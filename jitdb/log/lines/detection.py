@@ -19,7 +19,7 @@ from jitdb.common.formats import without_ending
 from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
-from jitdb.log.lines.form import JSON, MARK, PLAIN, LineForm, object_in
+from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form
 from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
 
@@ -30,6 +30,7 @@ _TRIED: Final = 64  # lines
 
 _UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"), b"PK\3\4": ("zip", "unzip")}
 _TABLES: Final = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
+_CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))  # which no text has
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
@@ -38,11 +39,14 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
     return form_at(path, form, said=said) is not None
 
 
-def form_at(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool = False) -> LineForm | None:
+def form_at(
+    path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool = False, any_text: bool = False
+) -> LineForm | None:
     """How the lines of the file at this path become records; None for what is no file of lines, or cannot be read.
 
     form: what the caller says of that: a format, or that text may stand before JSON, or which elements are records
     said: the caller says that it is JSON, so lines may hold other values than objects
+    any_text: text of no format that is known has lines, too
     """
     file = log_path(path)
     if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
@@ -52,8 +56,9 @@ def form_at(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool 
     except (OSError, LogCorrupt):
         return None
     if head:
-        return form_of(head, form, said=said, more=partial(head_of, file))
-    is_said = bool(form.each or form.format) or without_ending(file.name).endswith(SUFFIXES)
+        found = form_of(head, form, said=said, more=partial(head_of, file))
+        return found or (_any_text(head, form) if any_text and not is_table(file.name) else None)
+    is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
 
 
@@ -61,6 +66,7 @@ def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: He
     """The same of a file whose text begins with these bytes, at least one. `more`: gives more of them."""
     if b"\0" in head:
         return None
+    form = form._replace(format="") if form.format == KNOWN else form
     batches = batch_form(head, form, more, as_it_stands=said or form.format == JSON)
     if batches is not None:
         return batches
@@ -69,8 +75,27 @@ def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: He
     if form.format or said:
         return None if _is_other(head) else form
     if looks_like_lines(head):
-        return form if form.each else _of_json(head)
+        text = None if form.each or head.lstrip().startswith((b"{", MARK)) else _of_text(head)
+        return form if form.each else text or _of_json(head)
     return None if form.each or _is_other(head) else _of_text(head)
+
+
+def is_table(name: str) -> bool:
+    """Whether a file of this name has rows of CSV or TSV."""
+    return without_ending(name).lower().endswith((".csv", ".tsv"))
+
+
+def _any_text(head: bytes, form: LineForm) -> LineForm | None:
+    """The form of text of no format that is known; None for what is another thing."""
+    text = head.removeprefix(MARK)
+    is_json = text.lstrip().startswith((b"{", b"["))
+    if form != PLAIN or is_json or b"\0" in head or _is_other(head) or len(text.translate(None, _CONTROLS)) < len(text):
+        return None
+    try:
+        _begun_text(text)
+    except UnicodeDecodeError:
+        return None
+    return LineForm(format="plain")
 
 
 def _of_json(head: bytes) -> LineForm:
@@ -85,9 +110,16 @@ def _of_text(head: bytes) -> LineForm | None:
     begin = head.removeprefix(MARK).lstrip()
     if begin[:1] in (b"[", b"{") and not begin.startswith(b"["):
         return None
-    lines = head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
+    lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
-    return LineForm(format=row.name) if row else None
+    if row is not None:
+        return LineForm(format=row.name)
+    lines = [line for line in lines if line.strip()]
+    return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None
+
+
+def _first_lines(head: bytes) -> list[bytes]:
+    return head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
 
 
 def _is_other(head: bytes) -> bool:

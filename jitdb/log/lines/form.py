@@ -35,6 +35,7 @@ Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys an
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits. A longer one is a record that is none
 TOO_LONG: Final = b"\xff"  # is read in the place of such a line, and is no JSON
 MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
+KNOWN: Final = "known"  # what the first lines say, if that is a format: text of none is no log
 JSON: Final = "json"  # the format of lines that are records as they stand
 MOST_STEPS: Final = 32  # of a path to the elements of lines
 
@@ -72,7 +73,7 @@ class LineForm(NamedTuple):
     @property
     def row(self) -> Format | None:
         """How lines become records; None where they are records as they stand."""
-        if self.format in ("", JSON):
+        if self.format in ("", KNOWN, JSON):
             return None
         from jitdb.log.lines.formats.table import BY_NAME, own
 
@@ -122,7 +123,7 @@ def line_form(
         )
     from jitdb.log.lines.formats.table import BY_NAME, own
 
-    if given in BY_NAME or given == JSON:
+    if given in BY_NAME or given in (JSON, KNOWN):
         return LineForm(each=steps, format=given)
     if "(?" not in given and not _VARIABLE.search(given):
         known = f"the formats: {JSON}, {', '.join(BY_NAME)}; or a pattern with groups (?P<name>...)"

@@ -146,6 +146,9 @@ def counted(log: LineSource) -> Counted:
 
 def _reason(log: LineSource, line: bytes) -> str:
     """Why the codec cannot read it."""
+    row = log.framing.row
+    if row is not None and not line:
+        return f"it is no line of {row.title}, and no JSON object"
     if not line:
         return "it is cut off, or no JSON" if log.framing.form.is_document else f"it has more than {LONGEST:,} bytes"
     try:

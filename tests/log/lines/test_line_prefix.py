@@ -191,13 +191,12 @@ def test_parts_are_told_by_their_tags() -> None:
 
 
 @pytest.mark.parametrize("line", [LINES[4], b"[pod/a/b] " + LINES[6]])
-def test_without_the_option_it_is_named(tmp_path: Path, line: bytes) -> None:
+def test_without_the_option_it_is_recognised(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(line + b"\nmore text\n")
-    with pytest.raises(NotALog, match="allow_prefix=True"):
-        jitdb.open(path, progress=False)
-    with jitdb.open(path, "memory", allow_prefix=True, progress=False) as db:
-        assert db.count() == 1
+    for named in ({}, {"allow_prefix": True}):
+        with jitdb.open(path, "memory", progress=False, **named) as db:
+            assert db.count() == 1
 
 
 @pytest.mark.parametrize("data", [b'{\n  "a": {"b": 1}\n}\n', b"[\n  1,\n  2\n]\n", b"[1]\n"])

@@ -135,7 +135,7 @@ FORMATS: Final = (
         "text", "text with times", PATTERN, rf"(?P<time>{_ISO}|{_SYSLOG_TIME}) ?(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": BODY}), True, ("time",), (), ("text",),
     ),
-    Format("plain", "text", PATTERN, r"(?P<text>.*)", MappingProxyType({}), False, (), (), ("text",)),
+    Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)", message=("text",)),
 )  # fmt: skip
 FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how == DOCKER)
 BY_NAME: Final = {row.name: row for row in FORMATS}
