@@ -140,6 +140,19 @@ def _docker_record(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return with_body(beside, "log", [line.encode() for line in lines])
 
 
+def journald(data: bytes) -> list[dict[str, Any] | None]:
+    return [_journald_record(line) for line in data.split(b"\n")[:-1]]
+
+
+def _journald_record(line: bytes) -> dict[str, Any] | None:
+    record = object_in(line)
+    for name, value in (record or {}).items():
+        if isinstance(value, list) and value and all(type(byte) is int and 0 <= byte < 256 for byte in value):
+            assert record is not None
+            record[name] = text_of(bytes(value))
+    return record
+
+
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _LOGFMT_KEY = re.compile(r'[^\s="\x00-\x20\x7f]+')
 

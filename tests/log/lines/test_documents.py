@@ -40,6 +40,10 @@ FORMS: dict[str, tuple[Steps, Any]] = {
     "CloudTrail": (("Records", None), lambda records: {"Records": records}),
     "Azure": (("records", None), lambda records: {"records": records, "n": 1}),
     "CloudWatch": (("logEvents", None), lambda records: {"messageType": "DATA_MESSAGE", "logEvents": records}),
+    "OpenTelemetry": (
+        ("resourceLogs", None, "scopeLogs", None, "logRecords", None),
+        lambda records: {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": records}]}]},
+    ),
     "kubectl": (("items", None), lambda records: {"apiVersion": "v1", "items": records, "kind": "List"}),
     "az": (("value", None), lambda records: {"value": records}),
 }  # fmt: skip

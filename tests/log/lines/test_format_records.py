@@ -64,6 +64,23 @@ def logfmt_lines() -> st.SearchStrategy[bytes]:
     )
 
 
+def journald_lines() -> st.SearchStrategy[bytes]:
+    value = st.sampled_from(
+        ['"x"', '"6"', "null", "[82,97,119]", "[ 195 , 188 ]", "[255, 34, 92, 10, 0]", "[]", "[256]", "[1.5]", "[-1]",
+         "[1e2]", "[8, null]", '["a", "b"]', "[[82, 97], [98]]", '{"a": [1, 2]}', "[1", "[01]", '"[82]"', '"\\"[82]"',
+         "[0]", "[1000]", "12", "true"]
+    )  # fmt: skip
+    name = st.sampled_from(["MESSAGE", "_PID", "__REALTIME_TIMESTAMP", "\\u0041[", "é"])
+    member = st.tuples(name, st.sampled_from([":", " : "]), value).map(
+        lambda parts: f'"{parts[0]}"{parts[1]}{parts[2]}'
+    )
+    line = st.lists(member, max_size=5).map(lambda members: "{" + ", ".join(members) + "}")
+    odd = st.sampled_from(["", " ", "text", '{"a"', "[82, 97]", '{"MESSAGE": [82, 97], }', ' {"MESSAGE" : [82]} \r'])
+    return st.lists(st.one_of(line, line, line, odd), min_size=1, max_size=8).map(
+        lambda lines: "".join(f"{line}\n" for line in lines).encode()
+    )
+
+
 def records_in(path: Path, name: str) -> list[Any]:
     """All that the log of a file streams."""
     with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
@@ -75,7 +92,8 @@ def whole(records: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "strategy"), [("cri", cri_lines()), ("docker", docker_lines()), ("logfmt", logfmt_lines())]
+    ("name", "strategy"),
+    [("cri", cri_lines()), ("docker", docker_lines()), ("logfmt", logfmt_lines()), ("journald", journald_lines())],
 )
 def test_records_are_those_of_the_oracle(tmp_path: Path, name: str, strategy: st.SearchStrategy[bytes]) -> None:
     path = tmp_path / "a.log"
@@ -111,6 +129,10 @@ def walked(path: Path, name: str, most: int) -> list[Any]:
 
 
 SAMPLES = {
+    "journald": (
+        b'{"__REALTIME_TIMESTAMP": "1795132803724838", "PRIORITY": "6", "MESSAGE": [82, 97, 119, 255], "_PID": "1"}',
+        {"__REALTIME_TIMESTAMP": "1795132803724838", "PRIORITY": "6", "MESSAGE": "Raw\ufffd", "_PID": "1"},
+    ),
     "combined": (
         b'203.0.113.9 - frank [20/Nov/2026:14:03:11 +0100] "GET /item/5?x=1 HTTP/1.1" 200 512 "https://x.org/" '
         b'"curl/8"',

@@ -20,6 +20,12 @@ _SHORT: Final = 1 << 16  # bytes of a line that is parsed to find out whether it
 
 _ARRAY: Final = re.compile(rb"\[\s*\{")
 _KEY: Final = re.compile(rb'\{\s*"(Records|records|logEvents)"\s*:\s*\[\s*[{\]]')  # CloudTrail, S3; Azure; CloudWatch
+# OpenTelemetry: logs, and traces.
+_TELEMETRY: Final = {
+    b"resourceLogs": ("resourceLogs", None, "scopeLogs", None, "logRecords", None),
+    b"resourceSpans": ("resourceSpans", None, "scopeSpans", None, "spans", None),
+}
+_RESOURCES: Final = re.compile(rb'\{\s*"(' + b"|".join(_TELEMETRY) + rb')"\s*:\s*\[\s*\{')
 _SUBSCRIBED: Final = re.compile(rb'\{\s*"messageType"\s*:\s*"DATA_MESSAGE"\s*,')  # CloudWatch, by a subscription
 # What command lines of clouds print, which is no batch where it is one line of many.
 _PRINTED: Final = re.compile(rb'\{\s*"(Events|events|value)"\s*:\s*\[\s*\{')
@@ -41,6 +47,8 @@ def batch_in(begin: bytes, *, is_printed: bool = False) -> Steps:
         return (None,)
     if found := _KEY.match(begin) or (_PRINTED.match(begin) if is_printed else None):
         return found[1].decode(), None
+    if found := _RESOURCES.match(begin):
+        return _TELEMETRY[found[1]]
     if _SUBSCRIBED.match(begin):
         return "logEvents", None
     return ("items", None) if is_printed and _LIST.match(begin) else ()

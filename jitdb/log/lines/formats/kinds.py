@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # How lines become records. JSON: they are records as they stand.
-JSON, PATTERN, LOGFMT, CRI, DOCKER = range(5)
+JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL = range(6)
 
 # What a group of a pattern is.
 TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD = range(7)

@@ -13,7 +13,8 @@ from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import OPEN_MAP, RETURN
-from jitdb.log.lines.formats.kinds import CRI, DOCKER, LOGFMT, PATTERN
+from jitdb.log.lines.formats.journal_kernels import put_journal
+from jitdb.log.lines.formats.kinds import CRI, DOCKER, JOURNAL, LOGFMT, PATTERN
 from jitdb.log.lines.formats.logfmt_kernels import begins_logfmt, put_logfmt
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
@@ -114,6 +115,8 @@ def render(
             after = put_cri(data, start, end, out, o, spare, levels)
         elif how == DOCKER:
             after = put_docker(data, start, end, out, o, spare, levels)
+        elif how == JOURNAL:
+            after = put_journal(data, start, end, out, o, spare, levels)
         if after < 0:  # another format's: only an object can be a record
             start = skip_blanks(data, start, end)
             is_one = start < end and data[np.uint64(start)] == OPEN_MAP

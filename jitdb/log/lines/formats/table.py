@@ -20,7 +20,19 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from jitdb.common.digests import blake2b
-from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, CRI, DOCKER, KLOG_TIME, LOGFMT, NIL, NUMBER, PATTERN, WORD
+from jitdb.log.lines.formats.kinds import (
+    BODY,
+    BSD_TIME,
+    CRI,
+    DOCKER,
+    JOURNAL,
+    KLOG_TIME,
+    LOGFMT,
+    NIL,
+    NUMBER,
+    PATTERN,
+    WORD,
+)
 from jitdb.log.lines.formats.pattern import compile_pattern
 
 VERSION: Final = 1  # of what kernels make of lines: raise it with each change of that
@@ -66,6 +78,16 @@ def _is_docker(line: bytes) -> bool:
     return isinstance(found, dict) and found.keys() >= {"log", "stream", "time"}
 
 
+def _is_journal(line: bytes) -> bool:
+    if b'"__REALTIME_TIMESTAMP"' not in line:
+        return False
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "__REALTIME_TIMESTAMP" in found
+
+
 _LOGFMT: Final = re.compile(rb'[A-Za-z_@][^\s="]*=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s|$)')
 
 
@@ -93,6 +115,10 @@ _ISO: Final = (
 FORMATS: Final = (
     Format(
         "docker", "Docker json-file", DOCKER, joins=True, time=("time",), message=("log",), is_line=_is_docker,
+    ),
+    Format(
+        "journald", "systemd-journald, as JSON", JOURNAL, time=("__REALTIME_TIMESTAMP",), level=("PRIORITY",),
+        message=("MESSAGE",), is_line=_is_journal,
     ),
     Format(
         "cri", "Kubernetes CRI", CRI, _CRI, joins=True, time=("time",), message=("message",),
@@ -137,7 +163,7 @@ FORMATS: Final = (
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)", message=("text",)),
 )  # fmt: skip
-FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how == DOCKER)
+FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how in (DOCKER, JOURNAL))
 BY_NAME: Final = {row.name: row for row in FORMATS}
 
 
