@@ -86,6 +86,7 @@ class Followed(ABC):
         self.path = self.place = path
         self.key = key
         self.is_idle = False  # nothing more was in it when it was last read
+        self.holds_back = False  # whether its last record is not given yet, as more lines of it may come
         self.after: Followed | None = None  # the one to be read before it
         self.used = 0.0  # when something came
         self.removed: float | None = None  # when its file was seen to have no name any more
@@ -123,7 +124,7 @@ class Followed(ABC):
 class IndexedText:
     """A text up to where its indexes reach, which answer for it."""
 
-    base, is_full = 0, True
+    base, is_full, holds_back = 0, True, False
 
     def __init__(self, log: LogSource, held: ExitStack) -> None:
         self._log, self._held = log, held
@@ -135,6 +136,10 @@ class IndexedText:
 
     def refresh(self) -> None:
         """What comes is read behind it."""
+
+    def begins_record(self) -> bool:
+        """Yes: it begins with the text."""
+        return True
 
     def close(self) -> None:
         self._held.close()
@@ -245,11 +250,13 @@ class FollowedText(Followed):
             window.refresh()
             if window.identity != feed.identity or not self.is_whole():
                 raise Lost  # it was truncated while it was read: these lines may be another text's
+        self.holds_back = self._window is not None and self._window[0].holds_back
         self.stop, self.seen = stop, seen or self.seen
         if found is not None and not self.looked.at:  # a copy has the first line at least
             self.looked = SeenText.of(file.read_written, 1) or self.looked
-        if found is None:
-            self._stamp, self.is_idle = stamp, True
+        self.is_idle = found is None and not self.holds_back
+        if self.is_idle:
+            self._stamp = stamp
             if file.compression:  # which seldom grows
                 self.close()
         return found
@@ -263,6 +270,9 @@ class FollowedText(Followed):
             window, feed = self._window
             try:
                 window.refresh()
+                if not window.begins_record():
+                    self._end_window()
+                    continue
                 portion = feed.read()
             except (LogSuperseded, QueryError) as error:
                 if window.identity == feed.identity:

@@ -78,7 +78,6 @@ class Texts:
 
     logs:   by their files, in the order in which they were found
     looked: when the files were last looked at
-    waits:  for what a look at the files does not show
     """
 
     def __init__(self, question: Question, files: Files) -> None:
@@ -93,7 +92,7 @@ class Texts:
         self._empty: dict[Key, tuple[LineFile, str]] = {}  # files in which nothing is yet
         self._named: dict[str, Followed] = {}  # the last one that had this name
         self.looked = 0.0
-        self.waits = False
+        self._waits = False
         self._begins = True
         self._begin()
         self._begins = False
@@ -114,6 +113,11 @@ class Texts:
             if path in there:
                 _warn_lost(path)
 
+    @property
+    def waits(self) -> bool:
+        """For what a look at the files does not show."""
+        return self._waits or any(followed.holds_back for followed in list(self.logs.values()))
+
     # --- looking at the files --------------------------------------------------------------------------------------
 
     def look(self) -> None:
@@ -127,7 +131,7 @@ class Texts:
 
     def _look_once(self) -> None:
         """Raises _Again where a file changed meanwhile."""
-        self.waits = False
+        self._waits = False
         there = self._there()
         for followed in list(self.logs.values()):
             self._see(followed, there)
@@ -171,7 +175,7 @@ class Texts:
         if followed.key in there:
             self._place(followed, there[followed.key][0])
         elif followed.is_removed():
-            self.waits = True
+            self._waits = True
             followed.removed = followed.removed or time.monotonic()
             if time.monotonic() - max(followed.removed, followed.used) > _REMOVED:
                 self.lose(followed)
@@ -195,7 +199,7 @@ class Texts:
             return True
         if _kinship(copy.of, path) is Kinship.CERTAIN:
             return False
-        self.waits = True
+        self._waits = True
         return time.monotonic() - copy.since > _PATIENCE
 
     def is_there(self, followed: Followed) -> bool:
@@ -260,7 +264,7 @@ class Texts:
         if self._begins and path in self._files.named:
             raise error
         if abs(time.time() - stamp.mtime / 1e9) < _NEW:  # it may be written just now
-            self.waits = True
+            self._waits = True
             return
         self._odd[stamp[:2]] = stamp
         warnings.warn(LogWarning(f"it is passed over: {error}", path=path), stacklevel=4)
@@ -398,7 +402,7 @@ class Texts:
                 self._seek_in(path)
             left = [each for each in here if each.text in self._lost and time.monotonic() < each.late]
             self._sought += [each._replace(changed=changed) for each in left]
-        self.waits = self.waits or bool(self._sought)
+        self._waits = self._waits or bool(self._sought)
 
     def _seek_in(self, path: str) -> None:
         assert self._files.lines is not None

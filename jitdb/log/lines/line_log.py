@@ -117,8 +117,6 @@ class LineLog(LogSource):
     def _begin(self, file: LineFile) -> None:
         stamp = file.stamp()
         self._framing.changed = stamp.mtime
-        if self._framing.joins and 0 <= time.time_ns() - stamp.mtime < AT_ONCE:
-            time.sleep(_PAUSE)  # the last record may be written just now
         self._keeper = self._keeper_of(stamp)
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
@@ -152,7 +150,10 @@ class LineLog(LogSource):
 
     def _opened(self) -> LineFile:
         try:
-            return self._open()
+            file = self._open()
+            if self._framing.joins and 0 <= time.time_ns() - file.stamp().mtime < AT_ONCE:
+                time.sleep(_PAUSE)  # the last record may be written just now
+            return file
         except FileNotFoundError as error:
             raise NotALog("there is no such file", path=self._path) from error
         except OSError as error:

@@ -51,22 +51,25 @@ class LineOpener(NamedTuple):
     def window(self, file: LineFile, path: str, offset: int, most: int) -> LineWindow:
         """The records behind this byte of the file, as far as they begin in `most` bytes."""
         form = form_of(file.head(HEAD), self.form, said=self.is_said, more=file.head) or self.form
+        file.goes_on = LineFraming(form).goes_on
         base = file.next_line(offset)
         if form.has_batches and offset:  # of a line that was read in part, all is in it, and what was read is deleted
             base = line_start(file.read, file.text_size(file.stamp()), offset - 1, LineFraming(form))
-        return LineWindow(file, path, self._replace(form=form), base, max(0, offset - base), most)
+        return LineWindow(file, path, self._replace(form=form), base, offset, most)
 
 
 class LineWindow(LineLog):
-    """The lines of an open file from the byte `base` on; offsets count from there. It grows up to `most` bytes."""
+    """The lines of an open file from the byte `base` on; offsets count from there. It grows up to `most` bytes.
 
-    def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, skipped: int, most: int) -> None:
-        self.base, self._whole, self._opener, self._most = base, file, opener, most
+    offset: where reading went on; of an element before it nothing is given
+    """
+
+    def __init__(self, file: LineFile, path: str, opener: LineOpener, base: int, offset: int, most: int) -> None:
+        self.base, self._whole, self._opener, self._offset = base, file, opener, offset
         self._path, self._codec = Path(path), opener.codec
-        self._framing = LineFraming(opener.form, base, skipped)
-        rest = FileRest(file, base, most)
-        rest.goes_on = self._framing.goes_on
-        self._begin(rest)
+        self._framing = LineFraming(opener.form, base, max(0, offset - base))
+        self._rest, self._is_begun = FileRest(file, base, most), False
+        self._begin(self._rest)
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """One that keeps nothing."""
@@ -75,7 +78,20 @@ class LineWindow(LineLog):
     @property
     def is_full(self) -> bool:
         """Whether the file has more lines behind the window."""
-        return self._whole.text_size(self._whole.stamp()) >= self.base + self._most
+        return self._rest.is_full
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether its last record is left out, which may have more lines, though it is not full."""
+        return self._rest.holds_back and not self.is_full
+
+    def begins_record(self) -> bool:
+        """Whether a record begins it: else its first lines, which came later, belong to the record before it."""
+        if not self._is_begun and self._rest.goes_on is not None:
+            if self._whole.next_line(self._offset) != self.base:
+                return False
+            self._is_begun = self.durable_end > 0
+        return True
 
     def beginning(self) -> LineWindow:
         """The first lines of the file, which tell what is the time in all of them."""

@@ -87,6 +87,7 @@ class LineFile:
     unfinished: int | None = None
 
     goes_on: GoesOn | None = None
+    small = _SMALL  # bytes before a last record that are read again when it goes on
     _holds_back = False  # whether end_of_lines() left out the last record, which may go on
 
     def __init__(self, file: osfile.Descriptor, is_whole: IsWhole = nothing_is_whole) -> None:
@@ -201,7 +202,7 @@ class LineFile:
 
         floor: where lines ended before. Of a small file all is read again if the last record does go on.
         """
-        is_open = self.goes_on is not None and end > max(floor, _SMALL) and self._is_written()
+        is_open = self.goes_on is not None and end > max(floor, self.small) and self._is_written()
         self._holds_back = is_open
         while is_open and end > floor:
             begin = max(newline_before(self.read, end - 1, floor) + 1, floor)
@@ -219,11 +220,16 @@ class LineFile:
 
     def _is_written(self) -> bool:
         """Whether it was written just now. What a program writes of one record it writes at once."""
-        return time.time_ns() - self.stamp().mtime < AT_ONCE
+        return 0 <= time.time_ns() - self.stamp().mtime < AT_ONCE
 
     def rest(self, end: int) -> bytes:
         """What stands behind the last newline, which ends there, as far as one look tells. Raises LogError, OSError."""
         return self.read(_REST, end)
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether the lines of a last record were left out, until it is certain that it has no more."""
+        return self._holds_back
 
     def agrees(self, end: int) -> bool:
         """Whether the lines end there, as far as is known by now."""
@@ -270,9 +276,12 @@ class LineFile:
 class FileRest(LineFile):
     """A file that is open already: at most so many bytes of its text, from a byte on."""
 
+    small = 0  # what was read of it was given
+
     def __init__(self, file: LineFile, base: int, most: int) -> None:
         self._whole, self._base, self._most = file, base, most
         self._searched = self._given = (0, 0)
+        self.goes_on = file.goes_on
 
     def stamp(self) -> Stamp:
         return self._whole.stamp()
@@ -285,6 +294,14 @@ class FileRest(LineFile):
 
     def text_size(self, stamp: Stamp) -> int:
         return min(max(0, self._whole.text_size(stamp) - self._base), self._most)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the text may have more bytes behind these."""
+        return self._whole.text_size(self._whole.stamp()) >= self._base + self._most
+
+    def _is_written(self) -> bool:
+        return self.is_full or super()._is_written()
 
     def guarded(self, end: int, size: int) -> int:
         guarded = self._whole.guarded(self._base + end, size)
