@@ -74,10 +74,18 @@ def test_the_others_are_asked(folder: Path, odd: list[str], place: str) -> None:
 
 
 def test_what_was_named_is_an_error(folder: Path) -> None:
-    ODD["README.md"](folder / "README.md")
-    places = [folder / "a.log", folder / "README.md"]
-    with jitdb.open_many(places, "memory", progress=False) as logs, pytest.raises(NotALog):
+    ODD["binary"](folder / "binary")
+    with (
+        jitdb.open_many([folder / "a.log", folder / "binary"], "memory", progress=False) as logs,
+        pytest.raises(NotALog),
+    ):
         logs.count()
+
+
+def test_text_that_was_named_has_a_record_a_line(folder: Path) -> None:
+    ODD["README.md"](folder / "README.md")
+    with jitdb.open_many([folder / "a.log", folder / "README.md"], "memory", progress=False) as logs:
+        assert logs.count(field("text") == "Logs.") == 1
 
 
 def test_where_nothing_can_be_read_it_is_an_error(tmp_path: Path) -> None:

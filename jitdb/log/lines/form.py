@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys and ANY, which stands last
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits. A longer one is a record that is none
-TOO_LONG: Final = b"\xff"  # is read in the place of such a line, and is no JSON
+TOO_LONG: Final = b"\xff\xff"  # is read in the place of such a line, and is no JSON
 MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
 KNOWN: Final = "known"  # what the first lines say, if that is a format: text of none is no log
 JSON: Final = "json"  # the format of lines that are records as they stand

@@ -306,3 +306,33 @@ def test_what_no_pattern_may_hold_is_refused(pattern: str) -> None:
 def test_a_pattern_takes_linear_time() -> None:
     line = b"a" * 3000
     assert spans(r"(?P<one>(?:a|a)*(?:a|aa)*)b", line) is None
+
+
+HOSTILE = [
+    b"\xff", b"\xff\xff", b'"', b"{", b"[", b"=" * 40, b"a=" + b'"' * 9, b"\x01\x02", b"<34>", b"<165>1 - - - - - -",
+    TIME.encode(), TIME.encode() + b" stdout", TIME.encode() + b" stdout F", b'{"log":"', b'{"log":"a\\', b'{"log":1}',
+    b'{"log":"a"}', b'{"log":"{}\\n","stream":"stdout"', b'{"log":"\\ud800\\n","stream":"stdout","time":"x"}',
+    "é".encode("latin-1"),
+    b"E1120 14:03:11.123456", b"Nov 20 14:03:11", b"Nov 99 99:99:99 h t: x", b"203.0.113.9 - - [",
+    b"x" * 5000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [row.name for row in FORMATS])
+def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
+    """Whatever stands between, the good lines are there, whole, and nothing is raised."""
+    line, expected = SAMPLES.get(name, (b"good line", {"text": "good line"}))
+    path = tmp_path / "a.log"
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.binary(max_size=30)), max_size=8))
+    def check(others: list[bytes]) -> None:
+        parts = [part.replace(b"\n", b" ").replace(b"\0", b" ") for part in others]
+        path.write_bytes(b"".join(part + b"\n" + line + b"\n" for part in parts) + line + b"\n")
+        found = records_in(path, name)
+        key = next(iter(expected))
+        good = [record for record in found if isinstance(record, dict) and record.get(key) == expected[key]]
+        assert len(good) >= len(parts) + 1
+        assert walked(path, name, 7) == found
+
+    check()
