@@ -351,7 +351,9 @@ class DamageReport:
                 raise refused
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
-            named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
+            named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (
+                ", …" if count > _NAMED and numbers else ""
+            )
             what = f"{count:,} lines" if count > 1 else "a line"
             row = getattr(self._log.framing, "row", None)
             form = self._log.codec.name.upper() if row is None else row.title

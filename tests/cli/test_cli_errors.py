@@ -159,9 +159,9 @@ def test_missing_log_suggests_its_neighbour(fails, events: Path) -> None:
     assert "jitdb import" in fails(1, "count", "nothing.log")
 
 
-def test_an_array_is_no_log(fails, events: Path) -> None:
-    (events.parent / "events.json").write_text('[{"a": 1}, {"a": 2}]')
-    assert "jitdb import events.json events-2.log" in fails(1, "count", "events.json")
+def test_an_array_of_numbers_is_no_log(fails, events: Path) -> None:
+    (events.parent / "events.json").write_text("[1, 2]")
+    assert "its elements are no objects" in fails(1, "count", "events.json")
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:
@@ -370,5 +370,5 @@ def test_no_error_shows_what_a_file_holds(folder: Path, capsys: pytest.CaptureFi
     packed = gzip.compress(b'{"a":1}\n') + secret.encode()
     main(["count", write(folder, packed, "x.ndjson.gz")])
     seen = capsys.readouterr()
-    assert seen.err.count("jitdb: ") > 20
+    assert seen.err.count("jitdb: ") > 15
     assert secret[:4] not in seen.out + seen.err

@@ -62,7 +62,7 @@ def told(ask: Callable[[], object]) -> list[str]:
         (contains("land", "UROPE"), ['no record has land contains "UROPE"; did you mean `land icontains "UROPE"`?']),
         (ends_with("land", "asia"), ['no record has land ends_with "asia"; did you mean `land iends_with "asia"`?']),
         (contains("tags", "Re"), ['`tags` holds arrays; did you mean `tags[] contains "Re"`?']),
-        (equal("tags", "x"), ['`tags` holds arrays; did you mean `"x" in tags`?']),
+        (equal("tags", "x"), ['`tags` holds arrays; did you mean `includes(tags, "x")`?']),
         (gt(5, "land"), ["some values of `land` are no numbers: `<` and `>` leave them out"]),
         (or_(equal("tpye", 1), equal("lnad", 2)), [
             "no record has the field `tpye`; did you mean `type`?",

@@ -15,6 +15,7 @@ from planted import GROUP, OTHER, THIRD, as_root, folder, run_as
 import jitdb
 from jitdb.errors import LogError
 from jitdb.log import Log
+from jitdb.log.io.filenames import STORE
 from jitdb.operators import field
 
 __all__ = ["folder"]
@@ -74,7 +75,8 @@ def test_what_is_beside_a_shared_log_is_the_groups(folder: Path, name: str, umas
     for each in beside:
         found = each.stat()
         assert (found.st_gid, each.name) == (GROUP, each.name)
-        assert stat.S_IMODE(found.st_mode) == (mode if each.is_file() else stat.S_ISGID | 0o777 & ~umask), each
+        folder_mode = 0o775 if each.name == STORE else 0o777 & ~umask  # a store has the permissions of its folder
+        assert stat.S_IMODE(found.st_mode) == (mode if each.is_file() else stat.S_ISGID | folder_mode), each
     assert {each.stat().st_uid for each in beside} == {OTHER, THIRD}
     if umask == 0o007:
         with pytest.raises(LogError):

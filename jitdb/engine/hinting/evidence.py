@@ -94,6 +94,7 @@ class QuestionWarnings:
         self._fields: set[Path] = set()  # that were looked for
         # The last question: asking it again costs nothing.
         self._last: tuple[Any, ...] = ()
+        self._denied: set[Any] = set()  # identities of operations that were looked at for what they deny
         self._numbers: set[Path] = set()  # fields of which it was told that their text is taken as numbers
 
     def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
@@ -111,14 +112,24 @@ class QuestionWarnings:
             self._fields.update(new)
         if is_empty:
             self._tell_empty(operation, paths)
-        elif new:
-            self._tell_fields(new)
+        else:
+            if new:
+                self._tell_fields(new)
+            self._tell_denied(operation)
         self._tell_numbers(question)
 
     def _tell_fields(self, new: Sequence[Path]) -> None:
         from jitdb.engine.hinting.hints import missing_fields
 
         self._warn(lambda: missing_fields(self._evidence(), new).values())
+
+    def _tell_denied(self, operation: Operation) -> None:
+        if not operation.children() or operation.identity in self._denied or len(self._denied) >= _SHAPES:
+            return
+        from jitdb.engine.hinting.hints import denied_values
+
+        self._denied.add(operation.identity)
+        self._warn(lambda: denied_values(self._evidence(), operation))
 
     def _tell_numbers(self, question: Question) -> None:
         from jitdb.engine.hinting.hints import numbers_of, spelled_fields

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
-from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.operation import Not, Operation
 from jitdb.operators.summaries.fields import walk
 from jitdb.operators.text.expression import format_expression
 
@@ -72,7 +72,31 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     """For any answer: a line for each field or value that no record has, or field whose text is taken as numbers."""
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else missing_fields(evidence, operation.all_paths()).values()
-    return [*found, *spelled_fields(evidence, numbers_of(question))]
+    denied = () if is_empty else denied_values(evidence, operation)
+    return [*found, *denied, *spelled_fields(evidence, numbers_of(question))]
+
+
+def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
+    """For any answer: a line for each value that is denied, that no record has, and that is there in another form.
+
+    `status != 200` is true of all records where the status is text.
+    """
+    found = []
+    for leaf in _below_not(operation):
+        if leaf.names_value and not evidence.has(leaf):
+            other = next((other for other in leaf.others() if evidence.has(other)), None)
+            if other is not None:
+                found.append(f"no record has {typed(leaf)}, so `not` is true of all; did you mean `{typed(other)}`?")
+    return found
+
+
+def _below_not(operation: Operation, is_below: bool = False) -> Iterator[Operation]:
+    """The leaves that are denied."""
+    is_below = is_below or isinstance(operation, Not)
+    if is_below and not operation.children():
+        yield operation
+    for child in operation.children():
+        yield from _below_not(child, is_below)
 
 
 def numbers_of(question: Question) -> list[Path]:

@@ -56,8 +56,10 @@ def form_at(
     except (OSError, LogCorrupt):
         return None
     if head:
+        if is_table(file.name) and form in (PLAIN, LineForm(format=KNOWN)) and not looks_like_lines(head):
+            return None
         found = form_of(head, form, said=said, more=partial(head_of, file))
-        return found or (_any_text(head, form) if any_text and not is_table(file.name) else None)
+        return found or (_any_text(head, form) if any_text else None)
     is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
 
@@ -88,8 +90,13 @@ def is_table(name: str) -> bool:
 def _any_text(head: bytes, form: LineForm) -> LineForm | None:
     """The form of text of no format that is known; None for what is another thing."""
     text = head.removeprefix(MARK)
-    is_json = text.lstrip().startswith((b"{", b"["))
-    if form != PLAIN or is_json or b"\0" in head or _is_other(head) or len(text.translate(None, _CONTROLS)) < len(text):
+    if (
+        form != PLAIN
+        or _begins_json(text)
+        or b"\0" in head
+        or _is_other(head)
+        or len(text.translate(None, _CONTROLS)) < len(text)
+    ):
         return None
     try:
         _begun_text(text)
@@ -107,8 +114,7 @@ def _of_json(head: bytes) -> LineForm:
 
 def _of_text(head: bytes) -> LineForm | None:
     """The form of lines of text; None where they are none."""
-    begin = head.removeprefix(MARK).lstrip()
-    if begin[:1] in (b"[", b"{") and not begin.startswith(b"["):
+    if _begins_json(head.removeprefix(MARK)):
         return None
     lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
@@ -116,6 +122,21 @@ def _of_text(head: bytes) -> LineForm | None:
         return LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
     return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None
+
+
+def _begins_json(text: bytes) -> bool:
+    """Whether text may be JSON over several lines, and not lines that begin with a bracket."""
+    begin = text.lstrip()
+    if not begin.startswith((b"{", b"[")):
+        return False
+    decoded = begin.decode("utf-8", "replace")
+    try:
+        _, end = json.JSONDecoder().raw_decode(decoded)
+    except json.JSONDecodeError as error:
+        return error.pos > decoded.find("\n") >= 0 or "\n" not in decoded
+    except RecursionError:
+        return True
+    return decoded[end:].partition("\n")[0].strip() in ("", ",")
 
 
 def _first_lines(head: bytes) -> list[bytes]:

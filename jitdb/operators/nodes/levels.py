@@ -3,6 +3,7 @@
 A level has a rank. Names have one in any case, numbers by the scale of their field, which its name tells:
 
 - **Syslog** (`PRIORITY`, `priority`, `syslog.severity`), also as text: 0 is emerg, 7 debug.
+- **A priority value of syslog** (`PRI`): eight times the facility, and one of these.
 - **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
 - **Python** (`levelno`): 10 is debug, 30 warning, 50 critical.
 - Under any other name (`level`, `severity`, …) numbers from 10 on are those of pino and bunyan (10 is trace, 30 info,
@@ -86,6 +87,8 @@ def rank_of(value: Any, path: Path) -> float | None:
     if number is None or not math.isfinite(number):
         return None
     match _scale_of(path):
+        case "pri":
+            return _SYSLOG[int(number) % 8] if number in range(192) else None
         case "syslog":
             return _SYSLOG[int(number)] if number in range(8) else None
         case "opentelemetry":
@@ -100,7 +103,7 @@ def _scale_of(path: Path) -> str:
     key = "".join(filter(str.isalnum, keys[-1])) if keys else ""
     if key in ("priority", "prio", "syslogseverity") or (key == "severity" and "syslog" in keys):
         return "syslog"
-    return {"severitynumber": "opentelemetry", "levelno": "python"}.get(key, "")
+    return {"pri": "pri", "severitynumber": "opentelemetry", "levelno": "python"}.get(key, "")
 
 
 def _between(number: float, numbers: tuple[int, ...], ranks: tuple[int, ...]) -> float | None:

@@ -100,6 +100,7 @@ def _is_logfmt(line: bytes) -> bool:
 _CRI: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)"
 _QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'  # what may stand between quotes
 _ACCESS: Final = (
+    r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?"
     r"(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
     r"\[(?P<time_local>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\] "
     r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+) (?P<server_protocol>HTTP/[0-9.]+)|'
@@ -110,6 +111,15 @@ _ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NU
 _SYSLOG_TIME: Final = r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _ISO: Final = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+)
+
+_SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+_C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
+_LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
+# What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
+_SYSLOG_LINE: Final = re.compile(
+    rf"(?:<[0-9]{{1,3}}>)?(?:{_SYSLOG_TIME}|[0-9-]{{10}}T[0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]+ "
+    r"[^ :\[]+(?:\[[^\]]*\])?:".encode()
 )
 
 FORMATS: Final = (
@@ -137,7 +147,7 @@ FORMATS: Final = (
         rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{_SYSLOG_TIME}|{_ISO}) (?P<HOSTNAME>[^ ]+) "
         r"(?P<TAG>[^ :\[]+)(?:\[(?P<PID>[^\]]*)\])?: ?(?P<CONTENT>.*)",
         MappingProxyType({"PRI": NUMBER, "TIMESTAMP": BSD_TIME, "PID": NUMBER, "CONTENT": BODY}),
-        True, ("TIMESTAMP",), (), ("CONTENT",),
+        True, ("TIMESTAMP",), (), ("CONTENT",), lambda line: bool(_SYSLOG_LINE.match(line)),
     ),
     Format(
         "klog", "klog of Kubernetes", PATTERN,
@@ -158,7 +168,8 @@ FORMATS: Final = (
         "logfmt", "logfmt", LOGFMT, joins=True, time=("time",), level=("level",), message=("msg",), is_line=_is_logfmt,
     ),
     Format(
-        "text", "text with times", PATTERN, rf"(?P<time>{_ISO}|{_SYSLOG_TIME}) ?(?P<text>.*)",
+        "text", "text with times", PATTERN,
+        rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME})\]?:? ?(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": BODY}), True, ("time",), (), ("text",),
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)", message=("text",)),
