@@ -34,10 +34,6 @@ def write(path: Path, *data: bytes) -> None:
         file.write(b"".join(data))
 
 
-# Not mended yet: now and then the last record of a file is given only when another one comes.
-pytestmark = pytest.mark.xfail(reason="the last record comes late now and then", strict=False)
-
-
 def drained(feed: Any, seconds: float = 0.0) -> list[Any]:
     """What comes now, and for so long."""
     found: list[Any] = []
@@ -90,16 +86,7 @@ def test_a_quiet_file_gives_its_last_record_soon(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["cri", "logfmt"])
-@pytest.mark.parametrize(
-    "how",
-    [
-        "rename",
-        pytest.param(
-            "copytruncate",
-            marks=pytest.mark.xfail(reason="the record that is being written is left out now and then", strict=False),
-        ),
-    ],
-)
+@pytest.mark.parametrize("how", ["rename", "copytruncate"])
 def test_rotation_within_a_record(tmp_path: Path, name: str, how: str) -> None:
     path, moved = tmp_path / "a.log", tmp_path / "a.log.1"
     old(path, b"".join(lines(name, 0, True)))

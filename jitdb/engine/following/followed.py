@@ -243,6 +243,8 @@ class FollowedText(Followed):
         if not self.is_whole():
             raise Lost
         found = self._read(file)
+        # Asked before the next look, which may let the record go that this read did not get.
+        held_back = self._window is not None and self._window[0].holds_back
         stop = self.stop if found is None else found[1][-1]
         seen = SeenText.of(file.read_written, stop or 1)
         if self._window is not None:
@@ -250,7 +252,7 @@ class FollowedText(Followed):
             window.refresh()
             if window.identity != feed.identity or not self.is_whole():
                 raise Lost  # it was truncated while it was read: these lines may be another text's
-        self.holds_back = self._window is not None and self._window[0].holds_back
+        self.holds_back = held_back or (self._window is not None and self._window[0].holds_back)
         self.stop, self.seen = stop, seen or self.seen
         if found is not None and not self.looked.at:  # a copy has the first line at least
             self.looked = SeenText.of(file.read_written, 1) or self.looked
