@@ -20,8 +20,8 @@ from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
-from jitdb.log.lines.formats.batches import Head, batch_form
-from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
+from jitdb.log.lines.formats.batches import Head, batch_form, is_json
+from jitdb.log.lines.formats.kinds import MARKS
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
@@ -107,7 +107,11 @@ def _any_text(head: bytes, form: LineForm) -> LineForm | None:
 
 def _of_json(head: bytes) -> LineForm:
     """The form of lines of JSON."""
-    lines = head.removeprefix(MARK).split(b"\n", _TRIED)[:_TRIED]
+    lines = _first_lines(head)
+    if not any(mark in line for mark in MARKS for line in lines):
+        return LineForm(format=JSON)
+    from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
+
     row = recognised(lines[: max(1, len(lines) - 1)], FORMATS_OF_JSON)
     return LineForm(format=row.name if row else JSON)
 
@@ -116,6 +120,8 @@ def _of_text(head: bytes) -> LineForm | None:
     """The form of lines of text; None where they are none."""
     if _begins_json(head.removeprefix(MARK)):
         return None
+    from jitdb.log.lines.formats.table import recognised
+
     lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
     if row is not None:
@@ -158,7 +164,7 @@ def looks_like_lines(head: bytes) -> bool:
         return False
     lines = head.removeprefix(MARK).split(b"\n", _TRIED + 1)  # more are not looked at
     first = next((line.strip() for line in lines if line.strip()), b"")
-    if first == b"[" or (first.startswith(b"[{") and not _is_json(first)):
+    if first == b"[" or (first.startswith(b"[{") and not is_json(first)):
         return False  # an array over several lines
     if any(map(_is_object, lines[:-1][:_TRIED])):
         return True
@@ -167,20 +173,12 @@ def looks_like_lines(head: bytes) -> bool:
 
 
 def _is_object(line: bytes) -> bool:
-    return line.lstrip().startswith(b"{") and _is_json(line)
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return line.lstrip().startswith(b"{") and is_json(line)
 
 
 def _is_prefixed(line: bytes) -> bool:
     begin = object_in(line)
-    return begin > 0 and bool(line[:begin].strip()) and _is_json(line[begin:])
+    return begin > 0 and bool(line[:begin].strip()) and is_json(line[begin:])
 
 
 def _begins_object(line: bytes) -> bool:

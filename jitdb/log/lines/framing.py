@@ -213,9 +213,11 @@ class LineFraming(Framing):
     @property
     def _is_of_text(self) -> bool:
         """Whether a line need not be JSON, so that its end does not show."""
+        if self.row is None:
+            return False
         from jitdb.log.lines.formats.table import FORMATS_OF_JSON
 
-        return self.row is not None and self.row not in FORMATS_OF_JSON
+        return self.row not in FORMATS_OF_JSON
 
     def _begin_in(self, line: bytes) -> int:
         """Where the JSON of a line begins, whole or not; -1 where it has none."""

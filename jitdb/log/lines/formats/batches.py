@@ -18,21 +18,24 @@ Head: TypeAlias = Callable[[int], bytes]  # the first bytes of a file, so many
 _LONGER: Final = (1 << 20, 1 << 24)  # bytes that are looked at, where the first line is longer than what was read
 _SHORT: Final = 1 << 16  # bytes of a line that is parsed to find out whether it is JSON
 
-_ARRAY: Final = re.compile(rb"\[\s*\{")
-_KEY: Final = re.compile(rb'\{\s*"(Records|records|logEvents)"\s*:\s*\[\s*[{\]]')  # CloudTrail, S3; Azure; CloudWatch
+# Patterns are compiled where a first key asks for them: plain JSON Lines need none.
+_ARRAY: Final = rb"\[\s*\{"
+_KEY: Final = rb'\{\s*"(Records|records|logEvents)"\s*:\s*\[\s*[{\]]'  # CloudTrail, S3; Azure; CloudWatch
 # OpenTelemetry: logs, and traces.
 _TELEMETRY: Final = {
     b"resourceLogs": ("resourceLogs", None, "scopeLogs", None, "logRecords", None),
     b"resourceSpans": ("resourceSpans", None, "scopeSpans", None, "spans", None),
 }
-_RESOURCES: Final = re.compile(rb'\{\s*"(' + b"|".join(_TELEMETRY) + rb')"\s*:\s*\[\s*\{')
-_SUBSCRIBED: Final = re.compile(rb'\{\s*"messageType"\s*:\s*"DATA_MESSAGE"\s*,')  # CloudWatch, by a subscription
+_RESOURCES: Final = rb'\{\s*"(' + b"|".join(_TELEMETRY) + rb')"\s*:\s*\[\s*\{'
+_SUBSCRIBED: Final = rb'\{\s*"messageType"\s*:\s*"DATA_MESSAGE"\s*,'  # CloudWatch, by a subscription
+_FIRST_KEYS: Final = frozenset({b"Records", b"records", b"logEvents", b"messageType", *_TELEMETRY})
 # What command lines of clouds print, which is no batch where it is one line of many.
-_PRINTED: Final = re.compile(rb'\{\s*"(Events|events|value)"\s*:\s*\[\s*\{')
+_PRINTED: Final = rb'\{\s*"(Events|events|value)"\s*:\s*\[\s*\{'
 _TEXT: Final = rb'"(?:kind|apiVersion)"\s*:\s*"[^"]*"\s*,\s*'
-_LIST: Final = re.compile(  # of Kubernetes
+_LIST: Final = (  # of Kubernetes
     rb"\{\s*(?:" + _TEXT + rb'){1,2}(?:"metadata"\s*:\s*\{[^{}]*\}\s*,\s*)?"items"\s*:\s*\[\s*\{'
 )
+_KEY_SIZE: Final = 1 << 12  # bytes in which a first key is, behind blanks
 _TOKEN: Final = 8  # characters of a word, or of an escape, that may be cut off
 _read: Final = json.JSONDecoder(strict=False)
 
@@ -43,15 +46,17 @@ def batch_in(begin: bytes, *, is_printed: bool = False) -> Steps:
     >>> batch_in(b'{"Records": [{'), batch_in(b"[{"), batch_in(b'{"value": [{'), batch_in(b'{"a": 1}')
     (('Records', None), (None,), (), ())
     """
-    if _ARRAY.match(begin):
-        return (None,)
-    if found := _KEY.match(begin) or (_PRINTED.match(begin) if is_printed else None):
+    if begin.startswith(b"["):
+        return (None,) if re.match(_ARRAY, begin) else ()
+    if not is_printed and _FIRST_KEYS.isdisjoint(begin[:_KEY_SIZE].split(b'"', 2)[1:2]):
+        return ()
+    if found := re.match(_KEY, begin) or (re.match(_PRINTED, begin) if is_printed else None):
         return found[1].decode(), None
-    if found := _RESOURCES.match(begin):
+    if found := re.match(_RESOURCES, begin):
         return _TELEMETRY[found[1]]
-    if _SUBSCRIBED.match(begin):
+    if re.match(_SUBSCRIBED, begin):
         return "logEvents", None
-    return ("items", None) if is_printed and _LIST.match(begin) else ()
+    return ("items", None) if is_printed and re.match(_LIST, begin) else ()
 
 
 def batch_form(head: bytes, form: LineForm, more: Head | None, *, as_it_stands: bool = False) -> LineForm | None:
@@ -82,7 +87,7 @@ def _is_first_line_whole(begin: bytes) -> bool:
     """Whether the first line is a JSON value, and no part of one; of one that is long, as its ends tell."""
     line, newline, behind = begin.partition(b"\n")
     if len(line) <= _SHORT:
-        return _is_json(line) and (newline != b"" or not batch_in(begin))
+        return is_json(line) and (newline != b"" or not batch_in(begin))
     line, behind = line.rstrip(), behind.lstrip()
     return newline != b"" and line[-1:] in (b"}", b"]") and behind[:1] in (b"{", b"[", b"")
 
@@ -104,7 +109,8 @@ def _goes_on(begin: bytes) -> bool:
     return end >= second or text[end:second].lstrip()[:1] in ("{", "[")
 
 
-def _is_json(line: bytes) -> bool:
+def is_json(line: bytes) -> bool:
+    """Whether a line is a JSON value."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):

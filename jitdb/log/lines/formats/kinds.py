@@ -7,6 +7,9 @@ from typing import Final
 # How lines become records. JSON: they are records as they stand.
 JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL = range(6)
 
+# What lines of JSON hold that may be records of another format: only then is the table of formats imported.
+MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')
+
 # What a group of a pattern is.
 TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD = range(7)
 FIELD: Final = 4  # numbers that say of a field: its group, where its key stands, the size of that, what it is
