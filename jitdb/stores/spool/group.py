@@ -6,6 +6,7 @@ one of both is there, or both, of which the later one counts.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from jitdb.engine.answering.finder import Columns
 from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
 from jitdb.log.log import Log
@@ -191,7 +193,7 @@ class Group:
                 self._load(before.copy())
             elif self.log.durable_end > self._end:
                 self._end = self.log.durable_end
-                columns = self.index.columns(NUMBERS, VALUES, start=self._end_seq)
+                columns = self._columns(self._end_seq)
                 self._end_seq = columns.end_seq
                 self._keys().follow(columns)
             is_news = self._keys().vector != before
@@ -213,12 +215,21 @@ class Group:
         """Have the indexes say what is there, which is durable; `vector` is how far the keys ever reached."""
         keys, self._state, self._end = Keys(), self._log_state(), self.log.durable_end
         keys.vector = vector
-        columns = self.index.columns(NUMBERS, VALUES)
+        columns = self._columns(0)
         stale = keys.load(columns)
         self._loaded, self._end_seq = keys, columns.end_seq
         if not self.log.read_only and stale:  # somebody died before they were deleted
             self.log.delete_many(stale)
         return keys
+
+    def _columns(self, start: int) -> Columns:
+        """What the keys are made of, of the records from this one on."""
+        columns = self.index.columns(NUMBERS, VALUES, start=start)
+        if self.index.evidence().spelled(NUMBERS):  # a column has "1" as 1, and a record with that is no message
+            codec, records = self.log.codec, self.log.get_many_raw(columns.offsets)
+            is_text = [isinstance(codec.find(record or b"", NUMBERS), str) for record in records]
+            columns.numbers[0].hi[is_text] = math.nan
+        return columns
 
     def _log_state(self) -> tuple[object, ...]:
         """Stays equal while nothing but appends happens to the log."""
