@@ -38,7 +38,7 @@ class LineOpener(NamedTuple):
         return as_document(file) if form is not None and form.is_document else file
 
     def _is_whole(self, line: bytes, is_still: bool) -> bool:
-        """Whoever follows a file waits for the end of text."""
+        """A reader that follows a file waits for the end of a line of text."""
         return LineFraming(self.form).is_whole(line, False, self.codec)
 
     def are_lines(self, file: LineFile, path: str) -> bool:
