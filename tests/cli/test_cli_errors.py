@@ -359,7 +359,8 @@ def test_no_error_shows_what_a_file_holds(folder: Path, capsys: pytest.CaptureFi
     secret = "hunter2"
     lines = {
         "cut": f'{{"password":"{secret}\n', "two": f'{{"password":"{secret}" "b":2}}\n', "text": f"KEY={secret}\n" * 3,
-        "prefixed": f'{secret} {{"a":1}}\n' * 3, "numbers": f'[1, "{secret}"]\n', "nul": f"{secret}\0\n", "array": f'[{{"p":"{secret}" x}}]', "number": f'"{secret}"\n',
+        "prefixed": f'{secret} {{"a":1}}\n' * 3, "numbers": f'[1, "{secret}"]\n',
+        "nul": f"{secret}\0\n", "array": f'[{{"p":"{secret}" x}}]', "number": f'"{secret}"\n',
     }  # fmt: skip
     for name, text in lines.items():
         for command in (["import", name, f"{name}.log"], ["import", "--format", "json", name, f"{name}2.log"]):

@@ -253,3 +253,14 @@ def test_expressions_of_re2_tell(db: JITDB) -> None:
     assert told(lambda: db.count(matches("land", "^asia$"))) == [
         'no record has land matches "^asia$"; did you mean `land imatches "^asia$"`?'
     ]
+
+
+def test_a_number_that_is_denied_and_written_as_text_is_told(db: JITDB) -> None:
+    fresh = JITDB(db.log, "memory", progress=False)
+    asked = not_(equal("n", 7))  # the records have "7"
+    reason = 'no record has n == 7, so `not` is true of all; did you mean `n == "7"`?'
+    fresh.prepare(equal("n", "7"))
+    assert told(lambda: fresh.count(asked)) == [reason]
+    assert told(lambda: fresh.count(asked)) == []
+    assert told(lambda: fresh.count(not_(equal("n", "7")))) == []
+    assert fresh.hints(asked, is_empty=False) == [reason]

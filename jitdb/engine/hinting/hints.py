@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
+from jitdb.common.values import number_of
 from jitdb.operators.nodes.operation import Not, Operation
 from jitdb.operators.summaries.fields import walk
 from jitdb.operators.text.expression import format_expression
@@ -77,17 +78,22 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
 
 
 def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
-    """For any answer: a line for each value that is denied, that no record has, and that is there in another form.
+    """For any answer: a line for each number that is denied, that no record has, and that is there in another form.
 
-    `status != 200` is true of all records where the status is text.
+    `status != 200` is true of all records where the status is text. Whether a record has other values may take reads.
     """
     found = []
     for leaf in _below_not(operation):
-        if leaf.names_value and not evidence.has(leaf):
+        if leaf.names_value and _spells_number(leaf) and not evidence.has(leaf):
             other = next((other for other in leaf.others() if evidence.has(other)), None)
             if other is not None:
                 found.append(f"no record has {typed(leaf)}, so `not` is true of all; did you mean `{typed(other)}`?")
     return found
+
+
+def _spells_number(leaf: Operation) -> bool:
+    value = getattr(leaf, "value", None)
+    return number_of(value) is not None and not isinstance(value, bool)
 
 
 def _below_not(operation: Operation, is_below: bool = False) -> Iterator[Operation]:
