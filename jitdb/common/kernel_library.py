@@ -57,6 +57,7 @@ PARTS: Final = (
     "jitdb.log.codecs.json.read",
     "jitdb.log.codecs.json.text",
     "jitdb.log.lines.formats.kinds",
+    "jitdb.log.lines.formats.body_kernels",
     "jitdb.log.lines.formats.journal_kernels",
     "jitdb.log.lines.formats.logfmt_kernels",
     "jitdb.log.lines.formats.pattern_kernels",

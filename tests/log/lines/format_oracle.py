@@ -59,8 +59,13 @@ def with_body(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str
     """A record with what its lines say: JSON and then its trace, or text."""
     found = object_in(lines[0]) if lines[0].strip().startswith(b"{") else None
     if found is None:
-        record[name] = text_of(b"\n".join(lines)).rstrip(_BLANKS)
-        return record
+        first = text_of(lines[0]).strip(" \t\r\n")
+        quoted = re.match(r'"((?:[^"\\]|\\.)*)" ([!#-<>-~\x80-\U0010ffff]+=.*)$', first, re.DOTALL)
+        if not quoted:
+            record[name] = text_of(b"\n".join(lines)).rstrip(_BLANKS)
+            record.update(pairs_in(first) if are_pairs(first) else {})
+            return record
+        found = {name: unescaped(quoted[1]), **pairs_in(quoted[2])}
     record.update(found)
     trace = b"\n".join(lines[1:]).rstrip(_BLANKS.encode())
     stripped = trace.lstrip(_BLANKS.encode())
@@ -157,6 +162,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _LOGFMT_KEY = re.compile(r'[^\s="\x00-\x20\x7f]+')
 
 
+def unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), text, flags=re.DOTALL)
+
+
 def logfmt(data: bytes) -> list[dict[str, Any] | None]:
     records: list[list[bytes]] = []
     for line in data.split(b"\n")[:-1]:
@@ -167,10 +176,8 @@ def logfmt(data: bytes) -> list[dict[str, Any] | None]:
     return [_logfmt_record(lines) for lines in records]
 
 
-def _logfmt_record(lines: list[bytes]) -> dict[str, Any] | None:
-    text = text_of(lines[0]).rstrip("\r")
-    if not re.match(rb'[^\x00-\x20\x7f="]+=', lines[0]):
-        return object_in(b"\n".join(lines))
+def pairs_in(text: str) -> dict[str, Any]:
+    """The keys and values in a line."""
     record: dict[str, Any] = {}
     at = 0
     while at < len(text):
@@ -185,12 +192,36 @@ def _logfmt_record(lines: list[bytes]) -> dict[str, Any] | None:
                 quoted = re.compile(r'"((?:[^"\\]|\\.|\\$)*)"?', re.DOTALL).match(text, at)
                 assert quoted
                 at = quoted.end()
-                value = re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), quoted[1], flags=re.DOTALL)
+                value = unescaped(quoted[1])
             else:
                 word = re.compile(r"[^\x00-\x20]*").match(text, at)
                 assert word
                 at, value = word.end(), {"true": True, "false": False}.get(word[0], scalar(word[0]))
         record[found[0]] = value
+    return record
+
+
+def are_pairs(text: str) -> bool:
+    """Whether a text is two pairs or more, with as many keys alone among them at most."""
+    if not re.match(r"[A-Za-z_@][!#-<>-~]*=", text) or re.search(r"[\x00-\x1f]", text):
+        return False
+    tokens = list[str]()
+    at = 0
+    while at < len(text):
+        found = re.compile(r'([!#-<>-~]+)(?:=("(?:[^"\\]|\\.?)*"?|)([^ ]*)| +|$)').match(text, at)
+        if not found:
+            return False
+        tokens.append(found[0])
+        at = re.compile(" *").match(text, found.end()).end()  # type: ignore[union-attr]
+    pairs = sum("=" in token for token in tokens)
+    return pairs >= 2 and len(tokens) - pairs <= pairs
+
+
+def _logfmt_record(lines: list[bytes]) -> dict[str, Any] | None:
+    text = text_of(lines[0]).rstrip("\r")
+    if not re.match(rb'[^\x00-\x20\x7f="]+=', lines[0]):
+        return object_in(b"\n".join(lines))
+    record = pairs_in(text)
     trace = text_of(b"\n".join(lines[1:])).rstrip(_BLANKS)
     if trace:
         record["trace"] = trace

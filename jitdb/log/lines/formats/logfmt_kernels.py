@@ -24,6 +24,7 @@ _EQUALS = 61
 _TRUE = np.frombuffer(b"true        ", np.uint8)
 # Bytes of keys of logfmt: letters, digits, and signs that are neither blanks, quotes nor equals.
 _KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
+_LETTERS = np.array([bytes([byte]).isalpha() or byte in b"_@" for byte in range(256)], np.bool_)
 
 
 @part
@@ -33,6 +34,46 @@ def begins_logfmt(data, p, end):
     while p < end and _KEYS[data[np.uint64(p)]]:
         p += 1
     return p > first and p < end and data[np.uint64(p)] == _EQUALS
+
+
+@part
+def are_pairs(data, p, end):
+    """Whether data[p:end] is a key and its value, and more such; keys alone among them, as many at most.
+
+    Then it has no control characters, and keys are ASCII: so text and pairs together take ESCAPE bytes a byte at most.
+    """
+    pairs = np.int64(0)
+    alone = np.int64(0)
+    while p < end:
+        first = p
+        while p < end and _KEYS[data[np.uint64(p)]] and data[np.uint64(p)] < 128:
+            p += 1
+        is_pair = p > first and p < end and data[np.uint64(p)] == _EQUALS
+        if p == first or (pairs == 0 and not (is_pair and _LETTERS[data[np.uint64(first)]])):
+            return False
+        if is_pair:
+            pairs += 1
+            first = p + 1
+            p = quoted_end(data, first + 1, end) + 1 if first < end and data[np.uint64(first)] == QUOTE else first
+            while first < min(p, end):
+                if data[np.uint64(first)] < SPACE:
+                    return False
+                first += 1
+            while p < end and data[np.uint64(p)] > SPACE:
+                p += 1
+        else:
+            alone += 1
+        while p < end and data[np.uint64(p)] == SPACE:
+            p += 1
+    return pairs >= 2 and alone <= pairs
+
+
+@part
+def quoted_end(data, p, end):
+    """Where the quote stands that ends the text which begins at `p`; `end` where none does."""
+    while p < end and data[np.uint64(p)] != QUOTE:
+        p += 2 if data[np.uint64(p)] == BACKSLASH else 1
+    return min(p, end)
 
 
 @part
@@ -64,8 +105,17 @@ def put_logfmt(data, start, end, out, o):
     stop, following = line_end(data, start, end)
     if not begins_logfmt(data, start, stop):
         return np.int64(-1)
-    o = put_byte(out, o, OPEN_MAP)
-    p = np.int64(start)
+    o = put_pairs(data, np.int64(start), stop, out, put_byte(out, o, OPEN_MAP))
+    if following < end:
+        after = without_blanks(data, following, end)
+        if after > following:
+            o = put_byte(out, put_escaped(data, following, after, out, put_trace_key(out, o)), QUOTE)
+    return put_byte(out, o, CLOSE_MAP)
+
+
+@part
+def put_pairs(data, p, stop, out, o):
+    """The keys and values of data[p:stop], as members of an object."""
     while p < stop:
         char = data[np.uint64(p)]
         if not _KEYS[char]:
@@ -89,11 +139,7 @@ def put_logfmt(data, start, end, out, o):
         while p < stop and data[np.uint64(p)] > SPACE:
             p += 1
         o = put_word(data, first, p, out, o)
-    if following < end:
-        after = without_blanks(data, following, end)
-        if after > following:
-            o = put_byte(out, put_escaped(data, following, after, out, put_trace_key(out, o)), QUOTE)
-    return put_byte(out, o, CLOSE_MAP)
+    return o
 
 
 @part

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE
+from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.kinds import (
     BODY,
     BSD_TIME,
@@ -29,7 +30,6 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
-    put_body,
     put_byte,
     put_escaped,
     put_key,

@@ -3,8 +3,8 @@
     {"log":"...\\n","stream":"stdout","time":"..."}          a text without a newline goes on in the next line
     2026-11-20T14:03:11.123456789Z stdout F text            F: the text ends here; P: it goes on in the next line
 
-A text that is a JSON object is the record, with what stands beside it. Other text is a field: `message` of CRI, `log`
-of Docker.
+A text that is a JSON object is the record, with what stands beside it. Other text is a field (body_kernels.py):
+`message` of CRI, `log` of Docker.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks, text_end
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
+from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.trace_kernels import begins_with, goes_on
-from jitdb.log.lines.formats.writing_kernels import line_end, put_body, put_byte, put_bytes, put_escaped, without_blanks
+from jitdb.log.lines.formats.writing_kernels import line_end, put_byte, put_bytes, put_escaped, without_blanks
 
 _NINE = 57
 _MESSAGE = np.frombuffer(b'"message":        ', np.uint8)

@@ -35,7 +35,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 1  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 2  # of what kernels make of lines: raise it with each change of that
 _TRIED: Final = 64  # lines that are looked at
 
 

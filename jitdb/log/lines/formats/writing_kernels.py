@@ -1,4 +1,4 @@
-"""Writing JSON, for kernels that make records of lines: text between quotes, numbers, times, and a body.
+"""Writing JSON, for kernels that make records of lines: text between quotes, numbers, times, members of objects.
 
 Behind every input there are SLACK bytes, and an output has room for _ESCAPE bytes a byte of input and for all keys.
 """
@@ -187,25 +187,6 @@ def line_end(data, p, end):
     if stop > p and data[np.uint64(stop - 1)] == RETURN:
         stop -= 1
     return stop, newline + 1
-
-
-@part
-def put_body(data, p, stop, end, out, o, keys, key, size, stack):
-    """What a line says: the members of its JSON, and `trace` what follows; or it is text, and so is that."""
-    after = without_blanks(data, p, stop)
-    begin = skip_blanks(data, p, after)
-    if is_object(data, begin, after, stack):
-        o = put_members(data, begin, after, out, o)
-        end = without_blanks(data, stop, end)
-        begin = skip_blanks(data, stop, end) if end > stop else end
-        while begin > stop and data[np.uint64(begin - 1)] != NEWLINE:
-            begin -= 1
-        if begin < end:
-            o = put_trace_key(out, o)
-            o = put_byte(out, put_escaped(data, begin, end, out, o), QUOTE)
-        return o
-    o = put_key(keys, key, size, out, o)
-    return put_quoted(data, p, without_blanks(data, p, end), out, o)
 
 
 @part
