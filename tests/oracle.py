@@ -49,6 +49,8 @@ def cast_of(name: str, value: Any) -> Iterator[Any]:
         yield number
     if name == "time" and (time := time_of(value)) is not None and math.isfinite(time):
         yield as_text(time)
+    if name == "duration" and isinstance(value, str) and (seconds := seconds_in(value)) is not None:
+        yield seconds
     if name == "text" and isinstance(value, str):
         yield value
     if name == "text" and isinstance(value, bool):
@@ -59,6 +61,24 @@ def cast_of(name: str, value: Any) -> Iterator[Any]:
     if name == "json" and isinstance(value, str):
         with suppress(DecodeError):
             yield get_codec("json").decode(value.encode("utf-8", "surrogateescape"))
+
+
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 6 * 10**10, "min": 6 * 10**10,
+          "h": 36 * 10**11, "d": 864 * 10**11, "w": 6048 * 10**11}  # fmt: skip
+
+
+def seconds_in(text: str) -> float | None:
+    """The seconds of a length of time such as 1h2m3.5s: each of its parts to the nearest nanosecond."""
+    rest, total = text.removeprefix("-"), 0
+    while rest:
+        part = re.match(r"([0-9]+)([.][0-9]+)? ?([a-zµμ]+) ?", rest)
+        if part is None or part[3] not in _UNITS:
+            return None
+        rest, unit = rest[part.end() :], _UNITS[part[3]]
+        total += round(float(part[1] + part[2]) * unit) if part[2] else int(part[1]) * unit
+    if text in ("", "-") or total >= 2**63:
+        return None
+    return float(-total if text.startswith("-") else total) / 10**9
 
 
 def field(record: Any, path: Sequence[str | int | None]) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
-_CAST: Final = r"\b(?:number|time|text|json)\(([^()]+)\)"
+_CAST: Final = r"\b(?:number|time|duration|text|json)\(([^()]+)\)"
 _BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 

@@ -118,16 +118,12 @@ def age(text: str) -> Instant:
     Traceback (most recent call last):
     argparse.ArgumentTypeError: a length of time is expected, such as 30d, 12h or 1h30m, not 'yesterday'
     """
-    from jitdb.errors import QueryError
-    from jitdb.operators.nodes.instants import instant_at, length_of
+    from jitdb.common.times import length_of_text
+    from jitdb.operators.nodes.instants import instant_at
 
-    try:
-        length_of(text)
-        return instant_at(text)
-    except QueryError:
-        raise argparse.ArgumentTypeError(
-            f"a length of time is expected, such as 30d, 12h or 1h30m, not {text!r}"
-        ) from None
+    if length_of_text(text) is None:
+        raise argparse.ArgumentTypeError(f"a length of time is expected, such as 30d, 12h or 1h30m, not {text!r}")
+    return instant_at(text)
 
 
 class Option(NamedTuple):

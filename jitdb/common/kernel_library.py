@@ -33,6 +33,7 @@ MODULES: Final = (
     "jitdb.indexes.numbering_kernels",
     "jitdb.indexes.kinds.number_kernels",
     "jitdb.indexes.hash_kernels",
+    "jitdb.indexes.kinds.length_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.indexes.kinds.dictionary_kernels",
     "jitdb.engine.text_kernels",

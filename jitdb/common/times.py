@@ -48,6 +48,12 @@ _NAMED: Final = (
     rf"(?:(?:{_WEEKDAY}), )?(?P<day>\d\d?)(?:(?P<mark>/)|(?P<other>[- ]))(?P<month>{_NAME})(?(mark)/|(?P=other))"
     rf"(?P<year>\d{{4}})(?(mark):| ){_CLOCK}{_ZONE}"
 )
+_LENGTHS: Final = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
+    "h": 3600 * 10**9, "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
+}  # fmt: skip
+UNITS_OF_LENGTH: Final = "ns|us|µs|μs|ms|s|min|m|h|d|w"
+_PART: Final = rf"(\d+(?:\.\d+)?) ?({UNITS_OF_LENGTH})(?![a-z]) ?"
 _AS_TEXT: Final = re.ASCII | re.IGNORECASE
 _OF_C: Final = rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?: UTC| GMT)? (?P<year>\d{{4}})"
 
@@ -113,6 +119,25 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return _scaled(value.seconds, value.nanoseconds, 10**9)
     return None
+
+
+def length_of_text(text: str) -> int | None:
+    """How many nanoseconds a length of time has; None for what is none.
+
+    `indexes/kinds/length_kernels.py` does the same of whole columns.
+
+    >>> length_of_text("1h30m"), length_of_text("-1.5s"), length_of_text("12 ms"), length_of_text("12")
+    (5400000000000, -1500000000, 12000000, None)
+    """
+    if re.fullmatch(f"-?(?:{_PART})+", text, re.ASCII) is None:
+        return None
+    parts = re.findall(_PART, text, re.ASCII)
+    lengths = [
+        round(float(number) * _LENGTHS[unit]) if "." in number else int(number) * _LENGTHS[unit]
+        for number, unit in parts
+    ]
+    length = sum(lengths)
+    return None if length > _MOST else -length if text.startswith("-") else length
 
 
 def as_text(time: Nanoseconds) -> str:

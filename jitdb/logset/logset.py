@@ -414,12 +414,12 @@ class SetEvidence:
             return [lack for each in member.members for lack in self._lacks(each, path)]
         return [found]
 
-    def spelled(self, path: Path) -> bool:
+    def seen_in(self, path: Path) -> int:
+        bits = 0
         for part in self._parts(EVERYTHING)[:_SAMPLED]:
             with self._asking.using(part.member) as db:
-                if db.evidence().spelled(path):
-                    return True
-        return False
+                bits |= db.evidence().seen_in(path)
+        return bits
 
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))

@@ -39,7 +39,8 @@ from jitdb.operators.nodes.selection import sort_keys
 
 HELD: list[Any] = [
     None, True, False, 0, 2, 2.0, 0.5, -7, 1e300, 2**53 + 1, 2**64 - 1, -(2**63), "", "2", "2.0", "-7", "0.5", "x",
-    "é\n", "12ms", "1700000000", 1_700_000_000, 1_700_000_000_123, "2023-11-14T22:13:20Z", "2023-11-14 22:13:20.5",
+    "é\n", "12ms", "1h2m3.5s", "-1.5 s", "15µs", "1ms2",
+    "1700000000", 1_700_000_000, 1_700_000_000_123, "2023-11-14T22:13:20Z", "2023-11-14 22:13:20.5",
     "0001-01-01", "14/Nov/2023:23:13:20 +0100", "9999-12-31T23:59:59.999999999Z", {"$date": 1_700_000_000_000}, [],
     [2, "2", "x"],
     '{"a": 2}', '{"a": "2", "b": {"c": [1, "2"]}}\n', ' {"a": {"b": "x"}} ', '{"a": 2', '{"a": 2} x', '"x"',
@@ -51,7 +52,7 @@ HELD: list[Any] = [
 PATHS = [
     "number(x)", "time(x)", "text(x)", "json(x)", "json(x).a", "json(x).b.c[]", "json(x).a.b", "number(json(x).a)",
     "text(number(x))", "time(json(x).a)", "json(json(x).a).a", "number(x[])", "number(y.x)", "number(json(x)[].a)",
-    "json(x).a[0]", "text(x[0])", "number(json(x).a[])",
+    "duration(x)", "duration(json(x).a)", "json(x).a[0]", "text(x[0])", "number(json(x).a[])",
 ]  # fmt: skip
 
 held = st.sampled_from(HELD)

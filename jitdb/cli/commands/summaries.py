@@ -248,10 +248,10 @@ def _note_nothing(db: AnyDatabase, options: Namespace, total: int, empty: Iterab
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:
     """Note where the values of the field are text that spells numbers, or are not, or not all, numbers."""
     from jitdb.cli.output.notes import note_unknown_columns
-    from jitdb.engine.hinting.hints import spelled_fields
+    from jitdb.engine.hinting.hints import number_hints
 
     path, name = options.path, format_path(options.path)
-    for line in spelled_fields(db.evidence(), [path]):
+    for line in number_hints(db.evidence(), [path]):
         note(options, line)
     if numbers == total or options.quiet:
         return

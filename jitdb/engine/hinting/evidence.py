@@ -66,12 +66,15 @@ class LogEvidence:
         manager = self._manager
         return manager.look(lambda: remarks_of(manager.catalog, manager.core, operation, False))
 
-    def spelled(self, path: Path) -> bool:
+    def seen_in(self, path: Path) -> int:
         catalog = self._manager.catalog
 
-        def look() -> bool:
-            found = (index.spec for index in catalog.opened() if index.spec.paths == (path,))
-            return any(spec.form == "column" and _bits(catalog, spec) & seen.TEXTS for spec in found)
+        def look() -> int:
+            bits = 0
+            for index in catalog.opened():
+                if index.spec.paths == (path,) and index.spec.form == "column":
+                    bits |= _bits(catalog, index.spec)
+            return bits
 
         return self._manager.look(look)
 
@@ -95,7 +98,7 @@ class QuestionWarnings:
         # The last question: asking it again costs nothing.
         self._last: tuple[Any, ...] = ()
         self._denied: set[Any] = set()  # identities of operations that were looked at for what they deny
-        self._numbers: set[Path] = set()  # fields of which it was told that their text is taken as numbers
+        self._numbers: set[Path] = set()  # fields of which it was told how their text is taken
 
     def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """After an answer: warn if the question asks for what no record has.
@@ -132,12 +135,12 @@ class QuestionWarnings:
         self._warn(lambda: denied_values(self._evidence(), operation))
 
     def _tell_numbers(self, question: Question) -> None:
-        from jitdb.engine.hinting.hints import numbers_of, spelled_fields
+        from jitdb.engine.hinting.hints import number_hints, numbers_of
 
         new = [path for path in numbers_of(question) if path not in self._numbers]
         if new and len(self._numbers) < _FIELDS:
             self._numbers.update(new)
-            self._warn(lambda: spelled_fields(self._evidence(), new))
+            self._warn(lambda: number_hints(self._evidence(), new))
 
     def _tell_empty(self, operation: Operation, paths: Sequence[Path]) -> None:
         shape = (*((leaf.op, leaf.paths) for leaf in operation.leaves()), *paths)

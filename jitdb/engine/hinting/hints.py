@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
-from jitdb.common.values import number_of
+from jitdb.common.times import length_of_text
+from jitdb.common.values import number_of, values_at
+from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.operation import Not, Operation
 from jitdb.operators.summaries.fields import walk
 from jitdb.operators.text.expression import format_expression
@@ -36,8 +38,8 @@ class Evidence(Protocol):
     def remarks(self, operation: Operation) -> list[str]:
         """How the values that it compares were taken."""
 
-    def spelled(self, path: Path) -> bool:
-        """Whether some text of the field was taken as the number that it spells, as far as an index knows."""
+    def seen_in(self, path: Path) -> int:
+        """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
 
     def sample(self, count: int) -> list[Any]:
         """So many live records at most; none where there are none."""
@@ -74,7 +76,7 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else missing_fields(evidence, operation.all_paths()).values()
     denied = () if is_empty else denied_values(evidence, operation)
-    return [*found, *denied, *spelled_fields(evidence, numbers_of(question))]
+    return [*found, *denied, *number_hints(evidence, numbers_of(question))]
 
 
 def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
@@ -116,14 +118,33 @@ def numbers_of(question: Question) -> list[Path]:
     return [path for path in dict.fromkeys(found) if isinstance(path, tuple)]
 
 
-def spelled_fields(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
-    """A line for each of these fields in which text was taken as the number that it spells."""
-    return [taken_as_numbers(path) for path in paths if evidence.spelled(path)]
+def number_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
+    """For fields that were taken for numbers, a line for each with text that spells a number, or a length of time."""
+    found = []
+    for path in paths:
+        bits = evidence.seen_in(path)
+        if bits & seen.TEXTS:
+            found.append(taken_as_numbers(path))
+        elif bits & seen.OTHERS and (text := _length_in(evidence, path)):
+            name = format_path(path)
+            found.append(
+                f'`{name}` is text such as "{text}": `duration({name})` is the length of time in seconds, and '
+                f"`{name} > 5ms` compares it"
+            )
+    return found
 
 
 def taken_as_numbers(path: Path) -> str:
     """The line about a field in which text is taken as the number that it spells."""
     return f"`{format_path(path)}` holds numbers written as text: taken as numbers here, and by == as text"
+
+
+def _length_in(evidence: Evidence, path: Path) -> str:
+    """A length of time in the field, if most of its texts are some."""
+    values = [value for record in evidence.sample(SAMPLE) for value in values_at(record, path)]
+    texts = [value for value in values if isinstance(value, str)]
+    lengths = [text for text in texts if length_of_text(text) is not None]
+    return lengths[0] if 2 * len(lengths) > len(texts) else ""
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:

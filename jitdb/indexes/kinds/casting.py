@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.common.paths import Cast, Path, Step, before_cast, keys_before
 from jitdb.common.times import AUTO, DATE, LONG, UNITS, as_text
-from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, number_of_text, split_number
+from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, UNDEFINED, number_of_text, split_number
 from jitdb.indexes.kinds.seen import TEXTS
 from jitdb.log.codecs import casts, containers
 from jitdb.log.codecs.containers import Steps, list_values
@@ -202,6 +202,19 @@ def _numbers(values: FieldValues) -> FieldValues:
     return values._replace(kind=np.where(values.kind == NUMBER, values.kind, np.uint8(ABSENT)))
 
 
+def _durations(values: FieldValues) -> FieldValues:
+    from jitdb.indexes.kinds.length_kernels import read_lengths
+    from jitdb.indexes.kinds.number_kernels import UNSURE
+
+    kind, length, number = values.kind.copy(), values.length.copy(), values.number.copy()
+    unsure = read_lengths(values.buffer, values.start, kind, length, number)
+    for at in np.flatnonzero(kind == UNSURE).tolist() if unsure else ():
+        seconds = casts.READ["duration"](values.payload(at).decode())
+        kind[at] = ABSENT if seconds is UNDEFINED else NUMBER
+        number[at], length[at] = (0.0, 0) if seconds is UNDEFINED else split_number(seconds)
+    return values._replace(kind=kind, length=length, number=number)
+
+
 def _times(values: FieldValues) -> FieldValues:
     count = len(values.kind)
     hi, lo = np.empty(count), np.empty(count, np.int16)
@@ -256,4 +269,6 @@ def _with_texts(values: FieldValues, places: NDArray[np.int64], text: Callable[[
     return values._replace(buffer=buffer, kind=kind, start=start, length=length)
 
 
-_CASTS: Final[dict[str, Callable[[FieldValues], FieldValues]]] = {"number": _numbers, "time": _times, "text": _texts}
+_CASTS: Final[dict[str, Callable[[FieldValues], FieldValues]]] = {
+    "number": _numbers, "time": _times, "duration": _durations, "text": _texts,
+}  # fmt: skip

@@ -1,9 +1,10 @@
-"""What the steps `number(x)`, `time(x)`, `text(x)` and `json(x)` of a path make of one value.
+"""What the steps `number(x)`, `time(x)`, `duration(x)`, `text(x)` and `json(x)` of a path make of one value.
 
 indexes/kinds/casting.py does the same of whole columns.
 
 - number: a number, or the one that text spells
 - time: the time in the value, as text of RFC 3339 in UTC; numbers are of the unit that their size tells
+- duration: the seconds of a length of time, as text has it with its units (76.5ms, 1h2m3s)
 - text: text as it is; numbers, true and false as JSON writes them
 - json: what the JSON in text says
 
@@ -16,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from jitdb.common.times import as_text, time_of
+from jitdb.common.times import as_text, length_of_text, time_of
 from jitdb.common.values import NUMBER, UNDEFINED, kind_of, number_of
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.json.codec import CODEC
@@ -30,6 +31,11 @@ def _number(value: Any) -> Any:
 def _time(value: Any) -> Any:
     time = time_of(value)
     return UNDEFINED if time is None or not math.isfinite(time) else as_text(time)
+
+
+def _duration(value: Any) -> Any:
+    length = length_of_text(value) if isinstance(value, str) else None
+    return UNDEFINED if length is None else float(length) / 1e9
 
 
 def _text(value: Any) -> Any:
@@ -60,4 +66,6 @@ def _json(value: Any) -> Any:
         return UNDEFINED
 
 
-READ: Final[dict[str, Callable[[Any], Any]]] = {"number": _number, "time": _time, "text": _text, "json": _json}
+READ: Final[dict[str, Callable[[Any], Any]]] = {
+    "number": _number, "time": _time, "duration": _duration, "text": _text, "json": _json,
+}  # fmt: skip

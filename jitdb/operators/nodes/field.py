@@ -120,6 +120,14 @@ class Field:
         """The field, where it is a time, as text of RFC 3339 in UTC."""
         return Field((*self.path, CASTS["time"]))
 
+    def as_duration(self) -> Field:
+        """The seconds of the length of time that its text says, with its units.
+
+        >>> field("took").as_duration() > 0.1  # 76.5ms, 1m2s
+        gt(0.1, 'duration(took)')
+        """
+        return Field((*self.path, CASTS["duration"]))
+
     def as_text(self) -> Field:
         """The field as text, where it is text, a number, true or false."""
         return Field((*self.path, CASTS["text"]))
@@ -202,7 +210,7 @@ class Field:
 
 _METHODS: Final = (
     "isin", "between", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches",
-    "as_number", "as_time", "as_text", "as_json",
+    "as_number", "as_time", "as_duration", "as_text", "as_json",
 )  # fmt: skip
 
 

@@ -7,15 +7,10 @@ import time
 from typing import Any, Final
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.times import Nanoseconds, as_text, time_of_number, time_of_text
+from jitdb.common.times import Nanoseconds, as_text, length_of_text, time_of_number, time_of_text
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
-_AGO: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|us|ns|s|min|m|h|d|w) ?)+")
-_LENGTHS: Final = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
-    "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
-}  # fmt: skip
 _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
@@ -119,8 +114,8 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     if typed == "now":
         return Instant(now)
     ago = typed.removeprefix("-").removesuffix("ago").rstrip()
-    if _AGO.fullmatch(ago):
-        return Instant(now - length_of(ago))
+    if (length := length_of_text(ago)) is not None:
+        return Instant(now - length)
     if typed and (found_day := re.fullmatch(_OF_DAY, typed, re.ASCII)) is not None:
         local = _local(now, *found_day.groups())
         if local is not None:
@@ -146,16 +141,3 @@ def _local(now: int, day: str, *clock: str | None) -> Instant | None:
     today = time.localtime(now // 10**9)
     date = today.tm_year, today.tm_mon, today.tm_mday + _DAYS[day]
     return Instant(int(time.mktime((*date, hour, minute, second, 0, 0, -1))) * 10**9)
-
-
-def length_of(text: str) -> int:
-    """How many nanoseconds a length of time has. Raises QueryError.
-
-    >>> length_of("1h30m"), length_of("1.5s")
-    (5400000000000, 1500000000)
-    """
-    if not _AGO.fullmatch(text):
-        raise QueryError(f"{shown(text)} is no length of time", remedy="write 90s, 5m, 2h, 7d, 1w or 1h30m")
-    parts = re.findall(r"(\d+(?:\.\d+)?)([a-z]+)", text)
-    return sum(round(float(number) * _LENGTHS[unit]) if "." in number else int(number) * _LENGTHS[unit]
-               for number, unit in parts)  # fmt: skip

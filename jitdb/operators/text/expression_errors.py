@@ -81,11 +81,11 @@ _DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
 class Part(NamedTuple):
     """What stands between two places of an expression.
 
-    kind: an operation, a Field, the name of an index, a value, several values (a list, a tuple, a set), or a sum, which
-          only errors speak of
+    kind: an operation, a Field, the name of an index, a value, several values (a list, a tuple, a set), a length of
+          time (its seconds), or a sum, which only errors speak of
     """
 
-    kind: Literal["operation", "field", "index", "value", "list", "sum"]
+    kind: Literal["operation", "field", "index", "value", "list", "length", "sum"]
     value: Any
     start: int
     end: int
@@ -195,6 +195,8 @@ def no_value(text: str, part: Part) -> str:
         if typed.isidentifier():
             return f'a value was expected, not another field: text stands in quotes, as in "{typed}"'
         return "a field is compared with a value, not with another field (text stands in quotes)"
+    if part.kind == "length":
+        return f"a length of time is compared by <, <=, >, >= and == only, as in took > {typed}"
     if part.kind == "sum":
         if dashed and time_of_text(dashed) is not None:
             return f'a time stands in quotes: "{dashed}"'

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from jitdb.common.paths import ANY, CASTS, Step, format_path
+from jitdb.common.paths import ANY, CASTS, Path, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
+from jitdb.common.times import length_of_text
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field, field
@@ -28,6 +29,7 @@ _KEYWORD: Final = r"(\w+)\s*=(?!=)"  # before an argument
 _CONSTANTS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
 _ENDS: Final = frozenset(")]},:")  # what may stand behind an expression within another one
 
+_VALUES: Final = ("value", "list", "length", "sum")  # kinds of parts that are no fields
 _COMPARISONS: Final = {"<": (lt, gt), "<=": (lte, gte), ">": (gt, lt), ">=": (gte, lte)}  # and with the sides changed
 
 # How close operators bind; `not` and `~` have a place among them.
@@ -115,13 +117,15 @@ class Parser(Tokens):
         elif sign.startswith("is"):
             found = self._identity(left, right)
         else:
-            side, value = (left, right) if left.kind not in ("value", "list", "sum") else (right, left)
-            if side.kind in ("value", "list", "sum"):  # two values; one in brackets may be a field
+            side, value = (left, right) if left.kind not in _VALUES else (right, left)
+            if side.kind in _VALUES:  # two values; one in brackets may be a field
                 side, value = (left, right) if self._is_bracketed(left) else (right, left)
                 if not self._is_bracketed(side):
                     what, part = errors.no_field_at_all(self._text, left, right)
                     raise self._error(what, part)
             subject = side.value if side.kind == "index" else self._field(side).path
+            if value.kind == "length":
+                subject, value = self._of_length(side, value)
             literal = self._value(value)
             if sign in _COMPARISONS:
                 return self._made(value, _COMPARISONS[sign][side is right], literal, subject)
@@ -129,6 +133,11 @@ class Parser(Tokens):
                 raise self._error(f'index("{subject}") is compared by <, <=, > and >=', side)
             found = equal_or_within(subject, literal)
         return not_(found) if sign in ("!=", "not in", "is not") else found
+
+    def _of_length(self, side: Part, value: Part) -> tuple[Path, Part]:
+        """The length of time in a field, and the number of seconds that it is compared with."""
+        path, cast = self._field(side).path, CASTS["duration"]
+        return (path if path[-1] is cast else (*path, cast)), value._replace(kind="value")
 
     def _membership(self, left: Part, right: Part) -> Operation:
         is_value = left.kind == "value" or (
@@ -200,7 +209,7 @@ class Parser(Tokens):
         if self._word in ("+", "-"):
             sign = self._next()
             part = self._operand() if self._word not in ("+", "-") else Part("sum", None, start, start)
-            if part.kind == "value" and type(part.value) in (int, float):
+            if part.kind in ("value", "length") and type(part.value) in (int, float):
                 return part._replace(value=-part.value if sign == "-" else part.value, start=start)
             raise self._error(errors.no_value(self._text, part._replace(start=start)), start)
         return self._behind(self._primary())
@@ -218,6 +227,10 @@ class Parser(Tokens):
             return Part("value", self._texts(), start, self._done)
         if kind == "number":
             return Part("value", self._number(), start, self._done)
+        if kind == "length":
+            length = length_of_text(self._next())
+            assert length is not None  # as its token says
+            return Part("length", float(length) / 1e9, start, self._done)
         if kind == "word":
             return self._named()
         if word == "(":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from jitdb.common.times import UNITS_OF_LENGTH
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.text import expression_errors as errors
@@ -19,10 +20,11 @@ TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX
 _TOKEN: Final = r"""(?:\s+|\\\n|\#[^\n]*)*+(?:
     (?P<text>(?i:[bruf]|br|rb|fr|rf)?(?:'''(?:\\.|(?!''').)*+'''|\"{3}(?:\\.|(?!\"{3}).)*+\"{3}
         |'(?!'')[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|"(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"))
+    |(?P<length>(?:[0-9]+(?:\.[0-9]+)?(?:UNIT))+(?![^\0-/:-@\[-^`{-\x7f\s]))
     |(?P<number>0[xXoObB][0-9a-fA-F_]+|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9_]+)?)
     |(?P<word>[^\0-/:-@\[-^`{-\x7f\s]+)
     |(?P<sign>[=<>!]+|.)
-    |(?P<end>\Z))"""
+    |(?P<end>\Z))""".replace("UNIT", UNITS_OF_LENGTH)
 _OPEN: Final = {"(": ")", "[": "]", "{": "}"}
 
 

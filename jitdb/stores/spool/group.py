@@ -20,6 +20,7 @@ import numpy as np
 from jitdb.engine.answering.finder import Columns
 from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
+from jitdb.indexes.kinds import seen
 from jitdb.log.log import Log
 from jitdb.stores.spool.keys import NUMBERS, VALUES, WHOLE, Keys, Run
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
@@ -225,7 +226,8 @@ class Group:
     def _columns(self, start: int) -> Columns:
         """What the keys are made of, of the records from this one on."""
         columns = self.index.columns(NUMBERS, VALUES, start=start)
-        if self.index.evidence().spelled(NUMBERS):  # a column has "1" as 1, and a record with that is no message
+        # A column has "1" as 1, and a record with that is no message.
+        if self.index.evidence().seen_in(NUMBERS) & seen.TEXTS:
             codec, records = self.log.codec, self.log.get_many_raw(columns.offsets)
             is_text = [isinstance(codec.find(record or b"", NUMBERS), str) for record in records]
             columns.numbers[0].hi[is_text] = math.nan

@@ -26,9 +26,9 @@ from jitdb.log.lines.line_log import LineLog
 FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",
           "Caused by: java.io.IOException", "goroutine 1 [running]:", "main.main()", "\t/x/main.go:3",
           "plain words"]  # fmt: skip
-PAIRS = ['level=error msg="no \\"way" n=5', 'a=1', " a=1 b= c ", "a=1 b=é c=\x1b[0m", "a=1 é=2", "a=1 b=2 c d e", "x a=1 b=2",
-         'a="x"y b="1', '"The \\"msg" pod="a/b" n=3', '"m" no', '"m" k=v x', '"m"k=v', '"open k=v', "a=1  b=2", "=1 b=2",
-         "1a=1 b=2", 'a=1 b=2 "c"', "a=1 b=2 c", "level=x a=\x7f", 'a=1 b="x\\']  # fmt: skip
+PAIRS = ['level=error msg="no \\"way" n=5', "a=1", " a=1 b= c ", "a=1 b=é c=\x1b[0m", "a=1 é=2", "a=1 b=2 c d e",
+         "x a=1 b=2", 'a="x"y b="1', '"The \\"msg" pod="a/b" n=3', '"m" no', '"m" k=v x', '"m"k=v', '"open k=v',
+         "a=1  b=2", "=1 b=2", "1a=1 b=2", 'a=1 b=2 "c"', "a=1 b=2 c", "level=x a=\x7f", 'a=1 b="x\\']  # fmt: skip
 BODIES = ['{"level": "info", "n": 1}', '{"a": {"b": [1, 2]}, "t": "é\\n"}', "{}", " { } ", '{"cut": ', "{x}", "[1]",
           "é ü", 'q"uo\\te', *FRAMES]  # fmt: skip
 NOVEMBER = 1_795_000_000 * 10**9  # 2026-11-18

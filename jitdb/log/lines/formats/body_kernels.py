@@ -49,7 +49,7 @@ def put_body(data, p, stop, end, out, o, keys, key, size, stack):
 
 @part
 def put_trace(data, stop, end, out, o):
-    """The lines behind the first one, whose end is `stop`, as the field `trace`; blank ones at both ends are left out."""
+    """The lines behind the first one, which ends at `stop`, as the field `trace`, without blank ones at both ends."""
     end = without_blanks(data, stop, end)
     begin = skip_blanks(data, stop, end) if end > stop else end
     while begin > stop and data[np.uint64(begin - 1)] != NEWLINE:

@@ -11,7 +11,7 @@ from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.part_kernels import newline_from
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.numbers import copy_words, store_word
-from jitdb.log.codecs.json.read import container_end, skip_blanks
+from jitdb.log.codecs.json.read import container_end
 from jitdb.log.codecs.json.text import (
     BACKSLASH,
     CLOSE_MAP,
