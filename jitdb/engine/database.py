@@ -124,8 +124,7 @@ class JITDB(OneLog):
     # --- answering -------------------------------------------------------------------------------------------------
 
     def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
-        if is_empty:
-            self._manager.tell_left_out()
+        self._manager.tell_left_out(is_empty)
         super()._tell(asked, is_empty, paths)
 
     def _count(self, question: Question, cancel: Cancel) -> int:

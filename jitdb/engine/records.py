@@ -343,8 +343,8 @@ class DamageReport:
             text = f"{faults[0].reason}{_more(fresh)}: the records behind it in this block are left out of all answers"
             warnings.warn(DamageWarning(text, faults, path=path), stacklevel=7)
 
-    def malformed(self, seqs: Sequence[int], count: int) -> None:
-        """The codec cannot read `count` records, which count as deleted; these are the first of them."""
+    def malformed(self, seqs: Sequence[int], count: int, *, is_all: bool = True) -> None:
+        """The codec cannot read `count` records, or more, which count as deleted; these are the first of them."""
         if count and self._log.framing.tells_malformed:
             refused = self._log.refuses_malformed()
             if refused is not None:
@@ -355,6 +355,7 @@ class DamageReport:
                 ", …" if count > _NAMED and numbers else ""
             )
             what = f"{count:,} lines" if count > 1 else "a line"
+            what += "" if is_all else ", and maybe more,"
             row = getattr(self._log.framing, "row", None)
             form = self._log.codec.name.upper() if row is None else row.title
             text = f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
-from jitdb.log.lines.detection import form_at, odd_file
+from jitdb.log.lines.detection import form_at, misfit, odd_file
 from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def open_any(
         except NotALog as error:
             found = form_at(path, form, any_text=True) if may_be_lines else None
             if found is None:  # the file may have come between the two looks
-                raise _of_text(path, form) or odd_file(path) or error from None
+                raise _of_text(path, form) or misfit(path, form) or odd_file(path) or error from None
         else:
             return _whole(ours, form)
     from jitdb.log.lines.line_log import LineLog

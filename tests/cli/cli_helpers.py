@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from jitdb.cli import main
 from jitdb.log import Log
 
 ROOT = Path(__file__).parents[2]
@@ -43,3 +46,10 @@ def records_of(path: Path) -> list[Any]:
 def write(folder: Path, data: bytes, name: str = "in.ndjson") -> str:
     (folder / name).write_bytes(data)
     return name
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
+    """The exit code of a command, and what it writes to standard output and to the error output."""
+    code = main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return code, found.out, found.err

@@ -6,12 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_helpers import said
 
 import jitdb
-from jitdb.cli import main
 from jitdb.errors import InvalidArgument, LogError
 
 EACH = "resourceLogs[].scopeLogs[].logRecords[]"
@@ -28,12 +27,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         lines.append(json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": scopes}]}))
     path.write_text("\n".join([*lines, "bad", '{"resourceLogs": []}']) + "\n")
     return path
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    found = capsys.readouterr()
-    return code, found.out, found.err
 
 
 def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

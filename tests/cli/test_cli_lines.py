@@ -8,11 +8,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from jitdb.cli import main
+from cli_helpers import said
 
 LINES = [json.dumps({"level": ("info", "error")[n % 3 == 0], "n": n, "timestamp": n}) for n in range(30)]
 
@@ -23,12 +21,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "events.ndjson"
     path.write_text("\n".join(LINES) + "\n")
     return path
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    found = capsys.readouterr()
-    return code, found.out, found.err
 
 
 def test_count_and_query(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +59,14 @@ def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = said(capsys, "info", path, "--json")
     found = json.loads(out)
     assert (found["records"], found["malformed"], found["blank_lines"]) == (30, [1, 33], 1)
+
+
+def test_many_bad_lines_are_told_by_each_process(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_text("bad\n".join(f"{line}\n" for line in LINES))
+    for _ in range(3):
+        code, out, err = said(capsys, "count", path)
+        assert (code, out) == (0, f"{len(LINES)}\n")
+        assert f"{len(LINES) - 1} lines cannot be read as JSON, left out of all answers: line 2, 4," in err
 
 
 @pytest.mark.parametrize("command", ["compact", "repair"])

@@ -6,11 +6,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from jitdb.cli import main
+from cli_helpers import said
 
 TIME = "2026-11-21T10:00:0{}.123456789Z stdout F "
 TRACE = "Traceback (most recent call last):\n  boom {main}"
@@ -23,12 +21,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines = [TIME.format(n) + json.dumps({"level": ("error", "info")[n % 2], "n": n, "timestamp": n}) for n in range(6)]
     path.write_text("\n".join([*lines[:3], TRACE, "", *lines[3:]]) + "\n")
     return path
-
-
-def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
-    code = main([str(argument) for argument in arguments])
-    found = capsys.readouterr()
-    return code, found.out, found.err
 
 
 def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.roaring import bitmap_of_range
-from jitdb.indexes.kinds.set import journal_in, records_in_sets
+from jitdb.indexes.kinds.set import are_many, journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
@@ -103,6 +103,8 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
     none = records_in_sets(gone.segments)
     if known != {NO_JOURNAL} or (none and log.framing.keeps_malformed):
         return None
+    if are_many(len(none), places.end_seq):
+        return None  # the engine warns of them
     if any(segment.meta for segment in places.segments):
         return None
     return _Fresh(bitmap_of_range(0, places.end_seq) - none, fields)

@@ -27,6 +27,7 @@ from jitdb.errors import (
 )
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import members_of
+from jitdb.indexes.kinds.set import are_many
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
@@ -198,23 +199,26 @@ class IndexUpdater(IndexState):
                 raise LogSuperseded("it was changed while it was scanned", path=self.log.path)
             self.catalog.append(index, segment, early)
 
-    def tell_left_out(self) -> None:
-        """After an empty answer: warn, once, of records that no codec can read.
+    def tell_left_out(self, is_empty: bool) -> None:
+        """After an empty answer, or where many are left out: warn, once, of records that no codec can read.
 
         A scan warns of them anyway; this is for those who find the indexes ready.
         """
         report, log = self.damage, self.log
         if report.has_malformed or not log.framing.tells_malformed:
             return
+        if not is_empty and not are_many(len(self.records.deleted), self.catalog.get(OFFSETS).end_seq):
+            return
         with self.lock:
             records = self.records
-            seqs = members_of(records.deleted[: _LOOKED_AT * LISTED])
+            seqs = members_of(records.deleted[: (_LOOKED_AT if is_empty else 1) * LISTED])
             offsets = records.offsets_of(seqs).tolist()
         for first in range(0, len(seqs), LISTED):
             with suppress(LogError):  # it was changed since: the next answer notices that
                 wrong = log.unreadable(offsets[first : first + LISTED])
                 if wrong:
-                    report.malformed(seqs[first : first + LISTED][wrong].tolist(), len(wrong))
+                    is_all = first + LISTED >= len(records.deleted)
+                    report.malformed(seqs[first : first + LISTED][wrong].tolist(), len(wrong), is_all=is_all)
                     return
         report.has_malformed = True
 

@@ -30,6 +30,16 @@ _TRIED: Final = 64  # lines
 
 _UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"), b"PK\3\4": ("zip", "unzip")}
 _TABLES: Final = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
+_OTHERS: Final = {
+    b"SQLite format 3": ("a database of SQLite", ""),
+    b"LPKSHHRH": ("a journal file of systemd", "journalctl --file FILE -o json"),
+    b"ElfFile\0": ("an event log of Windows", ""),
+    b"\x89PNG": ("a PNG image", ""),
+    b"\xff\xd8\xff": ("a JPEG image", ""),
+    b"GIF8": ("a GIF image", ""),
+    b"%PDF": ("a PDF document", ""),
+    b"\x7fELF": ("a program", ""),
+}
 _CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))  # which no text has
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
@@ -59,6 +69,8 @@ def form_at(
         if is_table(file.name) and form in (PLAIN, LineForm(format=KNOWN)) and not looks_like_lines(head):
             return None
         found = form_of(head, form, said=said, more=partial(head_of, file))
+        if found is not None and form.row is not None and _misfit(head, form):
+            return None
         return found or (_any_text(head, form) if any_text else None)
     is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
@@ -80,6 +92,31 @@ def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: He
         text = None if form.each or head.lstrip().startswith((b"{", MARK)) else _of_text(head)
         return form if form.each else text or _of_json(head)
     return None if form.each or _is_other(head) else _of_text(head)
+
+
+def _misfit(head: bytes, form: LineForm) -> int:
+    """How many first lines there are, if none of them is a record of the format that the caller said; else 0."""
+    from jitdb.log.lines.formats.rendering import Renderer
+
+    lines = head.removeprefix(MARK).split(b"\n")
+    lines = [line for line in (lines[:-1] if len(head) >= HEAD else lines) if line.strip()]
+    assert form.row is not None
+    return 0 if any(Renderer(form.row, lambda: 0).rendered(lines)) else len(lines)
+
+
+def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
+    """The error for a file of which no first line is of the format that the caller said; None where one is."""
+    try:
+        head = head_of(log_path(path), HEAD)
+    except (OSError, LogCorrupt):
+        return None
+    if form.row is None or not form_of(head, form) or not (count := _misfit(head, form)):
+        return None
+    found = form_at(path, any_text=True)
+    seems = "" if found is None else f", but {found.row.title if found.row else 'JSON Lines'}"
+    said = "as the pattern says" if form.pattern else form.row.title
+    what = f"none of its first {count:,} lines is {said}" if count > 1 else f"its line is not {said}"
+    return NotALog(what + seems, path=path, remedy=Remedy("leave format out", "leave --log-format out"))
 
 
 def is_table(name: str) -> bool:
@@ -214,8 +251,10 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     for magic, name in _TABLES.items():
         if head.startswith(magic):
             return _error(path, f"it is {name}, not a log", Remedy.importing(path))
-    if head.startswith(b"SQLite format 3"):
-        return NotALog("it is a database of SQLite, not a log", path=path)
+    for magic, (name, command) in _OTHERS.items():
+        if head.startswith(magic):
+            advice = f"write it as text first: {command}" if command else None
+            return NotALog(f"it is {name}, not a log", path=path, remedy=advice)
     if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
         return _error(path, "it is UTF-16, and JSON Lines are UTF-8", "convert it first: iconv -f UTF-16 -t UTF-8")
     if b"\0" in head:

@@ -1,0 +1,42 @@
+"""Formats of lines, as the command line meets them: which is said, and what is said of files that are of none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import said
+
+
+@pytest.mark.parametrize("form", ["klog", "logfmt", "cri", "combined", "docker", "journald", "(?P<level>[A-Z]+):"])
+def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("one two three\nfour five six\n")
+    code, out, err = said(capsys, "count", path, "--log-format", form)
+    assert (code, out) == (1, "")
+    assert "none of its first 2 lines is" in err
+    assert "but text of no format that is known\n  leave --log-format out" in err
+    assert said(capsys, "count", path)[:2] == (0, "2\n")
+
+
+def test_a_format_that_fits_no_line_passes_a_file_of_a_folder_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.log").write_text("one two three\nfour five six\n")
+    (tmp_path / "b.log").write_text("I1125 01:00:00.123456 1 a.go:1] x\n")
+    code, out, err = said(capsys, "count", tmp_path, "--log-format", "klog")
+    assert (code, out) == (0, "1\n")
+    assert "1 file is no log, or cannot be read, and is passed over" in err
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [(b"\x89PNG\r\n\x1a\n", "a PNG image"), (b"LPKSHHRH", "a journal file of systemd")],
+)
+def test_files_of_other_programs_are_called_by_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], head: bytes, what: str
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(head + bytes(100))
+    code, _, err = said(capsys, "count", path)
+    assert (code, f"it is {what}, not a log" in err) == (1, True)
