@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.cli.failures import Failure, UsageError, note
+from jitdb.common.words import counted, size_in_words
 from jitdb.errors import LogError, NotALog
 from jitdb.log.io.filenames import INDEXES, SIDECAR_SUFFIX
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
+    from jitdb.engine.progress import Bar
     from jitdb.log.any_log import AnyLog
+    from jitdb.log.columnar.kept_rows import NewBar
     from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
     from jitdb.logset.logset import AnyDatabase
@@ -49,6 +52,7 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
 
     with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
         _note_format(log, options)
+        _note_rows(log, options)
         db.warns_of_questions = False  # commands print these notes after the answer: notes.note_missing
         try:
             check_time(db, options)
@@ -97,6 +101,18 @@ def seen_or_asked(
         load_numpy(options)
         with database(options, log) as db:
             yield None, db
+
+
+def _note_rows(log: LogSource, options: Namespace) -> None:
+    """Say once where the rows of a Parquet or Arrow file are kept."""
+    kept = getattr(log, "kept", None)
+    if kept is None or kept.read is None or not sys.stderr.isatty():
+        return
+    rows, size = counted(kept.read, "row", "rows"), size_in_words(kept.bytes)
+    if options.indexes == "none":
+        note(options, f"{options.log}: its {rows} were read for this question alone ({size})")
+    else:
+        note(options, f"{options.log}: its {rows} were read once, and are kept in {log.sidecar} ({size})")
 
 
 def _note_format(log: LogSource, options: Namespace) -> None:
@@ -244,7 +260,7 @@ def _readable(members: list[Member], options: Namespace) -> list[Member]:
         with warnings.catch_warnings(), suppress(LogError, CodecError):  # else what the command is about
             warnings.simplefilter("ignore")
             try:
-                _opened(one, writing=False).close()
+                check_readable(one)
             except NotALog as error:
                 if not passed.take(member, error):
                     raise
@@ -254,6 +270,18 @@ def _readable(members: list[Member], options: Namespace) -> list[Member]:
         note_pattern(error, options)
         raise
     return [member for member in members if member not in passed.errors]
+
+
+def check_readable(options: Namespace) -> None:
+    """Raises LogError where the file is no log. The rows of a Parquet or Arrow file are not read for that."""
+    from jitdb.log.columnar.table_file import TableFile, kind_at
+
+    check_exists(options.log)
+    kind = kind_at(options.log)
+    if kind is None:
+        _opened(options, writing=False).close()
+    else:
+        TableFile(Path(options.log), kind).check()
 
 
 def each_file(options: Namespace) -> Iterator[Namespace]:
@@ -340,7 +368,18 @@ def _opened(options: Namespace, writing: bool) -> AnyLog:
     given_each, given_format = getattr(options, "each", None), getattr(options, "log_format", None)
     form = line_form(getattr(options, "allow_prefix", False), given_each, given_format)
     given = {"codec": options.codec, "block_size": options.block_size, "folder": index_folder(options)}
-    return open_any(options.log, read_only=not writing, form=form, **given)
+    return open_any(options.log, read_only=not writing, form=form, bar=_bar(options), **given)
+
+
+def _bar(options: Namespace) -> NewBar:
+    """What makes a progress bar: the engine is imported only where one is needed."""
+
+    def bar(title: str, total: int) -> Bar:
+        from jitdb.engine.progress import Bar
+
+        return Bar(title, total, wanted_progress(options))
+
+    return bar
 
 
 def load_numpy(options: Namespace) -> None:

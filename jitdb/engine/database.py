@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +26,7 @@ from jitdb.engine.face.one_log import OneLog
 from jitdb.engine.hinting.evidence import QuestionWarnings, remarks_of
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
-from jitdb.engine.progress import Status
+from jitdb.engine.progress import Bar, Status
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
@@ -309,7 +310,8 @@ def open(
     max_indexes: int | None = None,
     max_index_bytes: int | None = None,
 ) -> JITDB:
-    """Open the log at `path`, or the JSON Lines that somebody else writes there, and ask it questions.
+    """Open the log at `path`, or the JSON Lines, the Parquet or Arrow file that somebody else writes there, and ask it
+    questions. Of a Parquet or Arrow file all rows are read first, and kept (see docs/formats.md).
 
     codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
     indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
@@ -334,7 +336,10 @@ def open(
         from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)
-    log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form)
+    log = open_any(
+        path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form,
+        bar=partial(Bar, shown=progress),
+    )  # fmt: skip
     try:
         return JITDB(
             log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,

@@ -1,20 +1,28 @@
-"""Opening what is at a path, whichever kind of log it is: one of jitdb's, or JSON Lines that somebody else writes."""
+"""Opening what is at a path, whichever kind of log it is: one of jitdb's, or what somebody else writes: JSON Lines, a
+Parquet or an Arrow file.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
-from jitdb.log.lines.detection import form_at, misfit, odd_file
+from jitdb.log.columnar.table_file import kind_at
+from jitdb.log.io.filenames import log_path
+from jitdb.log.lines.detection import form_at, is_lines, misfit, odd_file
 from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
+    from jitdb.log.columnar.kept_rows import NewBar
+    from jitdb.log.columnar.table_file import TableKind
+    from jitdb.log.columnar.table_log import TableLog
     from jitdb.log.lines.line_log import LineLog
     from jitdb.log.log import Log
 
-AnyLog: TypeAlias = "Log | LineLog"
+AnyLog: TypeAlias = "Log | LineLog | TableLog"
 
 
 def open_any(
@@ -25,17 +33,22 @@ def open_any(
     read_only: bool = False,
     folder: str | os.PathLike[str] | None = None,
     form: LineForm = PLAIN,
+    bar: NewBar | None = None,
 ) -> AnyLog:
     """The log at this path.
 
-    folder: of the indexes of JSON Lines, if not the usual one; "memory": they have none
+    folder: of what is kept of a file that somebody else writes, if not the usual one; "memory": nothing is
     form:   of JSON Lines; text before JSON means nothing to a log of jitdb's, whose records have none
+    bar:    makes one for who waits until the rows of a Parquet or Arrow file are read
 
     Raises LogError, CodecError, InvalidArgument where elements are to be the records of a log of jitdb's.
     """
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     may_be_lines = is_json and block_size is None
     found = form_at(path, form, said=codec is not None) if may_be_lines else None
+    kind = kind_at(log_path(path)) if found is None else None
+    if kind is not None:
+        return _of_table(log_path(path), kind, codec, block_size, folder, form, bar)
     if found is None:
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
@@ -57,6 +70,41 @@ def open_any(
     return log
 
 
+def is_of_others(path: str | os.PathLike[str]) -> bool:
+    """Whether the file at this path is a log that somebody else writes."""
+    return is_lines(path) or kind_at(log_path(path)) is not None
+
+
+def _of_table(
+    path: Path,
+    kind: TableKind,
+    codec: str | Codec | None,
+    block_size: int | None,
+    folder: str | os.PathLike[str] | None,
+    form: LineForm,
+    bar: NewBar | None,
+) -> TableLog:
+    """A Parquet or Arrow file. Raises InvalidArgument where it is said what only other kinds of log have."""
+    from jitdb.log.columnar.kept_rows import no_bar
+    from jitdb.log.columnar.table_log import TableLog
+
+    given = {"codec": codec is not None, "block_size": block_size is not None, **_said_of(form)}
+    said = next((name for name, is_given in given.items() if is_given), None)
+    if said is not None:
+        shell = f"log-{said}" if said == "format" else said.replace("_", "-")
+        raise InvalidArgument(
+            f"{said} says how the records of other files are read, and this is {kind.title}",
+            path=path,
+            remedy=Remedy(f"leave {said} out", f"leave --{shell} out"),
+        )
+    return TableLog(path, folder=folder, bar=bar or no_bar)
+
+
+def _said_of(form: LineForm) -> dict[str, bool]:
+    """What a caller says of lines that changes what their records are."""
+    return {"each": bool(form.each), "format": form.format not in ("", KNOWN)}
+
+
 def _of_text(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
     """The error for a file of which elements of JSON are asked, and whose lines are no JSON."""
     row = None if not form.each or (found := form_at(path)) is None else found.row
@@ -68,8 +116,8 @@ def _of_text(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
 
 def _whole(log: Log, form: LineForm) -> Log:
     """A log of jitdb's, unless elements of its records are asked for. Raises InvalidArgument."""
-    said = "each" if form.each else "format" if form.format not in ("", KNOWN) else ""
-    if not said:
+    said = next((name for name, is_given in _said_of(form).items() if is_given), None)
+    if said is None:
         return log
     log.close()
     raise InvalidArgument(

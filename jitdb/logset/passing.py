@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Final
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import counted
 from jitdb.engine.database import JITDB
-from jitdb.errors import CodecError, CompactionUnfinished, JitdbError, LogCorrupt, LogError, LogWarning, NotALog
+from jitdb.errors import (
+    CodecError,
+    CompactionUnfinished,
+    JitdbError,
+    LogCorrupt,
+    LogError,
+    LogWarning,
+    MissingLibrary,
+    NotALog,
+)
 from jitdb.log.io.osfile import reason
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
@@ -40,7 +49,7 @@ def is_of_file(error: BaseException, path: str) -> bool:
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _OF_FILES
-    kinds = NotALog, LogCorrupt, CompactionUnfinished, CodecError
+    kinds = NotALog, LogCorrupt, CompactionUnfinished, CodecError, MissingLibrary
     return isinstance(error, kinds) or type(error) is LogError
 
 

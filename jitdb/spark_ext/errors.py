@@ -26,6 +26,7 @@ from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from jitdb.errors import CodecError, DecodeError, EncodeError, JitdbError, Remedy, from_json
+from jitdb.log.columnar.table_file import PARQUET, kind_at
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -75,6 +76,14 @@ def without_identity(path: str | os.PathLike[str], so: str) -> SparkError:
         path=path,
         remedy="open it once with Log(path), where its folder can be written",
     )
+
+
+def refuse_table(path: str | os.PathLike[str]) -> None:
+    """Raises SparkError for a Parquet or Arrow file, whose rows the driver alone would have."""
+    kind = kind_at(path)
+    if kind is not None:
+        remedy = "spark.read.parquet() reads it" if kind is PARQUET else Remedy.importing(path)
+        raise SparkError(f"it is {kind.title}, which Spark does not ask by jitdb", path=path, remedy=remedy)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gzip
 import json
 import re
 import shlex
@@ -36,6 +37,11 @@ def _arrow(path: Path) -> None:
         writer.write_table(table)
 
 
+def _compressed_arrow(path: Path) -> None:
+    _arrow(path)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+
+
 def _ours(path: Path) -> None:
     make_log(path, EVENTS)
 
@@ -54,9 +60,11 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "compact JSON Lines": ({"lf.log": LINES}, "compact lf.log"),
     "JSON text where a log was": ({"lf.log": _is_json_with_a_sidecar}, "count lf.log"),
     "a folder with a blank": ({"my logs.ndjson": LINES}, "compact 'my logs.ndjson'"),
-    "a table of Parquet": ({"x.parquet": _parquet}, "count x.parquet"),
-    "one without its ending": ({"x": _parquet}, "count x"),
-    "a table of Arrow": ({"x.arrow": _arrow}, "count x.arrow"),
+    "delete from a table of Parquet": ({"x.parquet": _parquet}, "delete x.parquet 'level == \"error\"' --yes"),
+    "one without its ending": ({"x": _parquet}, "count x --codec json"),
+    "one that does not grow": ({"x.parquet": _parquet}, "tail x.parquet"),
+    "compact a table of Arrow": ({"x.arrow": _arrow}, "compact x.arrow"),
+    "a compressed one": ({"x.arrow.gz": _compressed_arrow}, "count x.arrow.gz"),
     "a table of CSV": ({"x.csv": b"a,b\n1,2\n"}, "count x.csv"),
     "an array of numbers": ({"x.json": b"[1, 2]\n"}, "count x.json"),
     "compressed otherwise": ({"x.log.bz2": bz2.compress(LINES)}, "count x.log.bz2"),

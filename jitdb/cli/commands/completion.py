@@ -105,8 +105,14 @@ def fields_of(log: str) -> list[str]:
     from jitdb.engine.hinting.hints import fields_in
     from jitdb.errors import JitdbError
     from jitdb.log.any_log import open_any
+    from jitdb.log.columnar.table_file import kind_at
+    from jitdb.log.lines.kept import kept
     from jitdb.log.reading.sampling import sample
 
-    with suppress(JitdbError, OSError), open_any(log, read_only=True, folder="memory") as opened:
+    is_table = kind_at(log) is not None
+    if is_table and not kept(log):
+        return []  # reading its rows may take long
+    folder = None if is_table else "memory"
+    with suppress(JitdbError, OSError), open_any(log, read_only=True, folder=folder) as opened:
         return list(map(format_path, fields_in(sample(opened, _SAMPLE))))
     return []

@@ -189,7 +189,18 @@ def _check_target(sources: list[str], log: str, options: Namespace) -> None:
     if append and not there:
         raise Failure(f"{log}: there is no log to add to", nearest_file(log) or "leave --append out to make it")
     if append:
+        _refuse_table(log)
         check_free(log, "added to", options)
+
+
+def _refuse_table(path: str) -> None:
+    """Raises Failure for a Parquet or Arrow file."""
+    from jitdb.log.columnar.table_file import kind_at
+
+    kind = kind_at(path)
+    if kind is not None:
+        hint = f"make a log of it first: {import_command(path)}"
+        raise Failure(f"{path}: it is {kind.title} that somebody else writes: nothing is added to it", hint)
 
 
 def _open(path: str, sources: list[str], codec: str, options: Namespace) -> Log:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.expressions import expressions_of, is_expression, read_expression, read_question
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.opening import asked, database, each_bundle, each_log, is_many, log_only
+from jitdb.cli.opening import asked, check_readable, database, each_bundle, each_log, is_many
 from jitdb.cli.options import READING, changed, option
 from jitdb.cli.output.output import show, show_json, show_lines
 from jitdb.cli.output.tables import show_indexes
@@ -146,8 +146,8 @@ def indexes(options: Namespace) -> int:
         return 0
     paths = {each.path for each in of_files}
     if not is_many(options):
-        with log_only(options):  # it is a log
-            found = _done(options, paths)
+        check_readable(options)
+        found = _done(options, paths)
         if options.json:
             show_json(found.as_dict())
         else:
@@ -230,20 +230,20 @@ def _done(options: Namespace, of_files: Collection[str]) -> _Done:
     of_files: the files that others write of which something is kept in the usual place. Of no other file that others
               write there is anything, and to open it would keep something.
     """
+    from jitdb.log.any_log import is_of_others
     from jitdb.log.io.filenames import log_path
-    from jitdb.log.lines.detection import is_lines
 
-    is_elsewhere = options.indexes or "bundle" in options
-    if not is_elsewhere and (options.forget or str(log_path(options.log)) not in of_files) and is_lines(options.log):
+    is_elsewhere, is_kept = options.indexes or "bundle" in options, str(log_path(options.log)) in of_files
+    if not is_elsewhere and (options.forget or not is_kept) and is_of_others(options.log):
         return _Done("", (), ())
     from jitdb.log.lines.keeping.leaving import erase
-    from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.source import MaintainedSource
 
     with database(options) as db:
         rows = db.indexes().rows
         names = _drop(db, options, rows) if options.drop or options.forget else ()
         left = db.indexes().rows if names else rows
-        if options.forget and isinstance(db.log, LineLog):
+        if options.forget and not isinstance(db.log, MaintainedSource):
             erase(db.log.sidecar)  # in a folder of the user's choice
     return _Done(str(db.folder), left, [row for row in rows if row.file in names])
 

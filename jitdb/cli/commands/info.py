@@ -110,13 +110,24 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
 
 
 def _describe(log: AnyLog) -> dict[str, Any]:
+    from jitdb.log.columnar.table_log import TableLog
     from jitdb.log.io.filenames import META
     from jitdb.log.lines.line_log import LineLog
 
     if isinstance(log, LineLog):
         return _describe_lines(log)
-
     stats = log.stats()
+    if isinstance(log, TableLog):
+        return {
+            "path": str(log.path),
+            "bytes": log.path.stat().st_size,
+            "records": stats.records,
+            "format": log.kind.name,
+            "codec": log.codec.name,
+            "kept_in": str(log.sidecar) if log.is_kept else None,
+            "kept_bytes": log.kept.bytes,
+            "newest_offset": log.since,
+        }
     return {
         "path": str(log.path),
         "bytes": log.path.stat().st_size,
@@ -136,7 +147,8 @@ def _show(found: dict[str, Any]) -> None:
     from jitdb.cli.output.tables import show_indexes
     from jitdb.engine.showing.overview import IndexInfo
 
-    for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():
+    rows = _rows_of_lines if "malformed" in found else _rows_of_table if "kept_bytes" in found else _rows
+    for name, text in rows(found).items():
         show(f"{name:8} {text}")
     show("")
     show_indexes([IndexInfo(*index.values()) for index in found["indexes"]], with_files=False)
@@ -174,6 +186,17 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
     if found["unfinished_bytes"]:
         rows["at end"] = f"{found['unfinished_bytes']:,} bytes that are no whole record"
     return rows
+
+
+def _rows_of_table(found: dict[str, Any]) -> dict[str, str]:
+    where = f"kept in {found['kept_in']}" if found["kept_in"] else "read for this command alone"
+    return {
+        "file": found["path"],
+        "size": f"{found['bytes']:,} bytes",
+        "records": f"{found['records']:,}, a row each",
+        "format": f"{found['format'].title()}; somebody else writes it, and here it is only read",
+        "rows": f"{found['kept_bytes']:,} bytes as records of {found['codec']}, {where}",
+    }
 
 
 def _rows(found: dict[str, Any]) -> dict[str, str]:

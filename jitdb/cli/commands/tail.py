@@ -63,6 +63,8 @@ def tail(options: Namespace) -> int:
     """Follow the log."""
     operation = read_question(options)
     _check(options)
+    for path in (options.log, *options.more_logs):
+        _refuse_table(path)
     with Ending() as ending:
         try:
             was_empty = _await_kind(options.log)
@@ -105,6 +107,15 @@ def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, endi
         if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
             note_missing(db, operation, options, is_empty=not db.count(operation))
         Follower(log, feed, pipe, ending, limit=options.limit, keeper=keeper).run()
+
+
+def _refuse_table(path: str) -> None:
+    from jitdb.log.columnar.table_file import kind_at
+
+    kind = kind_at(path)
+    if kind is not None:
+        shown = f"jitdb query {shlex.quote(path)}"
+        raise Failure(f"{path}: it is {kind.title}, which does not grow: no record will come", f"ask it: {shown}")
 
 
 def _check_beside(options: Namespace) -> None:

@@ -7,18 +7,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING
 
 from jitdb.cli.failures import Failure
 from jitdb.cli.input.input_batches import Batch
 from jitdb.cli.input.sources import Source
+from jitdb.log.columnar.table_file import has_bytes, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from jitdb.cli.input.import_target import Target
-
-_BATCH: Final = 8_192  # rows
 
 
 def arrow_batches(source: Source, name: str, target: Target) -> Iterator[Batch]:
@@ -32,13 +31,13 @@ def arrow_batches(source: Source, name: str, target: Target) -> Iterator[Batch]:
     last = 0
     with _seekable(source) as file:
         try:
-            for batch in _read(file, name):
-                if not last and any("binary" in str(kind) for kind in batch.schema.types):
-                    target.holds_bytes()
-                for start in range(0, batch.num_rows, _BATCH):
-                    found = _rows(batch.slice(start, _BATCH), last, target)
-                    yield found
-                    last = found.last
+            rows = rows_of(file, name)
+            if has_bytes(rows.schema):
+                target.holds_bytes()
+            for batch in rows.batches:
+                found = _rows(batch, last, target)
+                yield found
+                last = found.last
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise Failure(f"{source.name}, behind record {last:,}: this cannot be read as {name}: {reason}") from None
@@ -53,24 +52,6 @@ def _rows(batch: pa.RecordBatch, last: int, target: Target) -> Batch:
     if isinstance(rows, list):
         return Batch(stop, rows, range(last + 1, stop + 1))
     return Batch(stop, numbers=range(last + 1, stop + 1), encoded=rows)
-
-
-def _read(file: IO[bytes], name: str) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    if name == "parquet":
-        from pyarrow import parquet
-
-        yield from parquet.ParquetFile(file).iter_batches(_BATCH)
-        return
-    if file.read(6) == b"ARROW1":
-        with pa.ipc.open_file(file) as reader:
-            for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
-        return
-    file.seek(0)
-    with pa.ipc.open_stream(file) as stream:
-        yield from stream
 
 
 @contextmanager

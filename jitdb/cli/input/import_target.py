@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import LogCorrupt, LogWriteFailed, RecordTooLarge
-from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, largest_record
+from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, block_size_for
 from jitdb.log.codecs import Codec, get_codec
 
 if TYPE_CHECKING:
@@ -44,18 +44,6 @@ class _Given(NamedTuple):
     source: int
     numbers: Sequence[int] | NDArray[np.int64]  # the line of each
     last: int  # the offset of the last one
-
-
-def block_size_for(size: int) -> int:
-    """The smallest block size, a power of two, for a record of `size` bytes.
-
-    >>> block_size_for(65_532), block_size_for(65_533)
-    (65536, 131072)
-    """
-    needed = 1 << (size - 1).bit_length()
-    while largest_record(needed) < size:
-        needed *= 2
-    return needed
 
 
 class Target:

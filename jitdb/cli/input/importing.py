@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import Failure, UsageError
-from jitdb.cli.input.import_target import Done, Target, block_size_for
+from jitdb.cli.input.import_target import Done, Target
 from jitdb.cli.input.input_batches import BadRow, Batch, RowOptions, Tell, shortened
 from jitdb.cli.input.sources import Source, Unreadable
 from jitdb.common.formats import without_ending
 from jitdb.common.words import counted
 from jitdb.engine.progress import Bar
 from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge
-from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, largest_record
+from jitdb.log.blocks.block_format import MAX_BLOCK_SIZE, block_size_for, largest_record
 
 if TYPE_CHECKING:
     from jitdb.cli.signals import Ending

@@ -38,6 +38,7 @@ from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 from jitdb.log.blocks.checksum import UNKNOWN
+from jitdb.log.columnar.table_log import TableLog
 from jitdb.log.io import osfile
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport, counted
@@ -289,7 +290,7 @@ def verify_database(
 ) -> Report:
     """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
     begin = time.perf_counter()
-    if isinstance(log, MaintainedSource):
+    if isinstance(log, MaintainedSource | TableLog):
         found = log.verify(progress)
     else:
         found = _held_against_indexes(log, folder)

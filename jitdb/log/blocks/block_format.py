@@ -59,6 +59,18 @@ def largest_record(block_size: int) -> int:
     return block_size - header - header
 
 
+def block_size_for(size: int) -> int:
+    """The smallest block size, a power of two, for a record of `size` bytes.
+
+    >>> block_size_for(65_532), block_size_for(65_533)
+    (65536, 131072)
+    """
+    needed = 1 << (size - 1).bit_length()
+    while largest_record(needed) < size:
+        needed *= 2
+    return needed
+
+
 def header_struct(block_size: int) -> struct.Struct:
     return _U16 if block_size <= LARGEST_U16_BLOCK else _U32
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -84,12 +85,15 @@ def _cells(column: pa.Array) -> tuple[pa.Array, int]:
     """A column for CSV, and what it holds there. Raises TypeError, ValueError for what JSON lacks."""
     from jitdb.log.codecs.json.row_kernels import JSON, TEXT
 
+    column = _decoded(column)
     kind, types = column.type, pa.types
     if types.is_string(kind) or types.is_large_string(kind):
         column.validate(full=True)  # that it is UTF-8
         return column, TEXT
     if types.is_timestamp(kind):
         return _instants(column), TEXT
+    if types.is_date32(kind):
+        return column.cast(pa.string()), TEXT
     if types.is_boolean(kind) or types.is_integer(kind):
         return column, JSON
     if types.is_float32(kind) or types.is_float64(kind):
@@ -104,10 +108,17 @@ def _cells(column: pa.Array) -> tuple[pa.Array, int]:
     return pa.array(texts, pa.string()), JSON
 
 
+def _decoded(column: pa.Array) -> pa.Array:
+    """Without a dictionary: the values themselves."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
 def values_of_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows, as values."""
     names = batch.schema.names
     columns = [_values(column) for column in batch.columns]
+    if not columns:
+        return [{} for _ in range(batch.num_rows)]
     return [
         {name: value for name, value in zip(names, row, strict=True) if value is not None}
         for row in zip(*columns, strict=True)
@@ -157,6 +168,8 @@ def plain(value: Any, kind: pa.DataType | None = None) -> Any:
     if isinstance(value, Decimal):
         is_whole = value == value.to_integral_value() and abs(value) < 1 << 63
         return int(value) if is_whole else float(value)
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

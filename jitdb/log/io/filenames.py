@@ -27,6 +27,8 @@ LINES: Final = "lines"  # what is known of a file of lines that somebody else wr
 CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/files/checkpoints.py)
 TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/checkpoints.py)
 LINES_LOCK: Final = "lines-lock"  # held while these are read and written
+ROWS: Final = "rows"  # of a Parquet or Arrow file: a folder of logs of what is in it (columnar/keeping.py)
+ROWS_LOCK: Final = "rows-lock"  # held while such a log is made
 
 # Of files that others write, one hidden folder beside them holds all that is kept; in it is a folder for each:
 STORE: Final = SIDECAR_SUFFIX
@@ -36,7 +38,7 @@ _BUNDLE: Final = re.compile("[0-9a-f]{32}")
 _LINKS: Final = 40  # in a chain; Linux follows as many
 _STICKY: Final = stat.S_ISVTX | stat.S_IWOTH
 _NO_NAME: Final = ("", os.curdir, os.pardir)
-_DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE
+_DEEPEST: Final = 4  # names: a.log.jitdb/prefix/indexes/FILE, .jitdb/INODE-table/rows/NAME/log
 
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 

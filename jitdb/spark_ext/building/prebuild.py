@@ -48,7 +48,7 @@ from jitdb.spark_ext.building.transports import (
     Transport,
     is_connect,
 )
-from jitdb.spark_ext.errors import SparkError, jitdb_errors
+from jitdb.spark_ext.errors import SparkError, jitdb_errors, refuse_table
 from jitdb.spark_ext.options import bytes_of, is_uri
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def prebuild(
             transport, local = HadoopTransport(context, stage, task, at_once), stage.path
         if not os.path.exists(local):
             raise no_such_log(local, read_only=True)
+        refuse_table(local)
         form = line_form(allow_prefix, None, log_format)
         log = open_any(local, codec=codec, block_size=block_size, read_only=True, folder=folder, form=form)
         stack.callback(log.close)

@@ -29,7 +29,7 @@ from jitdb.log.lines.form import line_form
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators.nodes.operation import Everything, Operation
 from jitdb.operators.text.json import to_json
-from jitdb.spark_ext.errors import LogChanged, finding_codec
+from jitdb.spark_ext.errors import LogChanged, finding_codec, refuse_table
 from jitdb.spark_ext.file_range import Run, Snapshot
 from jitdb.spark_ext.options import ReadOptions
 from jitdb.spark_ext.reading.partitions import Partition, asks_seqs, records_between
@@ -128,6 +128,7 @@ def open_log(options: ReadOptions) -> AnyLog:
 
 
 def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
+    refuse_table(options.path)
     form = line_form(options.allow_prefix, None, options.log_format)
     with finding_codec(options.path):
         return open_any(

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from jitdb.common.formats import without_ending
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, TAIL
+from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, ROWS, TAIL
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.rotated_names import stem
@@ -99,7 +99,7 @@ def _copies(path: Path, stored: Known) -> Iterator[int]:
 
 def erase(folder: Path) -> None:
     """Remove what was made of the text that was in the file. The folder is locked. Raises OSError."""
-    own = [folder / name for name in (INDEXES, CHECKPOINTS, TAIL)]
+    own = [folder / name for name in (INDEXES, CHECKPOINTS, TAIL, ROWS)]
     for each in [*own, *folder.glob("*.index")]:
         with suppress(FileNotFoundError):
             osfile.fs.remove(each)

@@ -1,7 +1,8 @@
 """Where it is kept what is known of a file that somebody else writes, with its indexes: in one hidden folder beside it.
 
     .jitdb/INODE/        `lines` (known.py), `lines-lock`, `indexes/`, and what else there is of the file
-    .jitdb/INODE-TAG/    the same of it in another form (form.py)
+    .jitdb/INODE-TAG/    the same of it in another form (form.py); of a Parquet or Arrow file, whose tag is "table", a
+                         log of its rows too (columnar/)
     .jitdb/IDENTITY/     of many small files (bundles/)
 
 A file keeps its inode when it is renamed, so rotation moves nothing. The inode alone is the name, and not the device,
@@ -29,6 +30,8 @@ from jitdb.log.io.filenames import (
     LINES,
     LINES_LOCK,
     META,
+    ROWS,
+    ROWS_LOCK,
     SIDECAR_SUFFIX,
     STORE,
     TAIL,
@@ -119,7 +122,7 @@ def _in_cache(path: Path) -> Path:
 # What is kept in one
 
 
-_MADE_AGAIN: Final = frozenset({LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES})
+_MADE_AGAIN: Final = frozenset({LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES, ROWS, ROWS_LOCK})
 
 
 def is_made_again(folder: Path) -> bool:
