@@ -104,8 +104,9 @@ def _cells(column: pa.Array) -> tuple[pa.Array, int]:
         for theirs, ours in _NAMED:
             texts = pc.if_else(pc.equal(texts, theirs), ours, texts)
         return texts, JSON
-    texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in _values(column)]
-    return pa.array(texts, pa.string()), JSON
+    texts = [b"" if value is None else json.dumps(value, ensure_ascii=False).encode() for value in _values(column)]
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+    return _text_column(np.frombuffer(b"".join(texts), np.uint8), sizes, sizes > 0), JSON
 
 
 def _decoded(column: pa.Array) -> pa.Array:
@@ -138,18 +139,32 @@ def _values(column: pa.Array) -> list[Any]:
 
 def _instants(column: pa.Array) -> pa.Array:
     """Timestamps as text of RFC 3339, in UTC where they have a zone, without thousandths of nothing."""
-    zone, per_second = "Z" if column.type.tz else "", _PER_SECOND[column.type.unit]
-    numbers = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    zone, per_second = "UTC" if column.type.tz else "naive", _PER_SECOND[column.type.unit]
+    valid, data = column.buffers()  # to_numpy() would import pandas, which takes longer than a small file
+    begin, stop = column.offset, column.offset + len(column)
+    is_there = np.ones(len(column), np.bool_)
+    if valid is not None:
+        is_there = np.unpackbits(np.frombuffer(valid, np.uint8), count=stop, bitorder="little")[begin:] > 0
+    numbers = np.where(is_there, np.frombuffer(data, np.int64, stop)[begin:], 0)
     left = np.arange(len(numbers))
-    texts = np.empty(len(numbers), "U32")
+    texts = np.zeros(len(numbers), "S40")
     for unit, per in _PER_SECOND.items():  # the coarsest that tells a time
         size = per_second // per
         is_whole = numbers[left] % size == 0
         whole, left = left[is_whole], left[~is_whole]
-        texts[whole] = np.datetime_as_string((numbers[whole] // size).astype(f"M8[{unit}]"))
+        texts[whole] = np.datetime_as_string((numbers[whole] // size).astype(f"M8[{unit}]"), timezone=zone)
         if not len(left):
             break
-    return pc.binary_join_element_wise(pa.array(texts, pa.string(), mask=column.is_null().to_numpy(False)), zone, "")
+    cells = texts.view(np.uint8)
+    return _text_column(cells[cells > 0], np.char.str_len(texts), is_there)
+
+
+def _text_column(data: NDArray[np.uint8], sizes: NDArray[np.int64], is_there: NDArray[np.bool_]) -> pa.Array:
+    """The texts that lie one behind the other. pa.array() would import pandas, too."""
+    places = np.concatenate(([0], np.cumsum(sizes)))
+    valid = np.packbits(is_there, bitorder="little")
+    buffers = [pa.py_buffer(part) for part in (valid, places, data)]
+    return pa.Array.from_buffers(pa.large_string(), len(sizes), buffers)
 
 
 def plain(value: Any, kind: pa.DataType | None = None) -> Any:
