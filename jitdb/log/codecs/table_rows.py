@@ -11,7 +11,7 @@ import datetime
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID
 
 import numpy as np
@@ -139,7 +139,8 @@ def _values(column: pa.Array) -> list[Any]:
 
 def _instants(column: pa.Array) -> pa.Array:
     """Timestamps as text of RFC 3339, in UTC where they have a zone, without thousandths of nothing."""
-    zone, per_second = "UTC" if column.type.tz else "naive", _PER_SECOND[column.type.unit]
+    zone: Literal["UTC", "naive"] = "UTC" if column.type.tz else "naive"
+    per_second = _PER_SECOND[column.type.unit]
     valid, data = column.buffers()  # to_numpy() would import pandas, which takes longer than a small file
     begin, stop = column.offset, column.offset + len(column)
     is_there = np.ones(len(column), np.bool_)

@@ -1,9 +1,10 @@
 """Where the rows of a Parquet or Arrow file are kept: as a log of jitdb's, in the folder of what is kept of that file
 (lines/keeping/places.py).
 
-    rows/NAME/log    the log. NAME is another one each time that the file was changed, or may have been
-    rows/NAME.tmp/   one that is being made, or whose process died
-    rows-lock        held by the process that makes one; others wait for it
+    rows/NAME/log      the log. NAME is another one each time that the file was changed, or may have been
+    rows/NAME/content  blake2b (32 bytes) of all bytes of the file: where they are the same, the log gets the new name
+    rows/NAME.tmp/     one that is being made, or whose process died
+    rows-lock          held by the process that makes one; others wait for it
 
 The log gets its name by one rename, when it is whole and on the disk: what has the name is believed. Where nothing can
 be kept, or nothing shall be, it lies in a temporary folder as long as somebody asks it.
@@ -51,11 +52,13 @@ NewBar: TypeAlias = Callable[[str, int], AbstractContextManager[Callable[[int], 
 
 TAG: Final = "table"  # in the name of the folder
 LOG: Final = "log"
+CONTENT: Final = "content"
 
 _TRIES: Final = 5  # the file may be changed, or what is kept of it forgotten, while it is read
 _PAUSE: Final = 0.02  # seconds between two looks: is the other process done?
 _CLOCK: Final = 0.025  # seconds after a change within which another one might not show in the stamp
-_BLOCK: Final = 1 << 16
+_BLOCK: Final = 1 << 16  # bytes of a block, as long as all records fit
+_PIECE: Final = 1 << 20  # bytes read at a time
 
 
 def no_bar(title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
@@ -172,38 +175,61 @@ class RowKeeper:
         return Path(self._aside.name)
 
     def _make(self, place: Path, table: TableFile, stamp: Stamp) -> int | None:
-        """Make the log in this folder; how many rows, or None where another process did. Raises _Changed, OSError."""
-        fs = osfile.fs
-        fs.make_folders(place.parent)
-        with _alone(place.parent.with_name(ROWS_LOCK)):
+        """Make the log in this folder; how many rows were read, or None where they were there. Raises _Changed,
+        OSError.
+        """
+        fs, rows = osfile.fs, place.parent
+        fs.make_folders(rows)
+        with _alone(rows.with_name(ROWS_LOCK)), self._source(stamp) as source:
             if fs.exists(place / LOG):
                 return None
-            for name in fs.listdir(place.parent):  # of the file as it was, or what a process left that died
-                fs.remove(place.parent / name)
+            content = _digest(source)
+            before = fs.listdir(rows)
+            same = next((name for name in before if fs.read_if_there(rows / name / CONTENT) == content), None)
+            _refuse_changed(source, stamp)
+            if same is not None:
+                fs.rename(rows / same, place)
+                return None
+            for name in before:  # of the file as it was, or what a process left that died
+                fs.remove(rows / name)
             made = place.with_name(place.name + TEMPORARY_SUFFIX)
             try:
-                count = self._import(made, table, stamp)
+                count = self._import(made, table, source)
+                _refuse_changed(source, stamp)
+                fs.write_file(made / CONTENT, content)
                 fs.sync_folder(made)
                 with suppress(FileNotFoundError):
-                    fs.remove(place.parent.with_name(INDEXES))  # of other rows
+                    fs.remove(rows.with_name(INDEXES))  # of other rows
                 fs.rename(made, place)
-                fs.sync_folder(place.parent)
+                fs.sync_folder(rows)
             except BaseException as error:
-                if isinstance(error, OSError | LogError) and not fs.exists(place.parent):
+                if isinstance(error, OSError | LogError) and not fs.exists(rows):
                     raise _Changed from error  # what is kept was forgotten
                 with suppress(OSError):
                     fs.remove(made)
                 raise
             return count
 
-    def _import(self, folder: Path, table: TableFile, stamp: Stamp) -> int:
-        """Write the rows into a log in this folder. Raises _Changed where the file is not the one of this stamp."""
+    @contextmanager
+    def _source(self, stamp: Stamp) -> Iterator[IO[bytes]]:
+        """The open file. Raises _Changed where it is not the one of this stamp; an error in what it holds is none where
+        it was changed meanwhile.
+        """
+        with open(self.path, "rb") as source:
+            _refuse_changed(source, stamp)
+            try:
+                yield source
+            except Exception:
+                _refuse_changed(source, stamp)
+                raise
+
+    def _import(self, folder: Path, table: TableFile, source: IO[bytes]) -> int:
+        """Write the rows into a log in this folder, in blocks that hold the largest one; how many there are."""
         block_size = _BLOCK
         while True:
             osfile.fs.make_folders(folder)
             try:
-                with open(self.path, "rb") as source, _unchanged(source, stamp):
-                    return self._write(table, source, folder / LOG, block_size)
+                return self._write(table, source, folder / LOG, block_size)
             except RecordTooLarge as error:
                 block_size = self._larger(error, block_size)
                 osfile.fs.remove(folder)
@@ -265,21 +291,17 @@ class RowKeeper:
         return LogWriteFailed(said, path=self.path, remedy=remedy)
 
 
-@contextmanager
-def _unchanged(source: IO[bytes], stamp: Stamp) -> Iterator[None]:
-    """Raise _Changed where the open file is not the one of this stamp, or does not stay as it was."""
+def _refuse_changed(source: IO[bytes], stamp: Stamp) -> None:
+    if Stamp.of(os.fstat(source.fileno())) != stamp:
+        raise _Changed from None
 
-    def check() -> None:
-        if Stamp.of(os.fstat(source.fileno())) != stamp:
-            raise _Changed from None
 
-    check()
-    try:
-        yield
-    except Exception:
-        check()
-        raise
-    check()
+def _digest(source: IO[bytes]) -> bytes:
+    """Of all bytes of the file: where only its stamp is another one, its rows are the same."""
+    digest = blake2b(digest_size=32)
+    while part := source.read(_PIECE):
+        digest.update(part)
+    return digest.digest()
 
 
 @contextmanager

@@ -74,8 +74,19 @@ def test_another_file_of_the_same_size(path: Path) -> None:
 
 def test_another_mtime_alone(path: Path) -> None:
     assert read(path) == 2_000
-    os.utime(path, ns=(1, 1))
-    assert (read(path), read(path)) == (2_000, None)
+    with jitdb.open(path) as db:
+        status = db.count(field("status") == 500)
+        os.utime(path, ns=(1, 1))
+        assert db.count(field("status") == 500) == status
+        assert db.log.kept.read is None
+        assert [index.state for index in db.indexes()] == ["fresh"] * len(db.indexes())
+    path.chmod(0o600)
+    assert read(path) is None
+    copy = path.with_name("copy")
+    shutil.copy(path, copy)
+    copy.rename(path)
+    assert read(path) is None, "another file of the same bytes"
+    assert len(list((entry_of(path, "table") / "rows").iterdir())) == 1
 
 
 def test_another_name(path: Path, tmp_path: Path) -> None:
