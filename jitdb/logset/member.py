@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Where: TypeAlias = "str | os.PathLike[str]"
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
+_SUMMARIES: Final = ("_metadata", "_common_metadata")  # that Spark, Dask and pyarrow write beside Parquet files
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -79,8 +80,9 @@ def find_members(where: Where | Iterable[Where], *, is_following: bool = False) 
            are meant, or several of these
     is_following: a named file may be missing for a while
 
-    Hidden files and files in sidecar folders (`NAME.jitdb`) are no logs. A sidecar folder that is named beside other
-    places is left out. Raises LogError for a file that is not there, InvalidArgument.
+    Hidden files, files in sidecar folders (`NAME.jitdb`) and, in folders, summaries of Parquet files are no logs. A
+    sidecar folder that is named beside other places is left out. Raises LogError for a file that is not there,
+    InvalidArgument.
     """
     places = [file_path(place) for place in ([where] if isinstance(where, str | os.PathLike) else where)]
     found: dict[str, Member] = {}
@@ -136,7 +138,8 @@ def _files(place: str) -> Iterator[str]:
 def _below(folder: str) -> Iterator[str]:
     for top, folders, files in os.walk(folder, onerror=_unread):
         folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
-        yield from (os.path.normpath(os.path.join(top, name)) for name in files if not name.startswith("."))
+        names = (name for name in files if not name.startswith(".") and name not in _SUMMARIES)
+        yield from (os.path.normpath(os.path.join(top, name)) for name in names)
 
 
 def _unread(error: OSError) -> None:

@@ -169,6 +169,21 @@ def test_a_set_of_them(folder: Path, run) -> None:
     assert "4 files" in said(run, "indexes", "logs")
 
 
+def test_a_folder_of_another_program(folder: Path, run) -> None:
+    """With summaries of its files, which have no rows."""
+    found: list[object] = []
+    parquet.write_to_dataset(pa.table({"n": range(30), "p": [1, 2, 3] * 10}), "ds", ["p"], metadata_collector=found)
+    parquet.write_metadata(pa.schema({"n": pa.int64()}), "ds/_common_metadata")
+    parquet.write_metadata(pa.schema({"n": pa.int64()}), "ds/_metadata", metadata_collector=found)
+    Path("ds/_SUCCESS").touch()
+    done = run("count", "ds", "p == 2")
+    assert (done.stdout, done.stderr) == ("10\n", "")
+    done = run("count", "ds/_metadata")
+    assert "it tells of the rows of other files, and has none" in done.stderr
+    done = run("count", "ds/_*")
+    assert (done.stdout, "is passed over: ds/_metadata (it cannot" in done.stderr) == ("0\n", True)
+
+
 def test_a_set_with_others(folder: Path, run, table) -> None:
     Path("a.ndjson").write_text('{"status": 500}\n' * 3)
     whole = Path("x.parquet").read_bytes()

@@ -68,7 +68,10 @@ def rows_of(file: IO[bytes], name: str) -> Rows:
         from pyarrow import parquet
 
         table = parquet.ParquetFile(file, page_checksum_verification=True)
-        return Rows(table.schema_arrow, table.metadata.num_rows, table.iter_batches(BATCH))
+        known = table.metadata
+        if known.num_row_groups and known.num_columns and known.row_group(0).column(0).file_path:
+            raise ValueError("it tells of the rows of other files, and has none: ask these, or their folder")
+        return Rows(table.schema_arrow, known.num_rows, table.iter_batches(BATCH))
     if file.read(len(ARROW.magic)) == ARROW.magic:
         reader = pa.ipc.open_file(file)
         found = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -112,7 +115,7 @@ class TableFile:
         try:
             found = rows_of(file, self.kind.name)
         except errors as error:
-            raise self._unread(error, 0) from error
+            raise self._unread(error, 0) from None
         names = found.schema.names
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -126,7 +129,7 @@ class TableFile:
             try:
                 batch = next(batches, None)
             except errors as error:
-                raise self._unread(error, done) from error
+                raise self._unread(error, done) from None
             if batch is None:
                 return
             yield batch
