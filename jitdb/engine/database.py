@@ -20,13 +20,14 @@ from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
 from jitdb.display.cells import printable
 from jitdb.engine.checks import paths_of, unit_of
-from jitdb.engine.declared_time import CoreFields, Times, found_time
+from jitdb.engine.declared_time import CoreFields, Times
 from jitdb.engine.face.asker import Cancel
 from jitdb.engine.face.one_log import OneLog
 from jitdb.engine.hinting.evidence import QuestionWarnings, remarks_of
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
 from jitdb.engine.progress import Bar, Status
+from jitdb.engine.roles import found_time
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource

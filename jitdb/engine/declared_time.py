@@ -1,33 +1,19 @@
 """The fields that stand for a record's time and place in every record of a log.
 
-Where nobody named those of the time, they are found in the first records, so all processes choose the same as long as
-the log's beginning is what it was.
+Where nobody named those of the time, they are found in the first records (roles.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import NamedTuple
 
-from jitdb.common.paths import TIMESTAMPS, Path, parse_path, single
-from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of, time_of_number
-from jitdb.common.values import number_of, value_at
-from jitdb.errors import LogError, QueryError
+from jitdb.common.paths import Path, single
+from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
+from jitdb.engine.roles import USUAL
+from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log.reading.sampling import first
 from jitdb.operators.nodes.instants import Instant
-
-if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
-
-USUAL: Final[tuple[Path, ...]] = tuple(map(parse_path, TIMESTAMPS))
-NAMES: Final = (
-    "time", "ts", "@timestamp", "datetime", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
-    "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
-    "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "TIMESTAMP", "t",
-)  # fmt: skip
-_LOOKED_AT: Final = 16  # records
-_PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
 
 
 class Times(NamedTuple):
@@ -35,33 +21,6 @@ class Times(NamedTuple):
 
     paths: tuple[Path, ...]
     unit: str
-
-
-def found_time(log: LogSource) -> tuple[Path, ...] | None:
-    """The fields; None where there is no record yet to look at.
-
-    `timestamp` and `value.timestamp`, those that a record has a time in; else the first of NAMES that at least half of
-    them have one in; else those two.
-    """
-    try:
-        records = [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
-    except LogError:  # raised again to who reads these records
-        return USUAL
-    if not records:
-        return None
-    usual = tuple(path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))
-    if usual:
-        return usual
-    for name in NAMES:
-        path = tuple(name.split("."))
-        if 2 * sum(_is_time(value_at(record, path)) for record in records) >= len(records):
-            return (path,)
-    return USUAL
-
-
-def _is_time(value: Any) -> bool:
-    time = time_of(value)
-    return time is not None and (number_of(value) is None or time >= _PLAUSIBLE)
 
 
 class CoreFields:

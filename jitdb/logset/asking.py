@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
-from jitdb.engine.declared_time import found_time
 from jitdb.engine.progress import Bar
+from jitdb.engine.roles import found_time
 from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
 from jitdb.logset.member import Member, OpenLogs, Where, find_members

@@ -13,7 +13,7 @@ import pytest
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine import database
-from jitdb.engine.declared_time import found_time
+from jitdb.engine.roles import found_time
 from jitdb.errors import QueryError
 from jitdb.operators import declared_time, field, gt, gte, lt, parse_expression
 from jitdb.operators.nodes.operation import Operation

@@ -84,6 +84,7 @@ def _line(found: dict[str, Any]) -> str:
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:
     from jitdb.common.paths import format_path
+    from jitdb.engine.roles import found_roles
 
     lines = log.counted()
     stats = lines.stats
@@ -96,6 +97,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "records": stats.records,
         "format": "JSON Lines" if log.framing.row is None else log.framing.row.title,
         "each": format_path(log.framing.form.each),
+        "roles": {name: format_path(path) for name, path in found_roles(log)._asdict().items() if path is not None},
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
         "partial_lines": lines.parts,
@@ -171,6 +173,8 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         "records": f"{found['records']:,}, {_what_is_one(found)}",
         "format": f"{found['format']}; somebody else writes it, and here it is only read",
     }
+    if found["roles"]:
+        rows["fields"] = ", ".join(f"the {name} is `{field}`" for name, field in found["roles"].items())
     if found["text_lines"]:
         rows["text"] = f"{counted(found['text_lines'], 'line', 'lines')} without JSON, which `jitdb query --text` shows"
     if found["partial_lines"]:

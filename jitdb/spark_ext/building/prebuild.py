@@ -25,8 +25,9 @@ from jitdb.common.paths import Path as FieldPath
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import counted, size_in_words
 from jitdb.engine.checks import paths_of, unit_of
-from jitdb.engine.declared_time import CoreFields, found_time
+from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import requirements
+from jitdb.engine.roles import found_time
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.any_log import open_any

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from jitdb.common.paths import LOG_PATH, Path
-from jitdb.engine.declared_time import USUAL, found_time
+from jitdb.engine.roles import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.reading.sampling import first, sample

@@ -1,0 +1,58 @@
+"""Which fields say when, how bad and what: of records as the usual libraries write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb.engine.roles import found_time, roles_of
+
+TIME = "2026-11-20T14:03:11.123Z"
+DIALECTS: list[tuple[str, dict[str, Any], tuple[Any, Any, Any]]] = [
+    ("zap", {"level": "info", "ts": 1795132803.7, "caller": "a.go:1", "msg": "x"}, (("ts",), ("level",), ("msg",))),
+    ("pino", {"level": 30, "time": 1795132803700, "pid": 1, "msg": "x"}, (("time",), ("level",), ("msg",))),
+    ("bunyan", {"name": "a", "level": 50, "time": TIME, "msg": "x", "v": 0}, (("time",), ("level",), ("msg",))),
+    ("slog", {"time": TIME, "level": "INFO", "msg": "x"}, (("time",), ("level",), ("msg",))),
+    ("structlog", {"event": "x", "level": "info", "timestamp": TIME}, (("timestamp",), ("level",), ("event",))),
+    ("ECS", {"@timestamp": TIME, "log": {"level": "warn"}, "message": "x"},
+     (("@timestamp",), ("log", "level"), ("message",))),
+    ("ECS, dotted", {"@timestamp": TIME, "log.level": "WARN", "message": "x"},
+     (("@timestamp",), ("log.level",), ("message",))),
+    ("Stackdriver", {"severity": "ERROR", "receiveTimestamp": TIME, "jsonPayload": {"message": "x"}},
+     (("receiveTimestamp",), ("severity",), ("jsonPayload", "message"))),
+    ("MongoDB", {"t": {"$date": "2026-11-20T14:03:11.123+00:00"}, "s": "I", "c": "NETWORK", "msg": "x"},
+     (("t",), ("s",), ("msg",))),
+    ("PostgreSQL", {"timestamp": "2026-11-20 14:03:11.123 UTC", "error_severity": "LOG", "message": "x"},
+     (("timestamp",), ("error_severity",), ("message",))),
+    ("Python", {"asctime": "2026-11-20 14:03:11,123", "levelname": "ERROR", "levelno": 40, "message": "x"},
+     (("asctime",), ("levelname",), ("message",))),
+    ("Serilog", {"@t": TIME, "@l": "Warning", "@mt": "x {y}"}, (("@t",), ("@l",), ("@mt",))),
+    ("GELF", {"timestamp": 1795132803.7, "level": 3, "short_message": "x", "host": "h"},
+     (("timestamp",), ("level",), ("short_message",))),
+    ("Fluent Bit", {"date": 1795132803.7, "log": "x"}, (("date",), None, ("log",))),
+    ("journald", {"__REALTIME_TIMESTAMP": "1795132803724838", "PRIORITY": "6", "MESSAGE": "x"},
+     (("__REALTIME_TIMESTAMP",), ("PRIORITY",), ("MESSAGE",))),
+    (".NET", {"Timestamp": TIME, "Level": "Error", "Message": "x"}, (("Timestamp",), ("Level",), ("Message",))),
+    ("CloudTrail", {"eventTime": TIME, "eventName": "PutObject"}, (("eventTime",), None, ("eventName",))),
+    ("numbers alone", {"t": 12, "s": "soon", "level": "ground"}, (None, None, None)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "record", "roles"), DIALECTS, ids=[each[0] for each in DIALECTS])
+def test_dialects(tmp_path: Path, name: str, record: dict[str, Any], roles: tuple[Any, Any, Any]) -> None:
+    assert tuple(roles_of([record] * 3)) == roles
+    with jitdb.Log(tmp_path / "a.log", codec="json") as log:
+        log.append_many([record] * 3)
+    with jitdb.Log(tmp_path / "a.log", read_only=True) as log:
+        found = found_time(log)
+    assert found is not None
+    assert roles[0] is None or found[0] == roles[0]
+
+
+def test_what_few_records_have_is_no_role() -> None:
+    records: list[Any] = [{"a": 1}, {"a": 2}, {"time": TIME, "msg": "x", "level": "warn"}]
+    assert tuple(roles_of(records)) == (None, ("level",), None)
+    assert tuple(roles_of([])) == tuple(roles_of([1, "x", None])) == (None, None, None)
