@@ -131,7 +131,7 @@ def _spelled(records: Sequence[Any], name: str) -> Iterator[Path]:
     path = tuple(name.split("."))
     yield path
     keys = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
-    yield from ((key,) for key in keys if key.lower() == name.lower() and (key,) != path)
+    yield from ((key,) for key in keys if isinstance(key, str) and key.lower() == name.lower() and (key,) != path)
 
 
 def _is_time(value: Any) -> bool:

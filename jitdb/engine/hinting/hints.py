@@ -144,7 +144,7 @@ def _length_in(evidence: Evidence, path: Path) -> str:
     values = [value for record in evidence.sample(SAMPLE) for value in values_at(record, path)]
     texts = [value for value in values if isinstance(value, str)]
     lengths = [text for text in texts if length_of_text(text) is not None]
-    return lengths[0] if 2 * len(lengths) > len(texts) else ""
+    return lengths[0] if 2 * len(lengths) > len(values) else ""
 
 
 def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:

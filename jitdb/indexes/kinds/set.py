@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROW: Final = [("number", "<u8"), ("length", "<u4"), ("crc", "<u4")]  # for numpy; on disk: never change
 _ROW: Final = struct.Struct("<QII")  # the same
+_FEW: Final = 8
 _MANY: Final = 4  # of a log's lines one in so many
 
 
@@ -87,7 +88,7 @@ def joined(parts: Sequence[tuple[Fingerprint | None, int]]) -> Fingerprint | Non
 
 def are_many(deleted: int, records: int) -> bool:
     """Whether so many of a log's lines are no records that each process tells of them."""
-    return _MANY * deleted > records
+    return deleted > _FEW and _MANY * deleted > records
 
 
 def records_in_sets(segments: Iterable[Segment]) -> BitMap:

@@ -114,7 +114,7 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     if typed == "now":
         return Instant(now)
     ago = typed.removeprefix("-").removesuffix("ago").rstrip()
-    if (length := length_of_text(ago)) is not None:
+    if not ago.startswith("-") and (length := length_of_text(ago)) is not None:
         return Instant(now - length)
     if typed and (found_day := re.fullmatch(_OF_DAY, typed, re.ASCII)) is not None:
         local = _local(now, *found_day.groups())
