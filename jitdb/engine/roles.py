@@ -77,7 +77,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
         return USUAL
     if not records:
         return None
-    usual = tuple(path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))
+    usual = _usual(records)
     found = None if usual else _time_in(records)
     return usual or (USUAL if found is None else (found,))
 
@@ -95,9 +95,8 @@ def roles_of(records: Sequence[Any]) -> Roles:
     >>> roles_of([{"@timestamp": "2026-11-20T14:03:11Z", "log.level": "warn", "message": "slow"}]).level
     ('log.level',)
     """
-    usual = (path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))
     return Roles(
-        next(usual, None) or _time_in(records),
+        next(iter(_usual(records)), None) or _time_in(records),
         _first_that(records, LEVELS, lambda path, value: rank_of(value, path) is not None, False),
         _first_that(records, MESSAGES, lambda path, value: isinstance(value, str) and value != "", True),
     )
@@ -105,6 +104,11 @@ def roles_of(records: Sequence[Any]) -> Roles:
 
 def _first_of(log: LogSource) -> list[dict[str, Any]]:
     return [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
+
+
+def _usual(records: Sequence[Any]) -> tuple[Path, ...]:
+    """Those of the usual fields in which some record has a time."""
+    return tuple(path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))
 
 
 def _time_in(records: Sequence[Any]) -> Path | None:

@@ -37,6 +37,14 @@ DIALECTS: list[tuple[str, dict[str, Any], tuple[Any, Any, Any]]] = [
      (("__REALTIME_TIMESTAMP",), ("PRIORITY",), ("MESSAGE",))),
     (".NET", {"Timestamp": TIME, "Level": "Error", "Message": "x"}, (("Timestamp",), ("Level",), ("Message",))),
     ("CloudTrail", {"eventTime": TIME, "eventName": "PutObject"}, (("eventTime",), None, ("eventName",))),
+    ("syslog", {"TIMESTAMP": "2026-10-11T22:14:15", "HOSTNAME": "h", "TAG": "su", "CONTENT": "x"},
+     (("TIMESTAMP",), None, ("CONTENT",))),
+    ("syslog, RFC 5424", {"PRI": 165, "TIMESTAMP": TIME, "MSG": "x"}, (("TIMESTAMP",), ("PRI",), ("MSG",))),
+    ("klog", {"severity": "E", "time": "2026-11-20T14:03:11.123456", "line": 1, "msg": "x"},
+     (("time",), ("severity",), ("msg",))),
+    ("access logs", {"time_local": "20/Nov/2026:14:03:11 +0100", "request": "GET / HTTP/1.1", "status": 200},
+     (("time_local",), None, ("request",))),
+    ("CRI", {"time": TIME, "stream": "stdout", "message": "x"}, (("time",), None, ("message",))),
     ("numbers alone", {"t": 12, "s": "soon", "level": "ground"}, (None, None, None)),
 ]  # fmt: skip
 

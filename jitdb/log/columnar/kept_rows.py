@@ -96,7 +96,7 @@ class RowKeeper:
     """Reads the rows of one file when that has to be done.
 
     folder: where they are kept, and not in the usual place; "memory": in a temporary folder
-    bar:    makes a bar for whoever waits
+    bar:    makes the progress bar that is shown while they are read
     """
 
     def __init__(

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from log.lines import format_oracle as oracle
 
 import jitdb.operators
+from jitdb.engine.roles import roles_of
 from jitdb.errors import InvalidArgument
 from jitdb.log.lines import line_log
 from jitdb.log.lines.files import file
+from jitdb.log.lines.files.opening import is_compressed
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.rendering import Renderer
@@ -204,7 +206,7 @@ def test_small_files_of_a_folder_are_read_as_each_is(tmp_path: Path, name: str) 
 @pytest.mark.parametrize("name", ["syslog", "klog", "text", "syslog5424"])
 def test_lines_that_begin_no_record_belong_to_the_one_before(tmp_path: Path, name: str) -> None:
     line, expected = SAMPLES[name]
-    message = BY_NAME[name].message[0]
+    (message,) = roles_of([expected]).message or ()
     path = tmp_path / "a.log"
     path.write_bytes(line + b"\nTraceback:\n  at x\n\n" + line + b"\n")
     assert records_in(path, name) == [{**expected, message: expected[message] + "\nTraceback:\n  at x"}, expected]
@@ -340,6 +342,7 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
     def check(others: list[bytes]) -> None:
         parts = [part.replace(b"\n", b" ").replace(b"\0", b" ") for part in others]
         path.write_bytes(b"".join(part + b"\n" + line + b"\n" for part in parts) + line + b"\n")
+        assume(not is_compressed(path))  # by its first bytes it is another thing
         found = records_in(path, name)
         key = next(iter(expected))
         good = [record for record in found if isinstance(record, dict) and record.get(key) == expected[key]]

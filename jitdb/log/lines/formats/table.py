@@ -1,4 +1,4 @@
-"""The formats of lines: how each is recognised, how its lines become records, and which fields say when, how bad, what.
+"""The formats of lines: how each is recognised, and how its lines become records.
 
 A new format is a row here. Most are a pattern; what a pattern cannot say has a part in render_kernels.py. Fields have
 the names that the format's documentation gives them. The first row that fits a file is its format.
@@ -40,10 +40,7 @@ _TRIED: Final = 64  # lines that are looked at
 
 
 class Format(NamedTuple):
-    """See the head of this file.
-
-    time, level, message: the paths of the fields that say when, how bad, what; empty where there is none
-    """
+    """See the head of this file."""
 
     name: str
     title: str
@@ -51,9 +48,6 @@ class Format(NamedTuple):
     pattern: str = ""
     kinds: Mapping[str, int] = MappingProxyType({})
     joins: bool = False
-    time: tuple[str, ...] = ()
-    level: tuple[str, ...] = ()
-    message: tuple[str, ...] = ()
     is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
 
     @property
@@ -123,16 +117,9 @@ _SYSLOG_LINE: Final = re.compile(
 )
 
 FORMATS: Final = (
-    Format(
-        "docker", "Docker json-file", DOCKER, joins=True, time=("time",), message=("log",), is_line=_is_docker,
-    ),
-    Format(
-        "journald", "systemd-journald, as JSON", JOURNAL, time=("__REALTIME_TIMESTAMP",), level=("PRIORITY",),
-        message=("MESSAGE",), is_line=_is_journal,
-    ),
-    Format(
-        "cri", "Kubernetes CRI", CRI, _CRI, joins=True, time=("time",), message=("message",),
-    ),
+    Format("docker", "Docker json-file", DOCKER, joins=True, is_line=_is_docker),
+    Format("journald", "systemd-journald, as JSON", JOURNAL, is_line=_is_journal),
+    Format("cri", "Kubernetes CRI", CRI, _CRI, joins=True),
     Format(
         "syslog5424", "syslog, RFC 5424", PATTERN,
         r"<(?P<PRI>[0-9]{1,3})>(?P<VERSION>[0-9]{1,2}) (?P<TIMESTAMP>[^ ]+) (?P<HOSTNAME>[^ ]+) (?P<APP_NAME>[^ ]+) "
@@ -140,39 +127,35 @@ FORMATS: Final = (
         rf'(?:\[(?:[^\]"]|"{_QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*))?',
         MappingProxyType({"PRI": NUMBER, "VERSION": NUMBER, "PROCID": NIL, "TIMESTAMP": NIL, "HOSTNAME": NIL,
                           "APP_NAME": NIL, "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY}),
-        True, ("TIMESTAMP",), (), ("MSG",),
+        joins=True,
     ),
     Format(
         "syslog", "syslog, RFC 3164", PATTERN,
         rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{_SYSLOG_TIME}|{_ISO}) (?P<HOSTNAME>[^ ]+) "
         r"(?P<TAG>[^ :\[]+)(?:\[(?P<PID>[^\]]*)\])?: ?(?P<CONTENT>.*)",
         MappingProxyType({"PRI": NUMBER, "TIMESTAMP": BSD_TIME, "PID": NUMBER, "CONTENT": BODY}),
-        True, ("TIMESTAMP",), (), ("CONTENT",), lambda line: bool(_SYSLOG_LINE.match(line)),
+        joins=True, is_line=lambda line: bool(_SYSLOG_LINE.match(line)),
     ),
     Format(
         "klog", "klog of Kubernetes", PATTERN,
         r"(?P<severity>[IWEF])(?P<time>[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}) +(?P<threadid>[0-9]+) "
         r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)",
         MappingProxyType({"time": KLOG_TIME, "threadid": NUMBER, "line": NUMBER, "msg": BODY}),
-        True, ("time",), ("severity",), ("msg",),
+        joins=True,
     ),
     Format(
         "combined", "nginx and Apache, combined", PATTERN,
         _ACCESS + rf' "(?P<http_referer>{_QUOTED})" "(?P<http_user_agent>{_QUOTED})"(?: (?P<more>.*))?$',
-        _ACCESS_KINDS, False, ("time_local",), (), ("request",),
+        _ACCESS_KINDS,
     ),
-    Format(
-        "common", "Apache, common", PATTERN, _ACCESS + "$", _ACCESS_KINDS, False, ("time_local",), (), ("request",),
-    ),
-    Format(
-        "logfmt", "logfmt", LOGFMT, joins=True, time=("time",), level=("level",), message=("msg",), is_line=_is_logfmt,
-    ),
+    Format("common", "Apache, common", PATTERN, _ACCESS + "$", _ACCESS_KINDS),
+    Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
         rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME})\]?:? ?(?P<text>.*)",
-        MappingProxyType({"time": BSD_TIME, "text": BODY}), True, ("time",), (), ("text",),
+        MappingProxyType({"time": BSD_TIME, "text": BODY}), joins=True,
     ),
-    Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)", message=("text",)),
+    Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
 )  # fmt: skip
 FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how in (DOCKER, JOURNAL))
 BY_NAME: Final = {row.name: row for row in FORMATS}
