@@ -63,10 +63,10 @@ def open_any(
     from jitdb.log.lines.line_log import LineLog
 
     log = LineLog(path, codec=codec or "json", folder=folder, form=found)
-    if form.each:
+    if form.path.steps:
         from jitdb.log.lines.each_paths import refuse_missing
 
-        refuse_missing(log, form.each)
+        refuse_missing(log)
     return log
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import shlex
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.source import LogSource
-from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError, finding_codec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,9 +71,17 @@ class Snapshot:
 
     @staticmethod
     def of(log: AnyLog, end: int) -> Snapshot:
-        """The log up to a byte of it. Raises LogError, OSError; EOFError where the file is shorter than the log was."""
+        """The log up to a byte of it. Raises LogError, OSError; EOFError where the file is shorter than the log was.
+
+        Raises SparkError for batches: tasks begin at lines, and records of one line would be of two tasks.
+        """
         path, size = os.path.abspath(log.path), log.block_size
         form = log.framing.form if isinstance(log.framing, LineFraming) else None
+        if form is not None and form.has_batches:
+            raise SparkError(
+                "its lines are batches of records, which Spark's tasks cannot share", path=path,
+                remedy=f"write its records as lines, and read these: jitdb export {shlex.quote(path)} > records.ndjson",
+            )  # fmt: skip
         stamp = None if form is None else Stamp.of(os.stat(path))
         compression, folder, name = "", "", b""
         if isinstance(log, LineLog) and log.compression:

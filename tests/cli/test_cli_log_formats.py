@@ -40,3 +40,31 @@ def test_files_of_other_programs_are_called_by_their_names(
     path.write_bytes(head + bytes(100))
     code, _, err = said(capsys, "count", path)
     assert (code, f"it is {what}, not a log" in err) == (1, True)
+
+
+OTLP = (
+    '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1795132812652026880","severityText":"ERROR","body":'
+    '{"stringValue":"no"},"attributes":[{"key":"http.status_code","value":{"intValue":"503"}}]},{"severityText":"INFO",'
+    '"attributes":[]}],"scope":{"name":"s"}}],"resource":{"attributes":[{"key":"service.name","value":'
+    '{"stringValue":"web"}}]}}]}\n'
+)
+
+
+def test_otlp_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "logs" / "a.jsonl"
+    path.parent.mkdir()
+    path.write_text(OTLP * 3)
+    (path.parent / "b.jsonl").write_text(OTLP)
+    question = 'attributes["http.status_code"] >= 500 and resource.attributes["service.name"] == "web"'
+    for logs, count in ((path, 3), (path.parent, 4)):
+        for _ in range(2):
+            assert said(capsys, "count", logs, question) == (0, f"{count}\n", "")
+    path.write_text(OTLP * 5)
+    assert said(capsys, "count", path.parent, question)[:2] == (0, "6\n")
+    _, out, _ = said(capsys, "export", path, 'severityText == "ERROR"')
+    assert set(out.splitlines()) == {
+        '{"resource":{"attributes":{"service.name":"web"}},"scope":{"name":"s"},"timeUnixNano":"1795132812652026880",'
+        '"severityText":"ERROR","body":"no","attributes":{"http.status_code":503}}'
+    }
+    code, _, err = said(capsys, "count", path, "--log-format", "cloudwatch")
+    assert (code, "no line has logEvents[], as lines of CloudWatch, as JSON have it" in err) == (1, True)

@@ -483,3 +483,15 @@ def test_the_place_is_there_before_the_first_record(tail, hundred: Path, tmp_pat
     again = tail("x.log", "--cursor", "place", "--limit", "3")
     assert again.end() == (0, "")
     assert again.numbers == [100, 101, 102]
+
+
+def test_records_of_a_batch_come_as_it_is_written(tail, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    line = '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"n":%d},{"n":%d}]}],"resource":{"attributes":[]}}]}\n'
+    path.write_text(line % (1, 2))
+    follower = tail(path.name, "--old", "resource.attributes is not null")
+    follower.until(lambda: len(follower.lines) == 2)
+    with path.open("a") as file:
+        file.write(line % (3, 4))
+    follower.until(lambda: len(follower.lines) == 4)
+    assert follower.numbers == [1, 2, 3, 4]

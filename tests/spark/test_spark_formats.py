@@ -19,6 +19,7 @@ from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import equal, field
 from jitdb.operators.text.expression import parse_expression
 from jitdb.spark_ext.data_source import explain_log
+from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.reading import line_reader, partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
@@ -146,3 +147,12 @@ def test_in_a_cluster(spark: Any, tmp_path: Path) -> None:
         assert explain_log(path, where='level == "error"', columns=["n"], log_format=name).answered == "indexes"
     rows = spark.read.format("jitdb").load(str(tmp_path / "cri.log"))
     assert {"level", "n", "text", "trace", "stream", "time"} <= {*rows.columns}
+
+
+def test_batches_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    still(path, b'{"Records": [{"n": 1}, {"n": 2}]}\n' * 20)
+    with pytest.raises(SparkError, match=r"its lines are batches .* jitdb export .* > records.ndjson"):
+        explain_log(path)
+    with pytest.raises(SparkError, match="its lines are batches"):
+        table_rows(path, columns={"n": ("n", "long")}, indexes="none")

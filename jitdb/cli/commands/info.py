@@ -96,7 +96,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "lines_bytes": log.durable_end,
         "records": stats.records,
         "format": "JSON Lines" if log.framing.row is None else log.framing.row.title,
-        "each": format_path(log.framing.form.each),
+        "each": format_path(log.framing.form.path.first),
         "roles": {name: format_path(path) for name, path in found_roles(log)._asdict().items() if path is not None},
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
@@ -158,10 +158,10 @@ def _show(found: dict[str, Any]) -> None:
 
 def _what_is_one(found: dict[str, Any]) -> str:
     blank = found["blank_lines"]
-    if found["format"] != "JSON Lines":
-        return "of one line or more" + f", and {blank:,} blank lines" * bool(blank)
     if found["each"]:
         return f"{found['each']} of its lines" + (f", and {counted(blank, 'line', 'lines')} without one" * bool(blank))
+    if found["format"] != "JSON Lines":
+        return "of one line or more" + f", and {blank:,} blank lines" * bool(blank)
     return "a line each" + f", and {blank:,} blank lines" * bool(blank)
 
 

@@ -95,12 +95,18 @@ def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: He
 
 
 def _misfit(head: bytes, form: LineForm) -> int:
-    """How many first lines there are, if none of them is a record of the format that the caller said; else 0."""
+    """How many first lines there are, if none of them is a record of the format that the caller said; else 0.
+
+    Batches are looked at as they are read (each_paths.py): they may be longer than the first lines.
+    """
     from jitdb.log.lines.formats.rendering import Renderer
+
+    assert form.row is not None
+    if form.row.path is not None:
+        return 0
 
     lines = head.removeprefix(MARK).split(b"\n")
     lines = [line for line in (lines[:-1] if len(head) >= HEAD else lines) if line.strip()]
-    assert form.row is not None
     return 0 if any(Renderer(form.row, lambda: 0).rendered(lines)) else len(lines)
 
 

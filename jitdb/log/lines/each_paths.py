@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.errors import NotALog, Remedy
-from jitdb.log.lines.form import MARK, Steps, object_in
+from jitdb.log.lines.batch_path import KeySteps
+from jitdb.log.lines.form import MARK, object_in
 
 if TYPE_CHECKING:
     from jitdb.log.lines.line_log import LineLog
@@ -20,24 +21,25 @@ _SHOWN: Final = 5  # paths that are named
 _DEEPEST: Final = 8
 
 
-def refuse_missing(log: LineLog, steps: Steps) -> None:
-    """Raise NotALog where no line of the log has the path, and there are lines."""
-    values = list(_first_values(log))
-    if not values or any(_has(value, steps) for value in values):
+def refuse_missing(log: LineLog) -> None:
+    """Raise NotALog where no line of the log has the path that its form names, and there are lines."""
+    form, values = log.framing.form, list(_first_values(log))
+    if not values or any(_has(value, form.path.steps) for value in values):
         return
     if next(log.stream(raw=True), None) is not None:
         return
     found = {path: keys for value in reversed(values) for path, keys in _arrays(value, ())}
     arrays = sorted(found, key=lambda path: -found[path])[:_SHOWN]  # records have more keys than what is around them
     has = f"they have {', '.join(map(format_path, arrays))}" if arrays else "no array is in the first of them"
-    python, shell = "leave each out", "leave --each out"
-    if arrays:
+    wanted, python, shell = format_path(form.each), "leave each out", "leave --each out"
+    if form.row is not None:
+        wanted = f"{format_path(form.path.first)}, as lines of {form.row.title} have it"
+        python, shell = "leave format out", "leave --log-format out"
+    elif arrays:
         meant = format_path(arrays[0])
         python, shell = f"each={meant!r}, or {python}", f"--each '{meant}', or {shell}"
     log.close()
-    raise NotALog(
-        f"no line has {format_path(steps)}: {has}", path=log.path, remedy=Remedy(python, f"{shell}: a line is a record")
-    )
+    raise NotALog(f"no line has {wanted}: {has}", path=log.path, remedy=Remedy(python, f"{shell}: a line is a record"))
 
 
 def _first_values(log: LineLog) -> Iterator[Any]:
@@ -56,11 +58,12 @@ def _head(log: LineLog, size: int) -> bytes:
     return bytes(buffer[: log.read_blocks(0, len(buffer), buffer)])
 
 
-def _has(value: Any, steps: Steps) -> bool:
+def _has(value: Any, steps: KeySteps) -> bool:
     if not steps:
         return True
-    if steps[0] is not ANY:
-        return isinstance(value, dict) and steps[0] in value and _has(value[steps[0]], steps[1:])
+    keys = steps[0]
+    if keys is not None:
+        return isinstance(value, dict) and any(_has(value[key], steps[1:]) for key in keys if key in value)
     return isinstance(value, list) and (not value or any(_has(each, steps[1:]) for each in value))
 
 

@@ -118,7 +118,7 @@ def records_at(
             continue
         start = window.line_start(offset)
         line = window.line(start)
-        places = dict(framing.records_in(line)) or {framing.place_without(line): 0}
+        places = {each.begin: each.end for each in framing.records_in(line)} or {framing.place_without(line): 0}
         if line is TOO_LONG:
             places = {0: len(line)}
         if offset - start not in places:

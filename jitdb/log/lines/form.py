@@ -10,14 +10,14 @@ line's prefix. A line without such a brace is text: no record, and nothing that 
 
 Batches in one line, `resourceLogs[].scopeLogs[].logRecords[]`: each element of the path is a record. Of keys that are
 there twice the last one counts, as json.loads has it. What is no map where a key is asked for, or no array where
-elements are, has none; neither has a line without them.
+elements are, has none; neither has a line without them. A format may say that values around the elements, in the maps
+on their path, belong to each of them (batch_path.py).
 
 A document is one line however many it has: a batch or an array over many lines, or JSON values one behind the other.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
@@ -26,6 +26,7 @@ from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, parse_path
 from jitdb.common.spelling import did_you_mean
 from jitdb.errors import InvalidArgument, QueryError, Remedy
+from jitdb.log.lines.batch_path import BatchPath, Element
 
 if TYPE_CHECKING:
     from jitdb.log.lines.formats.table import Format
@@ -39,10 +40,8 @@ KNOWN: Final = "known"  # what the first lines say, if that is a format: text of
 JSON: Final = "json"  # the format of lines that are records as they stand
 MOST_STEPS: Final = 32  # of a path to the elements of lines
 
-_BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _OBJECT: Final = re.compile(rb'\{[ \t\r]*(?:"|\}[ \t\r]*\Z)')
 _PART: Final = re.compile(rb"^[0-9][0-9T:.Z+-]{18,40} std(?:out|err) P[ :]", re.MULTILINE)
-_read: Final = json.JSONDecoder()
 
 
 class LineForm(NamedTuple):
@@ -68,7 +67,15 @@ class LineForm(NamedTuple):
     @property
     def has_batches(self) -> bool:
         """Whether a line may hold several records."""
-        return bool(self.each) or self.is_document
+        return self.is_document or bool(self.path.steps)
+
+    @property
+    def path(self) -> BatchPath:
+        """Where the records of a line are; without steps where it is one itself."""
+        row = self.row
+        if row is not None and row.path is not None:
+            return row.path
+        return BatchPath(tuple(None if step is None else (step,) for step in self.each))
 
     @property
     def row(self) -> Format | None:
@@ -146,7 +153,7 @@ def _of_variables(text: str) -> str:
 
 
 TAG: Final = re.compile(
-    "prefix|(?:prefix-|document-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}|document"
+    "prefix|(?:prefix-|document-)?each-[0-9a-f]{8}|[a-z0-9]+-v[0-9a-f]{8}(?:-document)?|document"
 )  # of forms that are not plain
 
 
@@ -159,8 +166,8 @@ class LineRules(Protocol):
     def first_line(self, head: bytes) -> int:
         """Where the first line of the log begins, which has these bytes at its beginning."""
 
-    def records_in(self, line: bytes) -> list[tuple[int, int]]:
-        """Where the records of a line begin and end."""
+    def records_in(self, line: bytes) -> list[Element]:
+        """Where the records of a line are."""
 
     def place_without(self, line: bytes) -> int:
         """Where a line without records counts as one that is deleted."""
@@ -218,45 +225,3 @@ def parse_each(given: str | Sequence[str | None] | None) -> Steps:
             f"'resourceLogs[].scopeLogs[].logRecords[]', not {given!r}"
         )
     return steps
-
-
-def elements(line: bytes, steps: Steps) -> list[tuple[int, int]]:
-    """Where the elements in a line begin and end, which the codec json can read.
-
-    >>> elements(b'{"a": [1, {"b": 2}], "c": [3]}', ("a", None))
-    [(7, 8), (10, 18)]
-    """
-    found: list[tuple[int, int]] = []
-    _walk(line, line.decode("latin-1"), 0, steps, found)  # in which a character is a byte
-    return found
-
-
-def _past_blanks(text: str, at: int) -> int:
-    blanks = _BLANKS.match(text, at)
-    assert blanks is not None
-    return blanks.end()
-
-
-def _walk(line: bytes, text: str, at: int, steps: Steps, found: list[tuple[int, int]]) -> int:
-    """Where the value ends at which the steps begin."""
-    at = _past_blanks(text, at)
-    if not steps or text[at] != ("[" if steps[0] is None else "{"):
-        end = _read.raw_decode(text, at)[1]
-        if not steps:
-            found.append((at, end))
-        return end
-    mark = len(found)
-    at = _past_blanks(text, at + 1)
-    while text[at] not in "]}":
-        is_on_path = True
-        if steps[0] is not None:
-            _, end = _read.raw_decode(text, at)
-            is_on_path = json.loads(line[at:end]) == steps[0]
-            at = _past_blanks(text, _past_blanks(text, end) + 1)
-            if is_on_path:
-                del found[mark:]
-        at = _walk(line, text, at, steps[1:], found) if is_on_path else _read.raw_decode(text, at)[1]
-        at = _past_blanks(text, at)
-        if text[at] == ",":
-            at = _past_blanks(text, at + 1)
-    return at + 1

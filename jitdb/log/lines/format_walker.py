@@ -1,5 +1,7 @@
 """A scan's way through the lines of a format: lines that belong together are one record, and records become JSON.
 
+Of a format of batches, elements of lines do, with what is around them. Where that is much, a walk gives fewer of them.
+
 A chunk has the records that begin in it. Its first lines may belong to a record of the chunk before; whether they do,
 the line before them tells. The chunk's last record goes on behind it, up to the next line that begins one.
 """
@@ -11,9 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.log.blocks.checksum import Counts, Ints
-from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.fields.constants import SLACK
+from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.files.file import newline_before
-from jitdb.log.lines.line_walkers import MORE, LineWalker
+from jitdb.log.lines.line_kernels import gather_around
+from jitdb.log.lines.line_walkers import MORE, EachWalker, LineWalker
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.framing import Blocks
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from jitdb.log.lines.formats.rendering import Renderer
 
 _SLACK = 64
+_MOST = 1 << 26  # bytes of elements with what is around them that a walk gives
 
 
 class FormatWalker(LineWalker):
@@ -95,3 +100,49 @@ class FormatWalker(LineWalker):
 
     def batch(self, low: int, high: int, begin: int) -> RecordBatch:
         return self._renderer.render(super().batch(low, high, begin))
+
+
+class BatchFormatWalker(EachWalker):
+    """See ChunkWalker and EachWalker."""
+
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules, renderer: Renderer) -> None:
+        super().__init__(log, most, stop, framing)
+        self._renderer, self._gathered = renderer, Scratch()
+        self._given = 0  # of those that the last walk through lines found, how many were given
+        self._goes_on = False  # whether it left lines to the next one
+
+    def read(self, begin: int, start: int) -> int:
+        self._count = self._given = 0
+        self._goes_on = False
+        return super().read(begin, start)
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        left = self._count - self._given
+        if left:
+            self._first = int(self._ends[self._given - 1])
+            self._drop(self._given)
+        else:
+            self.is_cut = self._goes_on
+            left = super().walk(size, sums).records
+            self._goes_on = self.is_cut
+        self._count = left
+        fitting = int(self._sizes(0, left).cumsum().searchsorted(_MOST, "right"))
+        self._given = min(max(fitting, 1), left)
+        self.is_cut = self._goes_on or self._given < left
+        return Counts(self._given, 0, 0)
+
+    def _sizes(self, low: int, high: int) -> Ints:
+        """Bytes of these elements with what is around them."""
+        width = self._width
+        around = self._around[low * width : high * width].reshape(-1, width)[:, 1::2]
+        sizes: Ints = self.room.lengths[low:high] + around.sum(axis=1) + around.shape[1]
+        return sizes
+
+    def batch(self, low: int, high: int, begin: int) -> RecordBatch:
+        found, width = super().batch(low, high, begin), self._width
+        out = self._gathered.room(int(self._sizes(low, high).sum()) + SLACK)
+        places, sizes = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
+        around = self._around[low * width : high * width]
+        end = gather_around(found.buffer, found.starts, found.lengths, found.states, around, out, places, sizes)
+        out[end : end + SLACK] = 0
+        return self._renderer.render(RecordBatch(out, places, sizes, found.states, found.offsets))

@@ -18,9 +18,19 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.codecs.json.codec import CODEC as JSON
+from jitdb.log.lines.batch_path import Element, elements, with_around
 from jitdb.log.lines.files.file import GoesOn, newline_before, newline_from
 from jitdb.log.lines.files.stamp import Read
-from jitdb.log.lines.form import LONGEST, MARK, PLAIN, TOO_LONG, LineForm, LineRules, elements, is_blank, object_in
+from jitdb.log.lines.form import (
+    LONGEST,
+    MARK,
+    PLAIN,
+    TOO_LONG,
+    LineForm,
+    LineRules,
+    is_blank,
+    object_in,
+)
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -117,8 +127,10 @@ class LineFraming(Framing):
         from jitdb.log.lines.line_walkers import EachWalker, LineWalker  # with numpy
 
         if self.row is not None:
-            from jitdb.log.lines.format_walker import FormatWalker
+            from jitdb.log.lines.format_walker import BatchFormatWalker, FormatWalker
 
+            if self.form.has_batches:
+                return BatchFormatWalker(log, most, stop, self, self._new_renderer())
             return FormatWalker(log, most, stop, self, self._new_renderer(), self.joins)
         return (EachWalker if self.form.has_batches else LineWalker)(log, most, stop, self)
 
@@ -164,22 +176,23 @@ class LineFraming(Framing):
         """Where the first line of the log begins."""
         return 0 if self._is_rest or not head.startswith(MARK) else len(MARK)
 
-    def records_in(self, line: bytes) -> list[tuple[int, int]]:
-        """Where the records of a line begin and end. One that is no JSON is one, which the codec cannot read."""
+    def records_in(self, line: bytes) -> list[Element]:
+        """Where the records of a line are. One that is no JSON is one, which the codec cannot read."""
         begin = self._begin_in(line)
         if begin < 0:
             return []
         if self.form.is_document:
             from jitdb.log.lines.elements import elements_in
 
-            starts, lengths, states, _ = elements_in(line, self)
-            return [] if states[0] else list(zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
-        if not self.form.each:
-            return [(begin, len(line))]
+            places = elements_in(line, self)
+            return [] if places.states[0] else places.elements()
+        if not self.form.has_batches:
+            return [Element(begin, len(line))]
         begin += len(line[begin:]) - len(line[begin:].lstrip(b" \t\r"))
+        path = self.form.path
         if not JSON.is_valid(line[begin:]):
-            return [(begin, len(line))]
-        return [(begin + first, begin + last) for first, last in elements(line[begin:], self.form.each)]
+            return [Element(begin, len(line), ((-1, -1),) * len(path.around))]
+        return elements(b" " * begin + line[begin:], path)
 
     def line_around(self, read: Read, end: int, offset: int) -> tuple[int, bytes]:
         """The line that has this byte, and where it begins. Raises EOFError."""
@@ -204,7 +217,9 @@ class LineFraming(Framing):
             return begin >= 0 and is_still
         if line[-1:].isdigit():
             return False
-        return _is_valid(line[begin:], JSON) and (bool(self.form.each) or codec is JSON or codec.is_valid(line[begin:]))
+        return _is_valid(line[begin:], JSON) and (
+            bool(self.form.path.steps) or codec is JSON or codec.is_valid(line[begin:])
+        )
 
     def is_cut(self, line: bytes) -> bool:
         """Whether a last line without a newline that is not whole is the beginning of records."""
@@ -213,11 +228,7 @@ class LineFraming(Framing):
     @property
     def _is_of_text(self) -> bool:
         """Whether a line need not be JSON, so that its end does not show."""
-        if self.row is None:
-            return False
-        from jitdb.log.lines.formats.table import FORMATS_OF_JSON
-
-        return self.row not in FORMATS_OF_JSON
+        return self.row is not None and not self.row.is_json
 
     def _begin_in(self, line: bytes) -> int:
         """Where the JSON of a line begins, whole or not; -1 where it has none."""
@@ -237,7 +248,7 @@ class LineFraming(Framing):
         buffer = memoryview(bytearray(size))
         data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
         position = data.find(b"\n") + 1 if start else self.first_line(data)
-        if self.row is not None and (position or not start):
+        if self.row is not None and not self.form.has_batches and (position or not start):
             yield from self._sampled(data, position, start)
             return
         while position or not start:
@@ -247,12 +258,16 @@ class LineFraming(Framing):
                     from jitdb.log.lines.elements import begun_in
 
                     rest = data[position:]
-                    yield from ((start + position + at, rest[at:stop]) for at, stop in begun_in(rest, self.form))
+                    yield from self._elements(rest, begun_in(rest, self.form), start + position)
                 return
             line = data[position:end]
-            for begin, stop in self.records_in(line):
-                yield start + position + begin, line[begin:stop]
+            yield from self._elements(line, self.records_in(line), start + position)
             position = end + 1
+
+    def _elements(self, line: bytes, found: list[Element], begin: int) -> Iterator[tuple[int, bytes]]:
+        """The records of a line that begins there, and their offsets."""
+        records = self.rendered([with_around(line, each) for each in found])
+        yield from zip((begin + each.begin for each in found), records, strict=True)
 
     def _sampled(self, data: bytes, position: int, start: int) -> Iterator[tuple[int, bytes]]:
         """The records of a format that are whole in these bytes; the last one may have more lines behind them."""
@@ -288,12 +303,12 @@ class LineFraming(Framing):
             line, start = self._with_lines_before(window, line, start)
             return LastRecord(None if start + len(line) + 1 != end else line, start)
         records = self.records_in(line)
-        ends = [start + last for _, last in records[:-1]] + [start + len(line) + 1]
+        ends = [start + each.end for each in records[:-1]] + [start + len(line) + 1]
         if end not in ends:
             return LastRecord(None)
         if not records:
             return LastRecord(None, start)
-        begin, last = records[ends.index(end)]
+        begin, last, _ = records[ends.index(end)]
         return LastRecord(line[begin:last], start + begin)
 
     def _with_lines_before(self, window: Window, line: bytes, start: int) -> tuple[bytes, int]:

@@ -15,6 +15,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import BROKEN, DELETED, LIVE, SLACK, UNSURE
 from jitdb.log.codecs.fields.part_kernels import WIDTH, newline_from, same_bytes
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
+from jitdb.log.codecs.json.numbers import copy_words
 from jitdb.log.codecs.json.read import container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import (
     BACKSLASH,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
 
 FULL = -3  # in place of where a line ends: there is no room for its elements
+LEADS, ASIDE = -1, -2  # what a key of a map on the path is, if it is nothing that is given with the elements
+SEPARATOR = 30  # between an element and what is given with it: no JSON has this byte
 
 _SPACE, _TAB, _RETURN = 32, 9, 13
 _QUOTE, _OPEN, _CLOSE = 34, 123, 125
@@ -242,41 +245,93 @@ def skipped_end(buf, p, end):
 
 
 @part
-def put_rest(p, end, starts, lengths, count, first):
+def key_role(buf, p, size, is_plain, first, last, key_starts, key_lengths, roles, keys, text):
+    """What a key of a map on the path is: LEADS to the elements, the number of what is given with these, or ASIDE."""
+    for row in range(first, last):
+        if is_key(buf, p, size, is_plain, keys, key_starts[row], key_lengths[row], text):
+            return roles[row]
+    return np.int64(ASIDE)
+
+
+@part
+def put_place(start, length, starts, lengths, around, width, count):
+    """Another element; what is around it is put there when its maps end."""
+    starts[count] = start
+    lengths[count] = length
+    for i in range(width * count, width * (count + 1)):
+        around[i] = 0
+    return count + 1
+
+
+@part
+def forget_around(first, last, roles, spans):
+    """A map with these keys begins: nothing of it is known yet."""
+    for row in range(first, last):
+        if roles[row] >= 0:
+            spans[2 * roles[row] + 1] = 0
+
+
+@part
+def give_around(first, last, roles, spans, around, begin, count):
+    """A map with these keys ends: all elements in it have what was found in it."""
+    width = spans.shape[0]
+    for row in range(first, last):
+        place = 2 * roles[row]
+        if place >= 0 and spans[place + 1] > 0:
+            for number in range(begin, count):
+                around[width * number + place] = spans[place]
+                around[width * number + place + 1] = spans[place + 1]
+
+
+@part
+def end_maps(level, firsts, roles, spans, around, marks, count):
+    """The document ends, or is no JSON from here on: so all of its maps end."""
+    for step in range(level):
+        give_around(firsts[step], firsts[step + 1], roles, spans, around, marks[step], count)
+    return count
+
+
+@part
+def put_rest(p, end, starts, lengths, around, width, count, first):
     """Let what is left of a document, which is no JSON, be a record that is none; FULL where it has no room."""
     if count >= starts.shape[0]:
         return np.int64(FULL)
     p = min(p, end - 1)
     if count > first and starts[count - 1] + max(lengths[count - 1], 1) > p:
         return count
-    starts[count] = p
-    lengths[count] = 0
-    return count + 1
+    return put_place(p, 0, starts, lengths, around, width, count)
 
 
 @part
-def elements_of(buf, p, end, many, key_starts, key_lengths, keys, starts, lengths, count, marks, stack, text):
+def elements_of(
+    buf, p, end, many, firsts, key_starts, key_lengths, roles, keys, spans, starts, lengths, around, count, marks,
+    stack, text,
+):  # fmt: skip
     """The elements in the JSON buf[p:end]: how many places of the outputs are taken then; BROKEN, UNSURE or FULL.
 
     many: it is a document: values may stand one behind the other, an element that is no JSON is a record that is none,
           and so is all from a place on where it cannot be told what is an element
 
-    The step of an array has the key length -1. `marks`: of each open container, the count when it began.
+    The step of an array has no keys. `marks`: of each open container, the count when it began. `spans`: what was found
+    in the open maps of what is given with their elements.
     """
     broken = np.int64(BROKEN)
-    steps = key_starts.shape[0]
+    steps = firsts.shape[0] - 1
+    width = spans.shape[0]
     level = np.int64(0)  # of the steps, how many containers are open
-    wanted = True  # the value at p is on the path
+    role = np.int64(LEADS)  # of the value at p
     before = count
     p = skip_blanks(buf, p, end)
     if p >= end or (buf[np.uint64(p)] != OPEN_MAP and buf[np.uint64(p)] != OPEN_ARRAY):
-        return put_rest(p, end, starts, lengths, count, before) if many else np.int64(UNSURE)
+        return put_rest(p, end, starts, lengths, around, width, count, before) if many else np.int64(UNSURE)
     while True:
         is_behind = True
         is_wrong = False
         char = buf[np.uint64(p)]
-        if wanted and level < steps and char == (OPEN_MAP if key_lengths[level] >= 0 else OPEN_ARRAY):
+        if role == LEADS and level < steps and char == (OPEN_MAP if firsts[level] < firsts[level + 1] else OPEN_ARRAY):
             marks[level] = count
+            if width:
+                forget_around(firsts[level], firsts[level + 1], roles, spans)
             level += 1
             p = skip_blanks(buf, p + 1, end)
             if p >= end:
@@ -288,21 +343,23 @@ def elements_of(buf, p, end, many, key_starts, key_lengths, keys, starts, length
                 is_behind = False
         else:
             after = value_end(buf, p, end, stack, level)
-            if after < 0:
+            is_broken = after < 0
+            if is_broken:
                 if not many:
                     return after
                 after = skipped_end(buf, p, end)
                 is_wrong = after < 0 or after >= end
             is_cut = many != 0 and after >= end and char != OPEN_MAP and char != OPEN_ARRAY and char != QUOTE
+            if role >= 0:
+                spans[2 * role] = p
+                spans[2 * role + 1] = 0 if is_broken or is_cut else after - p
             if after >= 0:
-                if wanted and level == steps:
+                if role == LEADS and level == steps:
                     if count >= starts.shape[0]:
                         return np.int64(FULL)
-                    starts[count] = p
-                    lengths[count] = 0 if is_cut else after - p
-                    count += 1
+                    count = put_place(p, 0 if is_cut else after - p, starts, lengths, around, width, count)
                     if is_wrong or is_cut:
-                        return count
+                        return end_maps(level, firsts, roles, spans, around, marks, count)
                 p = after
         while is_behind and not is_wrong:  # a value: on to the next one, or out of what ends here
             p = skip_blanks(buf, p, end)
@@ -317,15 +374,18 @@ def elements_of(buf, p, end, many, key_starts, key_lengths, keys, starts, length
                 continue
             char = buf[np.uint64(p)]
             p += 1
+            here, following = firsts[level - 1], firsts[level]
             if char == COMMA:
                 p = skip_blanks(buf, p, end)
                 is_behind = False
-            elif char == (CLOSE_MAP if key_lengths[level - 1] >= 0 else CLOSE_ARRAY):
+            elif char == (CLOSE_MAP if here < following else CLOSE_ARRAY):
                 level -= 1
+                if width:
+                    give_around(here, following, roles, spans, around, marks[level], count)
             else:
                 is_wrong = True
-        wanted = True
-        if not is_wrong and level > 0 and key_lengths[level - 1] >= 0:
+        role = np.int64(LEADS)
+        if not is_wrong and level > 0 and firsts[level - 1] < firsts[level]:
             key = p + 1
             is_wrong = p >= end or buf[np.uint64(p)] != QUOTE
             if not is_wrong:
@@ -334,28 +394,34 @@ def elements_of(buf, p, end, many, key_starts, key_lengths, keys, starts, length
                     return stop
                 is_wrong = stop < 0
             if not is_wrong:
-                here, length = key_starts[level - 1], key_lengths[level - 1]
-                wanted = is_key(buf, key, stop - key, is_plain, keys, here, length, text)
-                if wanted:  # the same key again: what the first one held is forgotten
+                role = key_role(
+                    buf, key, stop - key, is_plain, firsts[level - 1], firsts[level], key_starts, key_lengths, roles,
+                    keys, text,
+                )  # fmt: skip
+                if role == LEADS:  # such a key again: what the first one held is forgotten
                     count = marks[level - 1]
                 p = skip_blanks(buf, stop + 1, end)
                 is_wrong = p >= end or buf[np.uint64(p)] != COLON
                 p = skip_blanks(buf, p + 1, end)
         if is_wrong or p >= end:
-            return put_rest(p, end, starts, lengths, count, before) if many else broken
+            if not many:
+                return broken
+            after = put_rest(p, end, starts, lengths, around, width, count, before)
+            return after if after == FULL else end_maps(level, firsts, roles, spans, around, marks, after)
 
 
 @kernel
 def walk_elements(
     data: U8, begin: int, last: int, stop: int, prefixed: int, many: int, count: int,
-    starts: I64, lengths: I64, states: U8, ends: I64,
-    key_starts: I64, key_lengths: I64, keys: U8, marks: I64, stack: I64, text: U8,
+    starts: I64, lengths: I64, states: U8, ends: I64, around: I64,
+    firsts: I64, key_starts: I64, key_lengths: I64, roles: I64, keys: U8, spans: I64, marks: I64, stack: I64, text: U8,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The elements in the lines of data[begin:stop] that begin at `last` or before; `begin` is where one does.
 
     Fills `starts`, `lengths`, `states` and `ends`, from the place `count` on: the last element of a line ends with its
     newline. A line without elements takes one place, DELETED: text all of it, others none of it, at its end. A line
-    that is no JSON is LIVE, as a whole. Behind the data there are SLACK bytes.
+    that is no JSON is LIVE, as a whole. `around` has of each element, and of each value that is given with it, where
+    that begins and its length, 0 where there is none. Behind the data there are SLACK bytes.
 
     Gives how many places are taken, where the line begins that was not walked, behind the last line where all were, and
     why it was not: there is no room for it (1), or it is not certain what it holds.
@@ -375,8 +441,8 @@ def walk_elements(
         after = np.int64(count)
         if start < end:
             after = elements_of(
-                data, start, end, many, key_starts, key_lengths, keys, starts, lengths, np.int64(count), marks, stack,
-                text,
+                data, start, end, many, firsts, key_starts, key_lengths, roles, keys, spans, starts, lengths, around,
+                np.int64(count), marks, stack, text,
             )  # fmt: skip
             if after == FULL or after == UNSURE:
                 is_full = int(after == FULL)
@@ -387,9 +453,7 @@ def walk_elements(
                 start = end
                 if prefixed and object_from(data, position, end) == end and behind_blanks(data, position, end) < end:
                     start = position
-            starts[count] = start
-            lengths[count] = end - start
-            count += 1
+            count = int(put_place(start, end - start, starts, lengths, around, spans.shape[0], np.int64(count)))
         else:
             for place in range(count, after):
                 states[place] = LIVE
@@ -398,3 +462,25 @@ def walk_elements(
         ends[count - 1] = end + 1
         position = end + 1
     return count, position, is_full
+
+
+@kernel
+def gather_around(
+    data: U8, starts: I64, lengths: I64, states: U8, around: I64, out: U8, places: I64, sizes: I64
+) -> int:
+    """Write what is around each live element, and the element itself, with SEPARATOR between: where each begins."""
+    count = starts.shape[0]
+    width = around.shape[0] // count if count else 0
+    o = np.int64(0)
+    for number in range(count):
+        places[number] = o
+        if states[number] == LIVE:
+            for i in range(width * number, width * (number + 1), 2):
+                copy_words(data, around[i], out, o, around[i + 1])
+                o += around[i + 1]
+                out[np.uint64(o)] = SEPARATOR
+                o += 1
+            copy_words(data, starts[number], out, o, lengths[number])
+            o += lengths[number]
+        sizes[number] = o - places[number]
+    return o

@@ -13,8 +13,9 @@ import numpy as np
 from jitdb.errors import LogSuperseded
 from jitdb.log.blocks.checksum import Bytes, Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
-from jitdb.log.codecs.fields.constants import DELETED, LIVE, SLACK
-from jitdb.log.lines.elements import ElementFinder, Places
+from jitdb.log.codecs.fields.constants import DELETED, LIVE
+from jitdb.log.lines.batch_path import Element
+from jitdb.log.lines.elements import ElementFinder, Places, places_of
 from jitdb.log.lines.files.file import newline_before, newline_from
 from jitdb.log.lines.form import LONGEST
 from jitdb.log.lines.line_kernels import find_newline, walk_lines, walk_prefixed
@@ -145,6 +146,8 @@ class EachWalker(LineWalker):
         self._head_end = 0  # and where that line ends in the buffer
         self._begin = 0
         self._finder = ElementFinder(framing.form)
+        self._width = self._finder.width
+        self._around = np.empty(len(self.room.starts) * self._width, np.int64)  # see Places
 
     def read(self, begin: int, start: int) -> int:
         self._begin, self._head, self._head_end = begin, self._head[:0], 0
@@ -194,16 +197,7 @@ class EachWalker(LineWalker):
             self._first = int(self._ends[self._count - 1])
         self.is_cut, count = False, 0
         if self._head_end:
-            behind = self.buffer[: self._head_end]
-            line = np.concatenate([self._head, behind, np.zeros(SLACK, np.uint8)])
-            count = self._walk_from(line, 0, 0, len(line) - SLACK, 0)
-            shift, room = len(self._head), self.room
-            for places in (room.starts, self._ends):
-                places[:count] -= shift
-            low = int(room.starts[:count].searchsorted(0))
-            for array in (room.starts, room.lengths, room.states, self._ends):
-                array[: count - low] = array[low:count].copy()
-            count -= low
+            count = self._walk_head()
             self._head_end = 0
         if self._first <= size:
             count = self._walk_from(self.buffer, self._first, size, self._end, count)
@@ -217,11 +211,37 @@ class EachWalker(LineWalker):
         self.room.states[:gone] = DELETED
         return Counts(count, 0, 0)
 
+    def _walk_head(self) -> int:
+        """The elements in the chunk of the line that begins before it. What is around them may be before it, too, so
+        the line is put into the buffer once more, behind the chunk."""
+        size, at = len(self._head) + self._head_end, max(self._end, self._most + MORE) + _SLACK
+        if at + size + _SLACK > len(self.buffer):
+            larger = np.zeros(at + size + _SLACK, np.uint8)
+            larger[: len(self.buffer)] = self.buffer
+            self.buffer = larger
+        self.buffer[at : at + len(self._head)] = self._head
+        self.buffer[at + len(self._head) : at + size] = self.buffer[: self._head_end]
+        self.buffer[at + size : at + size + _SLACK] = 0
+        count = self._walk_from(self.buffer, at, at, at + size, 0)
+        for places in (self.room.starts, self._ends):
+            places[:count] -= at + len(self._head)
+        self._count = count
+        low = int(self.room.starts[:count].searchsorted(0))
+        self._drop(low)
+        return count - low
+
+    def _drop(self, low: int) -> None:
+        """Leave out the first elements of those that were found."""
+        room, count, width = self.room, self._count, self._width
+        for array in (room.starts, room.lengths, room.states, self._ends):
+            array[: count - low] = array[low:count].copy()
+        self._around[: (count - low) * width] = self._around[low * width : count * width].copy()
+
     def _walk_from(self, data: Bytes, position: int, last: int, stop: int, count: int) -> int:
         """The elements of these lines, behind the first `count` places; how many are taken then."""
         while True:
             room = self.room
-            places = Places(room.starts, room.lengths, room.states, self._ends)
+            places = Places(room.starts, room.lengths, room.states, self._ends, self._around)
             count, position, is_full = self._finder.walk(data, position, last, stop, count, places)
             end = find_newline(data, position, stop) if position <= last else -1
             if end < 0:
@@ -247,17 +267,18 @@ class EachWalker(LineWalker):
             starts=larger(room.starts), lengths=larger(room.lengths), states=np.concatenate([room.states, room.states])
         )
         self._ends = larger(self._ends)
+        self._around = larger(self._around)
 
-    def _put(self, position: int, end: int, line: bytes, found: list[tuple[int, int]], count: int) -> int:
+    def _put(self, position: int, end: int, line: bytes, found: list[Element], count: int) -> int:
         """What Python found in a line of which the kernel was not certain."""
-        room = self.room
-        for begin, stop in found or [(len(line), len(line))]:
-            room.starts[count], room.lengths[count] = position + begin, stop - begin
-            room.states[count] = LIVE if found else DELETED
-            self._ends[count] = position + stop
-            count += 1
-        self._ends[count - 1] = end + 1
-        return count
+        places = places_of(line, found, self._framing, self._width)
+        room, after, width = self.room, count + len(places.starts), self._width
+        room.starts[count:after], room.lengths[count:after] = places.starts + position, places.lengths
+        room.states[count:after], self._ends[count:after] = places.states, places.ends + position
+        places.around[::2] += position
+        self._around[count * width : after * width] = places.around
+        self._ends[after - 1] = end + 1
+        return after
 
     def ends(self, low: int, high: int) -> Ints:
         return self._ends[low:high]

@@ -49,7 +49,7 @@ class Lines(NamedTuple):
     live:      numbers of those that are records
     malformed: of those that are none, but should be
     data:      all their bytes, but for the last one
-    first:     where these begin in the buffer
+    begin:     where these begin in the log
     ends_line: whether the last one is a newline
     """
 
@@ -58,7 +58,7 @@ class Lines(NamedTuple):
     live: NDArray[np.int64]
     malformed: NDArray[np.int64]
     data: NDArray[np.uint8]
-    first: int
+    begin: int
     ends_line: bool
 
     def count_text(self) -> int:
@@ -102,7 +102,7 @@ def lines_of(log: LineSource, stop: int) -> Iterator[Lines]:
                 live = np.setdiff1d(np.flatnonzero(batch.states == LIVE), malformed, assume_unique=True)
                 last = min(int(walker.ends(high - 1, high)[0]) - 1, walker.end)
                 ends_line = last == walker.end or bool(walker.buffer[last] == _NEWLINE)
-                yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)
+                yield Lines(seq, batch, live, malformed, walker.buffer[first:last], begin + first, ends_line)
                 seq, first = seq + high - low, last + 1
 
 
@@ -130,8 +130,9 @@ def counted(log: LineSource) -> Counted:
         if fresh and not numbers:
             reason = _reason(log, part.batch.record(fresh[0]))
         if log.framing.form.has_batches:
+            assert part.batch.offsets is not None
             newlines = np.flatnonzero(part.data == _NEWLINE)
-            places = part.batch.starts[part.malformed] - part.first
+            places = part.batch.offsets[part.malformed] - part.begin
             numbers += (lines + 1 + newlines.searchsorted(places)).tolist()
             lines += len(newlines) + int(part.ends_line)
         else:

@@ -35,18 +35,21 @@ RECORDS: list[dict[str, Any]] = [
     {"n": 1, "level": "error", "t": "a\nb \"q\" ]}, {"}, {"n": 2, "in": {"x": [1, [2]]}}, {}, {"n": -3.5, "é": "ü€😀"},
     {"n": 12345678901234567890123, "why": "no log can hold it"}, {"n": 6, "level": "info"},
 ]  # fmt: skip
-FORMS: dict[str, tuple[Steps, Any]] = {
-    "array": ((None,), lambda records: records),
-    "CloudTrail": (("Records", None), lambda records: {"Records": records}),
-    "Azure": (("records", None), lambda records: {"records": records, "n": 1}),
-    "CloudWatch": (("logEvents", None), lambda records: {"messageType": "DATA_MESSAGE", "logEvents": records}),
+FORMS: dict[str, tuple[LineForm, Any]] = {
+    "array": (LineForm(each=(None,)), lambda records: records),
+    "CloudTrail": (LineForm(each=("Records", None)), lambda records: {"Records": records}),
+    "Azure": (LineForm(each=("records", None)), lambda records: {"records": records, "n": 1}),
+    "CloudWatch": (
+        LineForm(format="cloudwatch"), lambda records: {"messageType": "DATA_MESSAGE", "logEvents": records, "owner": 7}
+    ),
     "OpenTelemetry": (
-        ("resourceLogs", None, "scopeLogs", None, "logRecords", None),
+        LineForm(format="otlp"),
         lambda records: {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": records}]}]},
     ),
-    "kubectl": (("items", None), lambda records: {"apiVersion": "v1", "items": records, "kind": "List"}),
-    "az": (("value", None), lambda records: {"value": records}),
+    "kubectl": (LineForm(each=("items", None)), lambda records: {"apiVersion": "v1", "items": records, "kind": "List"}),
+    "az": (LineForm(each=("value", None)), lambda records: {"value": records}),
 }  # fmt: skip
+AROUND = {"CloudWatch": {"owner": 7}, "OpenTelemetry": {"resource": {}, "scope": {}}}
 
 
 def held(records: list[Any]) -> list[Any]:
@@ -70,7 +73,7 @@ def laid_out(value: Any, records: list[Any]) -> dict[str, str]:
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("packed", [False, True])
 def test_it_is_recognised_however_it_is_laid_out(tmp_path: Path, name: str, packed: bool) -> None:
-    steps, wrap = FORMS[name]
+    wanted, wrap = FORMS[name]
     for layout, text in laid_out(wrap(RECORDS), RECORDS).items():
         if name in ("kubectl", "az") and layout == "a line":
             continue  # it may be a record of a log
@@ -78,9 +81,9 @@ def test_it_is_recognised_however_it_is_laid_out(tmp_path: Path, name: str, pack
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
         form = form_at(path)
         assert form is not None, layout
-        assert form.each == steps, layout
+        assert form._replace(is_document=False) == wanted, layout
         with jitdb.open(path, progress=False) as db:
-            expected = held(RECORDS) * (1 + (layout == "two"))
+            expected = [{**AROUND.get(name, {}), **record} for record in held(RECORDS)] * (1 + (layout == "two"))
             if layout != "a line" or form.is_document:  # a line that no log could hold is left out as a whole
                 assert db.all(sort_by="arrival") == expected, layout
                 assert db.count(field("level") == "error") == 1 + (layout == "two"), layout

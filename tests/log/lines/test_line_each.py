@@ -22,8 +22,9 @@ from jitdb.errors import InvalidArgument, InvalidOffset, NotALog
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.lines import line_log, line_walkers
+from jitdb.log.lines.batch_path import elements
 from jitdb.log.lines.files import file
-from jitdb.log.lines.form import LineForm, elements, object_in, parse_each
+from jitdb.log.lines.form import LineForm, object_in, parse_each
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import absent, equal, field
@@ -32,6 +33,7 @@ from jitdb.testing.sources import GrowingSourceTests, Records
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.MalformedWarning")
 
 STEPS = parse_each("a[].b[]")
+PATH = LineForm(each=STEPS).path
 
 
 def exploded(value: Any, steps: Any = STEPS) -> Iterator[Any]:
@@ -93,7 +95,7 @@ def oracle_of(data: bytes, *, prefixed: bool = False) -> list[tuple[int, Any, bo
         text = line[begin:]
         values = None if is_refused(text) else records_of(text)
         if values:
-            places = elements(text, STEPS)
+            places = [(each.begin, each.end) for each in elements(text, PATH)]
             assert [json.loads(text[first:last]) for first, last in places] == values
             found += [(at + begin + first, value, False) for (first, _), value in zip(places, values, strict=True)]
         elif values is None and text.strip(b" \t\r") and not (prefixed and object_in(line) < 0):
@@ -179,7 +181,7 @@ class TestEachLineLog(GrowingSourceTests):
         found: Records = []
         for line in data.split(b"\n")[:-1]:
             values = None if is_refused(line) else records_of(line)
-            places = elements(line, STEPS) if values else []
+            places = [(each.begin, each.end) for each in elements(line, PATH)] if values else []
             found += [line[first:last] for first, last in places] if places else [None]
         return found
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from jitdb.log.lines.form import JSON, MARK, LineForm, Steps
+from jitdb.log.lines.form import JSON, MARK, PLAIN, LineForm
 
 Head: TypeAlias = Callable[[int], bytes]  # the first bytes of a file, so many
 
@@ -20,15 +20,14 @@ _SHORT: Final = 1 << 16  # bytes of a line that is parsed to find out whether it
 
 # Patterns are compiled where a first key asks for them: plain JSON Lines need none.
 _ARRAY: Final = rb"\[\s*\{"
-_KEY: Final = rb'\{\s*"(Records|records|logEvents)"\s*:\s*\[\s*[{\]]'  # CloudTrail, S3; Azure; CloudWatch
-# OpenTelemetry: logs, and traces.
-_TELEMETRY: Final = {
-    b"resourceLogs": ("resourceLogs", None, "scopeLogs", None, "logRecords", None),
-    b"resourceSpans": ("resourceSpans", None, "scopeSpans", None, "spans", None),
-}
-_RESOURCES: Final = rb'\{\s*"(' + b"|".join(_TELEMETRY) + rb')"\s*:\s*\[\s*\{'
-_SUBSCRIBED: Final = rb'\{\s*"messageType"\s*:\s*"DATA_MESSAGE"\s*,'  # CloudWatch, by a subscription
-_FIRST_KEYS: Final = frozenset({b"Records", b"records", b"logEvents", b"messageType", *_TELEMETRY})
+_KEY: Final = rb'\{\s*"(Records|records)"\s*:\s*\[\s*[{\]]'  # CloudTrail, S3; Azure
+# OpenTelemetry: logs, traces, metrics.
+_TELEMETRY: Final = rb'\{\s*"resource(?:Logs|Spans|Metrics)"\s*:\s*\[\s*[{\]]'
+# CloudWatch, by a subscription or Firehose, which names where the events are from in any order.
+_EVENTS: Final = rb'\{\s*(?:"logEvents"\s*:\s*\[\s*[{\]]|"messageType"\s*:\s*"DATA_MESSAGE"\s*,)'
+_FIRST_KEYS: Final = frozenset(
+    {b"Records", b"records", b"logEvents", b"messageType", b"resourceLogs", b"resourceSpans", b"resourceMetrics"}
+)
 # What command lines of clouds print, which is no batch where it is one line of many.
 _PRINTED: Final = rb'\{\s*"(Events|events|value)"\s*:\s*\[\s*\{'
 _TEXT: Final = rb'"(?:kind|apiVersion)"\s*:\s*"[^"]*"\s*,\s*'
@@ -40,23 +39,25 @@ _TOKEN: Final = 8  # characters of a word, or of an escape, that may be cut off
 _read: Final = json.JSONDecoder(strict=False)
 
 
-def batch_in(begin: bytes, *, is_printed: bool = False) -> Steps:
-    """The path to the elements that are records, in what begins so; empty where no batch is known.
+def batch_in(begin: bytes, form: LineForm = PLAIN, *, is_printed: bool = False) -> LineForm | None:
+    """The form with what says which elements are records, in what begins so; None where no batch is known.
 
-    >>> batch_in(b'{"Records": [{'), batch_in(b"[{"), batch_in(b'{"value": [{'), batch_in(b'{"a": 1}')
-    (('Records', None), (None,), (), ())
+    >>> [batch_in(begin) and batch_in(begin).tag for begin in (b'{"Records": [{', b'{"value": [{', b'{"a": 1}')]
+    ['each-1bd5a5f6', None, None]
+    >>> batch_in(b'{"resourceLogs": [{').format, batch_in(b'{"logEvents": [').format
+    ('otlp', 'cloudwatch')
     """
     if begin.startswith(b"["):
-        return (None,) if re.match(_ARRAY, begin) else ()
+        return form._replace(each=(None,)) if re.match(_ARRAY, begin) else None
     if not is_printed and _FIRST_KEYS.isdisjoint(begin[:_KEY_SIZE].split(b'"', 2)[1:2]):
-        return ()
+        return None
     if found := re.match(_KEY, begin) or (re.match(_PRINTED, begin) if is_printed else None):
-        return found[1].decode(), None
-    if found := re.match(_RESOURCES, begin):
-        return _TELEMETRY[found[1]]
-    if re.match(_SUBSCRIBED, begin):
-        return "logEvents", None
-    return ("items", None) if is_printed and re.match(_LIST, begin) else ()
+        return form._replace(each=(found[1].decode(), None))
+    if re.match(_TELEMETRY, begin):
+        return form._replace(format="otlp")
+    if re.match(_EVENTS, begin):
+        return form._replace(format="cloudwatch")
+    return form._replace(each=("items", None)) if is_printed and re.match(_LIST, begin) else None
 
 
 def batch_form(head: bytes, form: LineForm, more: Head | None, *, as_it_stands: bool = False) -> LineForm | None:
@@ -66,20 +67,21 @@ def batch_form(head: bytes, form: LineForm, more: Head | None, *, as_it_stands: 
     as_it_stands: the caller says that lines of JSON are records
     """
     begin = head.removeprefix(MARK).lstrip()
-    if as_it_stands and not form.each:
+    if form.allow_prefix or begin[:1] not in (b"[", b"{"):
         return None
-    if form.allow_prefix or form.format not in ("", JSON) or begin[:1] not in (b"[", b"{"):
+    said = form if form.each or form.format not in ("", JSON) else None  # by the caller
+    if (said is None and as_it_stands) or (said is not None and not said.path.steps):
         return None
-    steps = form.each or batch_in(begin)
-    for size in _LONGER if steps else ():
+    found = said or batch_in(begin, form)
+    for size in _LONGER if found else ():
         if more is not None and b"\n" not in begin and size > len(head) >= _SHORT:
             head = more(size)
             begin = head.removeprefix(MARK).lstrip()
     if _is_first_line_whole(begin):
-        return None if form.each or not steps else form._replace(each=steps)
-    steps = steps or batch_in(begin, is_printed=True)
-    if (steps and _goes_on(begin)) or _are_several(begin):
-        return form._replace(each=steps, is_document=True)
+        return None if said else found
+    found = found or batch_in(begin, form, is_printed=True)
+    if (found and _goes_on(begin)) or _are_several(begin):
+        return (found or form)._replace(is_document=True)
     return None
 
 
@@ -87,7 +89,7 @@ def _is_first_line_whole(begin: bytes) -> bool:
     """Whether the first line is a JSON value, and no part of one; of one that is long, as its ends tell."""
     line, newline, behind = begin.partition(b"\n")
     if len(line) <= _SHORT:
-        return is_json(line) and (newline != b"" or not batch_in(begin))
+        return is_json(line) and (newline != b"" or batch_in(begin) is None)
     line, behind = line.rstrip(), behind.lstrip()
     return newline != b"" and line[-1:] in (b"}", b"]") and behind[:1] in (b"{", b"[", b"")
 

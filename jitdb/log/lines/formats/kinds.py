@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 # How lines become records. JSON: they are records as they stand.
-JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL = range(6)
+# BATCH: an element with what is around it; OTLP: the same, of OpenTelemetry.
+JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP = range(8)
 
 # What lines of JSON hold that may be records of another format: only then is the table of formats imported.
 MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')

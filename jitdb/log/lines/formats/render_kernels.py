@@ -13,8 +13,9 @@ from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import OPEN_MAP, RETURN
+from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
 from jitdb.log.lines.formats.journal_kernels import put_journal
-from jitdb.log.lines.formats.kinds import CRI, DOCKER, JOURNAL, LOGFMT, PATTERN
+from jitdb.log.lines.formats.kinds import BATCH, CRI, DOCKER, JOURNAL, LOGFMT, OTLP, PATTERN
 from jitdb.log.lines.formats.logfmt_kernels import begins_logfmt, put_logfmt
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
@@ -97,6 +98,8 @@ def render(
     latest: year and month, such as 202611, behind which no time without a year is
     """
     o = np.int64(0)
+    # What was around the last element, and what was written of it: it mostly is the same around the next one.
+    before, before_size, written, written_size = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for number in range(starts.shape[0]):
         places[number] = o
         sizes[number] = 0
@@ -117,6 +120,19 @@ def render(
             after = put_docker(data, start, end, out, o, spare, levels)
         elif how == JOURNAL:
             after = put_journal(data, start, end, out, o, spare, levels)
+        elif how == BATCH or how == OTLP:
+            if before_size and before_size <= end - start and same_prefix(data, before, start, before_size):
+                p, after = start + before_size, put_bytes(out, written, written_size, out, o)
+            else:
+                p, after = put_around(how, data, start, end, fields, keys, out, o, levels, stack)
+                before, before_size, written, written_size = start, np.int64(0), o, after - o
+                before_size = p - start if p >= 0 else before_size
+            if p >= 0:
+                after = put_element(how, data, p, end, out, after, levels, stack)
+            if p < 0 or after < 0:
+                after = np.int64(-1)
+                before_size = np.int64(0)  # what was written is written over
+                start = behind_around(data, start, end, fields)
         if after < 0:  # another format's: only an object can be a record
             start = skip_blanks(data, start, end)
             is_one = start < end and data[np.uint64(start)] == OPEN_MAP

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jitdb.log.lines.formats.table import Format
 
 _STEPS: Final = 1 << 20  # branches that a match may have open
+_WIDER: Final = 2  # the same as ESCAPE of what is JSON already: `{}` becomes null
 _LINE: Final = 1 << 22  # bytes of a line that a pattern with several ways is tried on, at most
 _OWN: Final = 256  # bytes of a record beside its fields: keys that a kernel writes itself
 _MOST: Final = (1 << 31) - 1  # bytes of a buffer: places in it are 31 bits
@@ -39,11 +40,11 @@ class Renderer:
         self._program = np.array(code, np.int64).reshape(-1)
         bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
         self._classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-        keys = [f'"{name}":'.encode() for name in program.names]
+        names = program.names if row.path is None else tuple(key for _, key in row.path.around)
+        keys = [f'"{name}":'.encode() for name in names]
         starts = np.cumsum([0, *map(len, keys)]).tolist()
         fields = [
-            (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT))
-            for number, name in enumerate(program.names)
+            (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT)) for number, name in enumerate(names)
         ]
         self._fields = np.array(sorted(fields, key=lambda field: field[3] == BODY), np.int64).reshape(-1)
         self._keys = np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8)
@@ -51,6 +52,7 @@ class Renderer:
         self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
         self._seen = np.empty((program.splits * _LINE >> 6) + 1, np.uint64)
         self._out, self._spare = Scratch(), Scratch()
+        self._escape = ESCAPE if row.path is None else _WIDER
         self._room = sum(map(len, keys)) + 8 * len(keys) + _OWN
         assert len(self._fields) == FIELD * len(keys)
 
@@ -75,7 +77,7 @@ class Renderer:
     def render(self, records: RecordBatch) -> RecordBatch:
         """The same records as JSON texts. The next call uses their memory again."""
         total, count = int(records.lengths.sum()), len(records)
-        size = ESCAPE * total + self._room * count + SLACK
+        size = self._escape * total + self._room * count + SLACK
         if size > _MOST:
             return self._shorter(records)
         out = self._out.room(size)

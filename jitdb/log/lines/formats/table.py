@@ -8,6 +8,7 @@ the names that the format's documentation gives them. The first row that fits a 
               BODY is JSON, or text that goes on with the lines that follow; NIL is text that is left out where it is
               "-"; BSD_TIME and KLOG_TIME are times without a year, which become ISO 8601
     joins     lines that begin no record belong to the one before them; else they are lines that are not understood
+    path      of the elements of lines that are the records, and of what around them belongs to each
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from jitdb.common.digests import blake2b
+from jitdb.log.lines.batch_path import BatchPath
 from jitdb.log.lines.formats.kinds import (
+    BATCH,
     BODY,
     BSD_TIME,
     CRI,
@@ -30,6 +33,7 @@ from jitdb.log.lines.formats.kinds import (
     LOGFMT,
     NIL,
     NUMBER,
+    OTLP,
     PATTERN,
     WORD,
 )
@@ -49,6 +53,7 @@ class Format(NamedTuple):
     kinds: Mapping[str, int] = MappingProxyType({})
     joins: bool = False
     is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
+    path: BatchPath | None = None  # None: lines are records
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,9 +61,15 @@ class Format(NamedTuple):
         return compile_pattern(self.pattern).names
 
     @property
+    def is_json(self) -> bool:
+        """Whether its lines are JSON."""
+        return self.how in (DOCKER, JOURNAL, BATCH, OTLP)
+
+    @property
     def tag(self) -> str:
         """Names the format among the indexes of a file: another one where lines become other records."""
-        said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins))
+        of_batches = () if self.path is None else (tuple(self.path),)
+        said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins, *of_batches))
         return f"{self.name}-v{blake2b(said.encode(), digest_size=4).hexdigest()}"
 
 
@@ -157,8 +168,23 @@ FORMATS: Final = (
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
 )  # fmt: skip
-FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.how in (DOCKER, JOURNAL))
-BY_NAME: Final = {row.name: row for row in FORMATS}
+FORMATS_OF_JSON: Final = tuple(row for row in FORMATS if row.is_json)
+# Batches are recognised by the beginning of a file (batches.py).
+BATCHES: Final = (
+    Format(
+        "otlp", "OpenTelemetry, as JSON", OTLP,
+        path=BatchPath(
+            (("resourceLogs", "resourceSpans", "resourceMetrics"), None, ("scopeLogs", "scopeSpans", "scopeMetrics"),
+             None, ("logRecords", "spans", "metrics"), None),
+            ((2, "resource"), (4, "scope")),
+        ),
+    ),
+    Format(
+        "cloudwatch", "CloudWatch, as JSON", BATCH,
+        path=BatchPath((("logEvents",), None), ((0, "owner"), (0, "logGroup"), (0, "logStream"))),
+    ),
+)  # fmt: skip
+BY_NAME: Final = {row.name: row for row in (*FORMATS, *BATCHES)}
 
 
 @lru_cache
