@@ -210,8 +210,9 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
         return
     from jitdb.cli.output.notes import time_fields
     from jitdb.common.paths import parse_path
-    from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, unknown_field
+    from jitdb.engine.hinting.hints import SAMPLE, is_known, unknown_field
     from jitdb.operators import gte
+    from jitdb.operators.summaries.fields import fields_in
 
     paths = list(map(parse_path, options.timestamp)) if options.timestamp else list(db.declared_time)
     known = fields_in(db.sample(SAMPLE))

@@ -25,7 +25,8 @@ long as the log's beginning is what it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path, parse_path
@@ -50,9 +51,14 @@ LEVELS: Final = (
     "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number", "syslog_severity", "s", "PRI",
 )  # fmt: skip
 MESSAGES: Final = (
-    "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body", "@m", "@mt", "text",
-    "log", "CONTENT", "request", "eventName", "operationName",
+    "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body", "body.stringValue",
+    "@m", "@mt", "text", "log", "CONTENT", "request", "eventName", "operationName",
 )  # fmt: skip
+#: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
+_OF_OTHERS: Final = frozenset((
+    "date", "created_at", "createdat", "updated_at", "start_time", "starttime", "published", "t", "s", "pri", "event",
+    "body", "text", "log", "request", "eventname", "operationname",
+))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
 
@@ -72,7 +78,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     them have one in; else those two.
     """
     try:
-        records = _first_of(log)
+        records = first_of(log)
     except LogError:  # raised again to who reads these records
         return USUAL
     if not records:
@@ -84,7 +90,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
 
 def found_roles(log: LogSource) -> Roles:
     """The fields of the first records. Raises LogError."""
-    return roles_of(_first_of(log))
+    return roles_of(first_of(log))
 
 
 def roles_of(records: Sequence[Any]) -> Roles:
@@ -97,12 +103,47 @@ def roles_of(records: Sequence[Any]) -> Roles:
     """
     return Roles(
         next(iter(_usual(records)), None) or _time_in(records),
-        _first_that(records, LEVELS, lambda path, value: rank_of(value, path) is not None, False),
-        _first_that(records, MESSAGES, lambda path, value: isinstance(value, str) and value != "", True),
+        _first_that(records, LEVELS, _is_level, False),
+        _first_that(records, MESSAGES, _is_message, True),
     )
 
 
-def _first_of(log: LogSource) -> list[dict[str, Any]]:
+def is_usual(path: Path) -> bool:
+    """Whether its name is a usual one of the time, the level or the message, and of nothing else."""
+    name = _joined(path)
+    return name not in _OF_OTHERS and any(name in names for names, _ in _usual_names())
+
+
+def in_its_place(path: Path, known: Mapping[Path, Any]) -> Path | None:
+    """The one of these fields, given with a value of each, that says what the field says elsewhere: of the same name
+    with the dots inside a key or between keys, or of another usual name.
+
+    >>> in_its_place(("level",), {("msg",): "x", ("PRIORITY",): "6"}), in_its_place(("a", "b"), {("a.b",): 1})
+    (('PRIORITY',), ('a.b',))
+    """
+    named = {_joined(other): other for other in reversed(list(known)) if other != path}
+    if (other := named.get(_joined(path))) is not None:
+        return other
+    for names, is_one in _usual_names() if is_usual(path) else ():
+        if _joined(path) in names:
+            others = (named[name] for name in names if name in named)
+            return next((other for other in others if is_one(other, known[other])), None)
+    return None
+
+
+def _joined(path: Path) -> str:
+    return ".".join(map(str, path)).lower()
+
+
+@cache
+def _usual_names() -> tuple[tuple[dict[str, None], Callable[[Path, Any], bool]], ...]:
+    """The names of each role, the likeliest first; and whether a value is one of it."""
+    roles = ((("timestamp", *TIMES), _is_time), (LEVELS, _is_level), (MESSAGES, _is_message))
+    return tuple((dict.fromkeys(map(str.lower, names)), is_one) for names, is_one in roles)
+
+
+def first_of(log: LogSource) -> list[dict[str, Any]]:
+    """Records at its beginning. Raises LogError."""
     return [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
 
 
@@ -112,7 +153,7 @@ def _usual(records: Sequence[Any]) -> tuple[Path, ...]:
 
 
 def _time_in(records: Sequence[Any]) -> Path | None:
-    return _first_that(records, TIMES, lambda _, value: _is_time(value), True)
+    return _first_that(records, TIMES, _is_time, True)
 
 
 def _first_that(
@@ -138,6 +179,14 @@ def _spelled(records: Sequence[Any], name: str) -> Iterator[Path]:
     yield from ((key,) for key in keys if isinstance(key, str) and key.lower() == name.lower() and (key,) != path)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(_: Path, value: Any) -> bool:
     time = time_of(value)
     return time is not None and (number_of(value) is None or time >= _PLAUSIBLE)
+
+
+def _is_level(path: Path, value: Any) -> bool:
+    return rank_of(value, path) is not None
+
+
+def _is_message(_: Path, value: Any) -> bool:
+    return isinstance(value, str) and value != ""

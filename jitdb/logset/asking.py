@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.engine.progress import Bar
-from jitdb.engine.roles import found_time
+from jitdb.engine.roles import first_of, found_time
 from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
 from jitdb.logset.member import Member, OpenLogs, Where, find_members
@@ -259,6 +259,13 @@ class Together(Member):
         if self.is_whole:
             return view
         return view.within(BundledLines(self.bundle).parts({os.path.basename(member.path) for member in self.members}))
+
+    def beginnings(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """The path of each log, and its first records."""
+        paths = {os.path.basename(member.path): member.path for member in self.members}
+        for file, log in zip(self.bundle.files, BundledLines(self.bundle).each(), strict=True):
+            if file.name in paths:
+                yield paths[file.name], first_of(log)
 
     @property
     def key(self) -> Hashable:

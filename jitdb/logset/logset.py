@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
 from jitdb.common.times import AUTO
@@ -18,6 +19,7 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.roles import first_of
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Bundles, Counts, Part, Together
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.face.asker import Asked, Cancel
     from jitdb.engine.following.follower import Follower
+    from jitdb.engine.hinting.dialects import Elsewhere
     from jitdb.engine.hinting.hints import Lack
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.paging import Page
@@ -49,6 +52,7 @@ T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
 _AT_ONCE: Final = 1000  # records of an answer without a limit that are merged at a time
+_COMPARED: Final = 256  # logs whose first records are looked at for other names of a field
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
 
 AnyDatabase: TypeAlias = "JITDB | LogSet"
@@ -420,6 +424,26 @@ class SetEvidence:
             with self._asking.using(part.member) as db:
                 bits |= db.evidence().seen_in(path)
         return bits
+
+    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
+        from jitdb.engine.hinting.dialects import in_place_of
+
+        found: Elsewhere = {}
+        for log, records in islice(self._beginnings(operation), _COMPARED):
+            for path in paths:
+                other = None if path[0] in fields_of(log) else in_place_of(path, records)
+                if other is not None:
+                    found.setdefault(path, {}).setdefault(other, []).append(log)
+        return found
+
+    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """The paths of the logs that are asked, and their first records."""
+        for part in self._parts(operation):
+            if isinstance(part.member, Together):
+                yield from part.member.beginnings()
+            else:
+                with self._asking.using(part.member) as db:
+                    yield part.member.path, first_of(db.log)
 
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))

@@ -124,7 +124,7 @@ def test_a_time_under_no_field_is_an_error(said, command: str, bounds: list[str]
     ("question", "told"),
     [
         ("nmae == 1 and type == 2", "`nmae`; did you mean `user.name`?"),
-        ("user.role == 1", "`user.role`; did you mean `user.Role`?"),
+        ("user.role == 1", "`user.role`; did you mean `user.Role == 1`?"),
         ('"a" in tgas', "`tgas`; did you mean `tags`?"),
         ('starts_with(xyzzy, "x")', "`xyzzy`\n"),
         ("xyzzy is not absent", "`xyzzy`\n"),
@@ -228,7 +228,7 @@ def test_nearest_field_prefers_the_same_name() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ('log.level == "ERROR"', '["log.level"]'),
+        ('log.level == "ERROR"', '["log.level"] == "ERROR"'),
         ('user.name == "ada"', 'user["first name"]'),
         ('items.sku == "x1"', "items[].sku"),
         ('items.0.sku == "x1"', "items[0].sku"),

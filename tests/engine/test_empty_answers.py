@@ -51,7 +51,9 @@ def told(ask: Callable[[], object]) -> list[str]:
         (contains("tpye", "p"), ["no record has the field `tpye`; did you mean `type`?"]),
         (not_(absent("tpye")), ["no record has the field `tpye`; did you mean `type`?"]),
         (gt(5, "aera"), ["no record has a number or a time in `aera`; did you mean `area`?"]),
-        (equal("log.level", "ERROR"), ['no record has the field `log.level`; did you mean `["log.level"]`?']),
+        (equal("log.level", "ERROR"), [
+            'no record has the field `log.level`; did you mean `["log.level"] == "ERROR"`?'
+        ]),
         (equal("area", "180"), ['no record has area == "180"; did you mean `area == 180`?']),
         (equal("n", 7), ['no record has n == 7; did you mean `n == "7"`?']),
         (equal("land", "europe"), ['no record has land == "europe"; did you mean `land == "Europe"`?']),

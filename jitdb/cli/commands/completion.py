@@ -102,12 +102,12 @@ def offered(prefix: str, action: Action, **_: Any) -> dict[str, str]:
 
 def fields_of(log: str) -> list[str]:
     """The fields of a sample of the log, as expressions write them; none if it cannot be read."""
-    from jitdb.engine.hinting.hints import fields_in
     from jitdb.errors import JitdbError
     from jitdb.log.any_log import open_any
     from jitdb.log.columnar.table_file import kind_at
     from jitdb.log.lines.kept import kept
     from jitdb.log.reading.sampling import sample
+    from jitdb.operators.summaries.fields import fields_in
 
     is_table = kind_at(log) is not None
     if is_table and not kept(log):

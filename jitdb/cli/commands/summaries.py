@@ -146,7 +146,8 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     _note_nothing(db, options, line.total, () if by is None or line.values or not line.rows else [by])
     note_times(db, options.operation, options, ordered=True, is_full=not line.total)
     if line.total and not line.rows:
-        from jitdb.engine.hinting.hints import SAMPLE, fields_in
+        from jitdb.engine.hinting.hints import SAMPLE
+        from jitdb.operators.summaries.fields import fields_in
 
         shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
         note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")

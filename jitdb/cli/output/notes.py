@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
-from jitdb.engine.hinting.hints import SAMPLE, fields_in, is_known, taken_as_numbers, unknown_field
+from jitdb.engine.hinting.hints import SAMPLE, is_known, taken_as_numbers, unknown_field
+from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
     from jitdb.log import LogSource
@@ -129,7 +130,7 @@ def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
         _say_unknown(f"none of {len(records):,} records looked at has", unseen, known)
 
 
-def _say_unknown(who: str, paths: Iterable[Path], known: Collection[Path]) -> None:
+def _say_unknown(who: str, paths: Iterable[Path], known: Mapping[Path, Any]) -> None:
     for path in dict.fromkeys(paths):
         say(f"jitdb: {unknown_field(f'{who} the field', path, known)}")
 

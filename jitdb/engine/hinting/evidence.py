@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.engine.declared_time import CoreFields
+    from jitdb.engine.hinting.dialects import Elsewhere
     from jitdb.engine.hinting.hints import Evidence, Lack
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.nodes.operation import Operation
@@ -78,6 +79,13 @@ class LogEvidence:
 
         return self._manager.look(look)
 
+    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
+        from jitdb.engine.hinting.dialects import in_place_of
+        from jitdb.engine.roles import first_of
+
+        records = first_of(self._manager.log)
+        return {path: {other: []} for path in paths if (other := in_place_of(path, records)) is not None}
+
     def sample(self, count: int) -> list[Any]:
         from jitdb.log.reading.sampling import sample
 
@@ -117,14 +125,14 @@ class QuestionWarnings:
             self._tell_empty(operation, paths)
         else:
             if new:
-                self._tell_fields(new)
+                self._tell_fields(operation, new)
             self._tell_denied(operation)
         self._tell_numbers(question)
 
-    def _tell_fields(self, new: Sequence[Path]) -> None:
-        from jitdb.engine.hinting.hints import missing_fields
+    def _tell_fields(self, operation: Operation, new: Sequence[Path]) -> None:
+        from jitdb.engine.hinting.hints import hints_on_fields
 
-        self._warn(lambda: missing_fields(self._evidence(), new).values())
+        self._warn(lambda: hints_on_fields(self._evidence(), operation, new))
 
     def _tell_denied(self, operation: Operation) -> None:
         if not operation.children() or operation.identity in self._denied or len(self._denied) >= _SHAPES:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
-from itertools import islice
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
 from jitdb.common.values import number_of, values_at
+from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
+from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.operation import Not, Operation
-from jitdb.operators.summaries.fields import walk
+from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
 
 if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
+_LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 SAMPLE: Final = 200  # records that are looked at for the names of fields
-_FIELDS: Final = 20_000  # that are looked at: records with ids for keys have no end of them
 
 #: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
 #: "" where some record has it, None where no index knows.
@@ -41,6 +43,9 @@ class Evidence(Protocol):
     def seen_in(self, path: Path) -> int:
         """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
 
+    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
+        """The fields that stand in the place of these in the first records of the logs that are asked."""
+
     def sample(self, count: int) -> list[Any]:
         """So many live records at most; none where there are none."""
 
@@ -51,20 +56,18 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     paths: further fields that were asked about
     """
     leaves = [leaf for leaf in operation.leaves() if leaf.paths]
-    lacks = _lacks(evidence, (*operation.all_paths(), *paths))
+    asked = (*operation.all_paths(), *paths)
+    lacks = _lacks(evidence, asked)
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
-    if not lacks and not wrong:
-        return []
-    known = fields_in(evidence.sample(SAMPLE))
-    if not known:
-        return []
-    found = list(_told(lacks, known).values())
+    found = _on_fields(evidence, operation, asked, lacks)
     for leaf in wrong:
         other = next((other for other in leaf.others() if evidence.has(other)), None)
         if other is not None:
             found.append(f"no record has {typed(leaf)}; did you mean `{typed(other)}`?")
-        elif (*leaf.paths[0], ANY) in known and (of_elements := leaf.of_elements()) is not None:
+        elif (*leaf.paths[0], ANY) in fields_in(evidence.sample(SAMPLE)) and (
+            of_elements := leaf.of_elements()
+        ) is not None:
             found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(of_elements)}`?")
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
@@ -74,9 +77,49 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
 def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[str]:
     """For any answer: a line for each field or value that no record has, or field whose text is taken as numbers."""
     operation = question.operation
-    found = hints_of(evidence, operation) if is_empty else missing_fields(evidence, operation.all_paths()).values()
+    found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     denied = () if is_empty else denied_values(evidence, operation)
     return [*found, *denied, *number_hints(evidence, numbers_of(question))]
+
+
+def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> list[str]:
+    """For any answer: a line for each of these fields that no record has, and one for those that are called otherwise
+    in some of the logs.
+
+    The first matter to answers that are not empty, too: `not`, `!=` and `is absent` are then true of all records, and
+    `or` loses a part.
+    """
+    return _on_fields(evidence, operation, paths, _lacks(evidence, paths))
+
+
+def _on_fields(
+    evidence: Evidence, operation: Operation, paths: Sequence[Path], lacks: Mapping[Path, Lack]
+) -> list[str]:
+    told = _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
+    named = operation.all_paths()
+    others = _called_otherwise(evidence, operation, paths)
+    if not others:
+        return list(told.values())
+    instead = asked_of(operation, others, others.keys() & told.keys())
+    for path in told.keys() & others.keys():
+        meant = typed(instead) if instead is not None and path in named else " or ".join(map(format_path, others[path]))
+        told[path] = f"no record has {lacks[path]} `{format_path(path)}`; did you mean `{meant}`?"
+    partly = [where_others(path, found) for path, found in others.items() if path not in told]
+    if not partly:
+        return list(told.values())
+    return [*told.values(), "; ".join(partly) + (f": `{typed(instead)}` asks all" if instead is not None else "")]
+
+
+def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
+    """The other names of these fields that the question does not name itself."""
+    asked, named = may_differ(paths), set(operation.all_paths())
+    others: Elsewhere = {}
+    for path, found in (evidence.elsewhere(operation, asked) if asked else {}).items():
+        new = {other: logs for other, logs in found.items() if other not in named}
+        if new:
+            others[path] = new
+            named |= new.keys()
+    return others
 
 
 def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
@@ -167,12 +210,12 @@ def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]
     return {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
 
 
-def unknown_field(who: str, path: Path, known: Collection[Path]) -> str:
+def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     """The line about an unknown field, with the known one that was probably meant."""
     first = before_cast(path)
     if first != path and is_known(first, known):
         return f"{who} `{format_path(path)}`: `{format_path(first)}` is there, but holds nothing that is one"
-    meant = nearest_field(first, known)
+    meant = in_its_place(first, known) or nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
@@ -181,16 +224,12 @@ def unknown_field(who: str, path: Path, known: Collection[Path]) -> str:
 
 def typed(operation: Operation) -> str:
     """The operation as text that can stand between the single quotes of a shell, if possible."""
-    text = format_expression(operation)
-    return text if '"' in text else text.replace("'", '"')
 
+    def doubled(literal: re.Match[str]) -> str:
+        text = literal[0]
+        return f'"{text[1:-1]}"' if text[0] == "'" and not set('"\\') & set(text) else text
 
-def fields_in(records: Iterable[Any]) -> dict[Path, Any]:
-    """The paths in these records, in the order in which they come, and the first value of each."""
-    found: dict[Path, Any] = {}
-    for path, value, _ in islice((each for record in records for each in walk(record)), _FIELDS):
-        found.setdefault(path, value)
-    return found
+    return _LITERAL.sub(doubled, format_expression(operation))
 
 
 def is_known(path: Path, known: Container[Path]) -> bool:

@@ -109,6 +109,9 @@ class FieldOperation(Operation):
     def need(self, core: Core) -> Requirement | None:
         return Requirement(self.spec, self.field.seek)
 
+    def of_field(self, path: Path) -> Operation:
+        return self.changed(field=self.field.changed(path=path))
+
     def keywords(self) -> dict[str, Any]:
         return self.field.options.given()
 

@@ -273,6 +273,10 @@ class Operation(Immutable):
         """The same, asked of the elements of arrays; None where that cannot be asked."""
         return None
 
+    def of_field(self, path: Path) -> Operation:
+        """A leaf that looks at one path: the same, asked of another field."""
+        return self.changed(**{name: path for name in ("path", "index") if name in self.__match_args__})
+
     # --- together with others ---------------------------------------------------------------------------------------
 
     def children(self) -> tuple[Operation, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import ANY, Path, format_path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _DEPTH: Final = 8  # keys in a path
 _MOST: Final = 10_000  # fields: records with ids for keys have no end of them
+_LOOKED_AT: Final = 20_000  # fields, again and again: as above
 _ELEMENTS: Final = 100  # of an array, that are looked at
 _EXAMPLES: Final = 3
 _EXAMPLE: Final = 30  # characters of one
@@ -123,6 +125,14 @@ def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any, int]]:
     elif kind == ARRAY and path and len(path) < _DEPTH:
         for item in value[:_ELEMENTS]:
             yield from walk(item, (*path, ANY))
+
+
+def fields_in(records: Iterable[Any]) -> dict[Path, Any]:
+    """The paths in these records, in the order in which they come, and the first value of each."""
+    found: dict[Path, Any] = {}
+    for path, value, _ in islice((each for record in records for each in walk(record)), _LOOKED_AT):
+        found.setdefault(path, value)
+    return found
 
 
 def all_records(database: Any) -> Iterator[Any]:

@@ -1,0 +1,207 @@
+"""Questions to logs that name the level, the message or the time otherwise: the note says what asks all of them, and
+that finds what a plain loop finds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb.common.paths import format_path, parse_path
+from jitdb.common.values import UNDEFINED, value_at
+from jitdb.logset.logset import AnyDatabase
+from jitdb.operators import parse_expression, predicate
+from jitdb.operators.nodes.levels import rank_of, rank_of_name
+
+Record = dict[str, Any]
+
+#: The field, and its values for info, warn and error.
+LEVELS: dict[str, tuple[Any, Any, Any]] = {
+    "level": ("info", "warn", "error"), "log.level": ("info", "warn", "error"), "PRIORITY": ("6", "4", "3"),
+    "severity": ("INFO", "WARNING", "ERROR"), '["log.level"]': ("info", "warn", "error"), "severityNumber": (9, 13, 17),
+    "severityText": ("Info", "Warn", "Error"), "Level": ("Information", "Warning", "Error"),
+    "levelname": ("INFO", "WARNING", "ERROR"), '["@l"]': ("Information", "Warning", "Error"),
+}  # fmt: skip
+MESSAGES = ("message", "msg", "MESSAGE", "textPayload", "event", "short_message", "CONTENT", "jsonPayload.message")
+TIMES = ("time", "ts", '["@timestamp"]', "asctime", "timestamp")
+
+
+def record_of(*fields: tuple[str, Any]) -> Record:
+    found: Record = {"n": 1}
+    for name, value in fields:
+        *folders, last = parse_path(name)
+        place = found
+        for step in folders:
+            place = place.setdefault(step, {})
+        place[str(last)] = value
+    return found
+
+
+def write(path: Path, records: Sequence[Record]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def proposed(hint: str) -> str:
+    """The question that a note names."""
+    found = re.search(r"(?:: |did you mean )`(.*)`(?: asks all|\?)$", hint)
+    assert found is not None, hint
+    return found[1]
+
+
+def count(db: AnyDatabase, question: str) -> int:
+    return db.count(parse_expression(question))
+
+
+def hints(db: AnyDatabase, question: str, is_empty: bool = True) -> list[str]:
+    return db.hints(parse_expression(question), is_empty=is_empty)
+
+
+def of_levels(name: str) -> list[Record]:
+    return [record_of((name, LEVELS[name][number % 3]), ("message", "x")) for number in range(30)]
+
+
+def as_bad_as(name: str) -> Callable[[Record], bool]:
+    """Whether the record is as bad as a warning, by any name of the level."""
+
+    def test(record: Record) -> bool:
+        values = ((path, value_at(record, path)) for path in map(parse_path, LEVELS))
+        ranks = [rank_of(value, path) for path, value in values if value is not UNDEFINED]
+        return any(rank is not None and rank >= rank_of_name(name) for rank in ranks)  # type: ignore[operator]
+
+    return test
+
+
+@pytest.mark.parametrize("other", LEVELS)
+@pytest.mark.parametrize("name", LEVELS)
+def test_the_level_of_one_log(tmp_path: Path, name: str, other: str) -> None:
+    records = of_levels(other)
+    db = jitdb.open(write(tmp_path / "a.ndjson", records))
+    db.warns_of_questions = False
+    for asked, bad in ((f'{name} >= "warn"', 20), (f'{name} == "error"', 10), (f'{name} in ["warn", "error"]', 20)):
+        number = count(db, asked)
+        if parse_path(name) == parse_path(other) and number == bad:
+            assert hints(db, asked, is_empty=False) == []
+            continue
+        found = hints(db, asked, is_empty=not number)
+        assert found
+        told = [proposed(hint) for hint in found]
+        better = " or ".join(f"({each})" for each in told)
+        if count(db, better) != bad:  # the value is spelled otherwise, too: the next note says how
+            assert name.lower().replace('["', "").replace('"]', "") == other.lower().replace('["', "").replace('"]', "")
+            better = " or ".join(f"({proposed(hint)})" for hint in hints(db, better))
+        assert count(db, better) == bad, (asked, found)
+
+
+def test_the_levels_of_a_folder(tmp_path: Path) -> None:
+    every = []
+    for number, name in enumerate(LEVELS):
+        records = of_levels(name)
+        every += records
+        write(tmp_path / f"{number}.ndjson", records)
+    bad = sum(map(as_bad_as("warn"), every))
+    with jitdb.open_many([tmp_path]) as logs:
+        logs.warns_of_questions = False
+        for name in LEVELS:
+            asked = f'{name} >= "warn"'
+            assert count(logs, asked) == 20
+            (hint,) = hints(logs, asked, is_empty=False)
+            assert all(f"`{format_path(parse_path(other))}` in " in hint for other in LEVELS if other != name)
+            assert count(logs, proposed(hint)) == bad
+            assert hints(logs, proposed(hint), is_empty=False) == []
+            assert count(logs, f"not ({proposed(hint)})") == len(every) - bad
+        (hint,) = hints(logs, 'not level >= "warn" and n == 1', is_empty=False)
+        assert count(logs, proposed(hint)) == len(every) - bad
+        (hint,) = hints(logs, "level is absent", is_empty=False)
+        assert count(logs, proposed(hint)) == 0
+        (hint,) = hints(logs, "level is not null", is_empty=False)
+        assert hint.startswith("`level` is called ")
+        assert hints(logs, "n == 1", is_empty=False) == []
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_only_logs_that_are_asked_count(tmp_path: Path, few: bool) -> None:
+    for number in range(3 if few else 20):
+        write(tmp_path / f"a{number}.ndjson", of_levels("level"))
+    write(tmp_path / "b.ndjson", of_levels("severity"))
+    with jitdb.open_many([tmp_path]) as logs:
+        logs.warns_of_questions = False
+        (hint,) = hints(logs, 'level == "error"', is_empty=False)
+        assert hint == (
+            f"`level` is called `severity` in {tmp_path}/b.ndjson: "
+            '`level == "error" or severity >= "error" and severity <= "error"` asks all'
+        )
+        assert hints(logs, f'level == "error" and _path == "{tmp_path}/a1.ndjson"', is_empty=False) == []
+        (hint,) = hints(logs, 'severity == "ERROR"', is_empty=False)
+        assert f"is called `level` in {tmp_path}/a0.ndjson and {2 if few else 19} more logs: " in hint
+        asked = logs.query(parse_expression('severity == "ERROR"')).where(predicate("n", bool, name="truth"))
+        (hint,) = logs.hints(asked.question, is_empty=False)
+        assert hint.startswith("`severity` is called `level` in ")
+        assert "asks all" not in hint
+
+
+def test_records_of_one_log(tmp_path: Path) -> None:
+    records = [record for pair in zip(of_levels("level"), of_levels("PRIORITY"), strict=True) for record in pair]
+    db = jitdb.open(write(tmp_path / "a.ndjson", records))
+    db.warns_of_questions = False
+    assert count(db, 'level >= "warn"') == 20
+    assert hints(db, 'level >= "warn"', is_empty=False) == [
+        '`level` is called `PRIORITY` in other records: `level >= "warn" or PRIORITY >= "warn"` asks all'
+    ]
+    assert count(db, 'level >= "warn" or PRIORITY >= "warn"') == 40
+    with pytest.warns(jitdb.errors.QuestionWarning, match="is called `PRIORITY` in other records"):
+        count(jitdb.open(tmp_path / "a.ndjson"), 'level >= "warn"')
+
+
+@pytest.mark.parametrize("other", MESSAGES)
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages(tmp_path: Path, name: str, other: str) -> None:
+    if name in (other, "event"):  # an event is something else in other logs
+        return
+    db = jitdb.open(write(tmp_path / "a.ndjson", [record_of((other, text)) for text in ("one", "two")]))
+    db.warns_of_questions = False
+    assert count(db, f'{name} contains "ne"') == 0
+    (hint,) = hints(db, f'{name} contains "ne"')
+    assert count(db, proposed(hint)) == 1
+
+
+@pytest.mark.parametrize("other", TIMES)
+@pytest.mark.parametrize("name", TIMES)
+def test_times(tmp_path: Path, name: str, other: str) -> None:
+    if name == other:
+        return
+    records = [record_of((other, f"2026-11-{day}T12:00:00Z")) for day in (20, 21, 22)]
+    db = jitdb.open(write(tmp_path / "a.ndjson", records))
+    db.warns_of_questions = False
+    assert count(db, f'{name} >= "2026-11-21"') == 0
+    (hint,) = hints(db, f'{name} >= "2026-11-21"')
+    assert count(db, proposed(hint)) == 2
+
+
+def test_a_key_with_a_dot(tmp_path: Path) -> None:
+    """ECS is written in both ways; the path `a.b` is always that of `b` in `a`."""
+    flat = write(tmp_path / "flat.ndjson", [{"http.status": 500, "log.level": "error"}, {"http.status": 200}])
+    nested = write(tmp_path / "nested.ndjson", [{"http": {"status": 500}}])
+    db = jitdb.open(flat)
+    db.warns_of_questions = False
+    asked = {
+        "http.status == 500": 'no record has the field `http.status`; did you mean `["http.status"] == 500`?',
+        "http.status > 300": 'no record has the field `http.status`; did you mean `["http.status"] > 300`?',
+        'log.level == "error"': 'no record has the field `log.level`; did you mean `["log.level"] == "error"`?',
+    }
+    for question, hint in asked.items():
+        assert count(db, question) == 0
+        assert hints(db, question) == [hint]
+        assert count(db, proposed(hint)) == 1
+    with jitdb.open_many([flat, nested]) as logs:
+        logs.warns_of_questions = False
+        assert count(logs, "http.status == 500") == 1
+        (hint,) = hints(logs, "http.status == 500", is_empty=False)
+        assert proposed(hint) == 'http.status == 500 or ["http.status"] == 500'
+        assert count(logs, proposed(hint)) == 2
