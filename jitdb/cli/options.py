@@ -201,6 +201,9 @@ OPTIONS: Final = {
         "--sort PATHS", "sort by these fields: a.b,-c.d (- puts the greatest first)",
         type=sort_fields, action="extend", default=[], group=SHOWN,
     ),
+    "full": option("--full", "pretty: all fields, whole values, messages and stack traces", group=SHOWN),
+    "traces": option("--traces", "pretty: stack traces, and other texts of several lines, as lines", group=SHOWN),
+    "utc": option("--utc", "pretty: times in UTC (default: in the local zone)", group=SHOWN),
     "same": option("--same PATH", "show only records with the same value in this field", group=AROUND),
     "as_of": option(
         "--as-of PLACE", "ask the log as it was when it ended with the record at this offset, or before this cursor",
@@ -256,5 +259,6 @@ OPTIONS: Final = {
 FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
 LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
 READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # for questions
+PRETTY: Final = ("traces", "full", "utc")  # how lines for people look
 SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # every command has these

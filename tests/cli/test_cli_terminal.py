@@ -62,7 +62,8 @@ def _take_terminal(slave: int) -> None:
 
 
 def test_a_table_with_a_footer(events: Path) -> None:
-    code, seen = at_a_terminal(events.parent, "query", "events.log", "--limit", "2", "-q", "--indexes", "none")
+    table = ("--format", "table")
+    code, seen = at_a_terminal(events.parent, "query", "events.log", "--limit", "2", "-q", "--indexes", "none", *table)
     assert code == 0
     assert "───" in seen
     assert "upstream is gone" in seen

@@ -42,7 +42,7 @@ _PAGE: Final = 2000  # records read and written at a time
     option(
         "--format",
         "auto: by the ending of FILE (.csv, .tsv, .arrow, .parquet), else ndjson",
-        choices=[form for form in FORMATS if form != "table"],
+        choices=[form for form in FORMATS if form not in ("pretty", "table")],
         default="auto",
     ),
     changed("skip_bad", "skip damaged blocks and records that cannot be decoded; the exit code is then 1"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
-from jitdb.cli.options import READING, SHOWN, changed, number, option
+from jitdb.cli.options import PRETTY, READING, SHOWN, changed, number, option
 from jitdb.cli.output.formats import (
     FORMATS,
     chosen,
@@ -17,25 +18,29 @@ from jitdb.cli.output.formats import (
     paths_by_name,
     records_of,
     settings_of,
+    wants_pretty,
     write_answer,
 )
 from jitdb.cli.output.notes import note_answer, note_order
 from jitdb.cli.output.output import output, show
-from jitdb.cli.output.passages import CONTEXT, passage_lines, passage_table, wants_context
+from jitdb.cli.output.passages import CONTEXT, marked, passage_lines, wants_context
 from jitdb.cli.output.tables import TABLE_ROWS, show_records
 from jitdb.cli.parser import Show, command
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
+    from jitdb.display.parts import Marks
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
+
+_FOR_PEOPLE: Final = ("pretty", "table")
 
 
 @command(
     "LOG [EXPR] [options]",
-    "Show the records that match, oldest first: as a table on a terminal, as NDJSON (one JSON value a line) into a "
-    'pipe or file. Values that JSON lacks, such as bytes, are written as {"$bytes": "…base64…"}; docs/command-line.md '
-    "lists all.",
+    "Show the records that match, oldest first: on a terminal as a log for people, or as a table where they have no "
+    "message; as NDJSON (one JSON value a line) into a pipe or file. Values that JSON lacks, such as bytes, are "
+    'written as {"$bytes": "…base64…"}; docs/command-line.md lists all.',
     [
         ("query events.log 'level == \"error\"' --descending --limit 5", "the five newest errors"),
         ("query events.log --fields time,user.name,message", "these columns"),
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
         ("query events.log 'user.name == \"ada\"' --output ada.ndjson", "into a file"),
     ],
     *("log", "expressions"),
-    changed("limit", f"at most N records (default: {TABLE_ROWS} in a table, else all)"),
+    changed("limit", f"at most N records (default: {TABLE_ROWS} on a terminal, else all)"),
     option("--skip N", "leave out the first N", type=number(0), default=0, group=SHOWN),
     option("--descending", "newest first, by the time in each record", group=SHOWN),
     option("--arrival", "in the order of the log, not by time", group=SHOWN),
@@ -51,12 +56,14 @@ if TYPE_CHECKING:
     *CONTEXT,
     option(
         "--format",
-        "auto: a table on a terminal, else by the ending of FILE (.csv, .tsv, .arrow, .parquet), else ndjson; "
+        "auto: pretty or a table on a terminal, else by the ending of FILE (.csv, .tsv, .arrow, .parquet), else "
+        "ndjson; "
         "one of " + ", ".join(FORMATS[1:]),
         choices=FORMATS,
         default="auto",
         group=SHOWN,
     ),
+    *PRETTY,
     option(
         "--text",
         "in JSON Lines: add the text before a record as its field _prefix, and lines of text behind it as _text",
@@ -68,14 +75,14 @@ if TYPE_CHECKING:
 def query(options: Namespace) -> int:
     """Write the records, a page at a time."""
     operation = read_question(options)
-    form = "ndjson" if options.offsets else format_of(options, "table")
+    form = "ndjson" if options.offsets else "pretty" if wants_pretty(options) else format_of(options, "table")
     has_context = _check(options, form)
     with asked(options) as db:
         note_order(db, operation, options)
         if has_context:
             _with_context(db, operation, options, form)
-        elif form == "table":
-            _table(db, operation, options)
+        elif form in _FOR_PEOPLE:
+            _for_people(db, operation, options, form)
         else:
             write_answer(db, operation, settings_of(options), options, form)
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
@@ -117,10 +124,12 @@ def _check(options: Namespace, form: str) -> bool:
         raise UsageError(f"query: --offsets prints offsets only; leave --fields and --format {options.format} out")
     if options.offsets and options.text:
         raise UsageError("query: --offsets prints offsets only; leave --text out")
-    if options.format == "table" and options.output:
-        raise UsageError("query: a table is for the terminal; --output writes other formats")
+    if form in _FOR_PEOPLE and options.output:
+        raise UsageError("query: pretty lines and tables are for the terminal; --output writes other formats")
+    if form == "pretty" and options.fields:
+        raise UsageError("query: --fields are columns of a table, or keys of JSON lines", "say --format table")
     has_context = wants_context(options)
-    if form not in ("table", "ndjson") and (has_context or (options.text and form != "json")):
+    if form not in (*_FOR_PEOPLE, "ndjson") and (has_context or (options.text and form != "json")):
         other = "--text" if options.text else "-A, -B, -C and --around"
         raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
     if options.sort and options.arrival:
@@ -131,15 +140,17 @@ def _check(options: Namespace, form: str) -> bool:
 
 def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:
     paths = paths_by_name(options.fields)
-    if form != "table":
+    if form not in _FOR_PEOPLE:
         with output(options.output, paths_of(db)) as out:
             for lines in passage_lines(db, operation, options, paths):
                 out.write(lines)
         return
-    records, answers = passage_table(db, operation, options, paths, options.limit or TABLE_ROWS)
+    records, marks = marked(db, operation, options, options.limit or TABLE_ROWS)
+    _show(records, options, form, marks)
     wanted = {**paths, **paths_by_name([options.same] if options.same else [])}
     note_unseen(db, (chosen(record, wanted) for record in records), wanted, options)
     if not options.quiet:
+        answers = sum(marks.answers)
         total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
         show(_footer(answers, total, options))
 
@@ -155,22 +166,32 @@ def check_sort(options: Namespace) -> None:
         raise UsageError(f"query: {error.reason}") from None
 
 
-def _table(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
+def _for_people(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:
     from jitdb.display.columns import left_out
-    from jitdb.display.parts import Records
     from jitdb.display.terminal import columns
 
     limit = options.limit or TABLE_ROWS
     records = list(records_of(db, operation, settings_of(options), options, limit))
     total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
-    paths = paths_by_name(options.fields)
-    first = [key.path for key in options.sort]
-    hidden = show_records(Records(records, paths, bool(paths), first, options.timestamp))
-    note_unseen(db, records, paths, options)
+    hidden = _show(records, options, form)
+    note_unseen(db, records, paths_by_name(options.fields), options)
     if not options.quiet:
         if told := left_out(hidden, columns(80)):
             show(told)
         show(_footer(len(records), total, options))
+
+
+def _show(records: Sequence[Any], options: Namespace, form: str, marks: Marks | None = None) -> Sequence[str]:
+    """Print records; return the fields that a table has no room for."""
+    from jitdb.cli.output.pretty import are_of_log, show_pretty
+    from jitdb.display.parts import Records
+
+    if form == "pretty" or (options.format == "auto" and not options.fields and are_of_log(records)):
+        show_pretty(records, options, marks)
+        return []
+    paths, first = paths_by_name(options.fields), [key.path for key in options.sort]
+    by_name = bool(paths) and marks is None
+    return show_records(Records(records, paths, by_name, first, options.timestamp, marks))
 
 
 def _footer(shown: int, total: int, options: Namespace) -> str:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import sys
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import asked, paths_of
-from jitdb.cli.options import READING, SHOWN, changed, option
+from jitdb.cli.options import PRETTY, READING, SHOWN, changed, option
+from jitdb.cli.output.formats import wants_pretty
 from jitdb.cli.output.notes import note_missing
 from jitdb.cli.parser import command
 from jitdb.cli.places import check_place, cursor
 from jitdb.cli.signals import Ending
+from jitdb.common.json_text import line_of
 from jitdb.engine.database import JITDB
 from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.files.stamp import stamp_at
@@ -36,9 +40,10 @@ _PORTION: Final = 256  # records read and written at a time
 
 @command(
     "LOG [EXPR] [options]",
-    "Follow new records, or those that match, as NDJSON. A record is shown within half a second after any program has "
-    "made it durable. Ends after --limit records, on Ctrl-C or SIGTERM, or when nobody reads the output any more. With "
-    "--cursor FILE the next run continues where this one ended.",
+    "Follow new records, or those that match: on a terminal as a log for people, else as NDJSON. A record is "
+    "shown within half a second after any program has made it durable. Ends after --limit records, on Ctrl-C "
+    "or SIGTERM, or when nobody reads the output any more. With --cursor FILE the next run continues where "
+    "this one ended.",
     [
         ("tail events.log --old --limit 3", "the first three; without --old only new records"),
         (
@@ -57,7 +62,14 @@ _PORTION: Final = 256  # records read and written at a time
         "begin after the place in FILE and keep the place there; without FILE begin now, with --old at the start",
         group=SHOWN,
     ),
-    *("since", "until", "offsets", "fields", *READING),
+    option(
+        "--format",
+        "auto: pretty on a terminal, else ndjson",
+        choices=("auto", "pretty", "ndjson"),
+        default="auto",
+        group=SHOWN,
+    ),
+    *("since", "until", "offsets", "fields", *PRETTY, *READING),
 )
 def tail(options: Namespace) -> int:
     """Follow the log."""
@@ -83,6 +95,10 @@ def _check(options: Namespace) -> None:
         raise UsageError(f"tail: --after and {other} both say where to begin; leave one of them out")
     if options.offsets and options.fields:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
+    if wants_pretty(options) and (options.offsets or options.fields):
+        raise UsageError(
+            "tail: --offsets and --fields are written as JSON", "leave --format, --full, --traces, --utc out"
+        )
 
 
 def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending, was_empty: bool) -> None:
@@ -97,7 +113,8 @@ def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, endi
         if log is None:
             _check_beside(options)
     check_place(log, after, source, remedy)
-    pipe, old = Pipe(), options.old or was_empty
+    line = _line_of(options)
+    pipe, old = Pipe(is_printable=line is not line_of), options.old or was_empty
     if log is not None:
         old = _await_first(log, pipe) or old
         _check_name(log, options)
@@ -106,7 +123,25 @@ def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, endi
     with closing(db.feed(query.question)) as feed:
         if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
             note_missing(db, operation, options, is_empty=not db.count(operation))
-        Follower(log, feed, pipe, ending, limit=options.limit, keeper=keeper).run()
+        Follower(log, feed, pipe, ending, line, limit=options.limit, keeper=keeper).run()
+
+
+def _line_of(options: Namespace) -> Callable[[Any], bytes]:
+    """Makes what is written of a record: lines for people, if it has a message, or one of JSON."""
+    if not wants_pretty(options):
+        is_people = options.format == "auto" and sys.stdout and sys.stdout.isatty()
+        if not is_people or options.offsets or options.fields:
+            return line_of
+    from jitdb.cli.output.pretty import Pretty, as_bytes
+    from jitdb.display.terminal import visible_bytes
+
+    pretty = Pretty.of(options)
+
+    def lines(record: Any) -> bytes:
+        is_shown = options.format == "pretty" or pretty.is_of_log(record)
+        return as_bytes(pretty.lines(record)) if is_shown else visible_bytes(line_of(record))
+
+    return lines
 
 
 def _refuse_table(path: str) -> None:

@@ -15,14 +15,13 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure
 from jitdb.cli.opening import exists
 from jitdb.cli.output.output import STDOUT, flush, named
 from jitdb.cli.places import read_place, written
 from jitdb.cli.signals import Ending
-from jitdb.common.json_text import line_of
 from jitdb.display.terminal import visible_bytes
 from jitdb.errors import QueryError
 
@@ -40,7 +39,8 @@ _SAVE: Final = 0.25  # seconds between two savings of the place: each waits for 
 class Pipe:
     """Standard output without a buffer, so that each byte written is known. Raises Failure without standard output."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_printable: bool = False) -> None:
+        """is_printable: nothing in what is written acts on a terminal but what is meant to"""
         flush()
         try:
             self._fd = sys.stdout.fileno()
@@ -49,14 +49,14 @@ class Pipe:
         self._room, self._end = select.poll(), select.poll()
         self._room.register(self._fd, select.POLLOUT)
         self._end.register(self._fd, 0)  # reports errors only
-        self._is_terminal = sys.stdout.isatty()
+        self._is_guarded = sys.stdout.isatty() and not is_printable
         self._is_file = stat.S_ISREG(os.fstat(self._fd).st_mode)
 
     def write(self, lines: Sequence[bytes], asked: Callable[[], bool]) -> int:
         """Write the lines and return their number. Once `asked` to stop, it ends after the current line; if the reader
         does not take the rest of that, it does not count. Raises BrokenPipeError, OSError.
         """
-        if self._is_terminal:
+        if self._is_guarded:
             lines = list(map(visible_bytes, lines))
         ends = list(accumulate(map(len, lines)))
         data = memoryview(b"".join(lines))
@@ -130,9 +130,10 @@ class PlaceFile:
 
 
 class Follower:
-    """Writes the records of a feed, each as a line, at most `limit` of them; keeps the place in `keeper`.
+    """Writes the records of a feed, at most `limit` of them; keeps the place in `keeper`.
 
-    log: the log of the feed; None for several
+    log:  the log of the feed; None for several
+    line: makes the line of a record
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class Follower:
         feed: Feed,
         pipe: Pipe,
         ending: Ending,
+        line: Callable[[Any], bytes],
         *,
         limit: int | None,
         keeper: PlaceFile | None,
@@ -149,6 +151,7 @@ class Follower:
         self._identity = None if log is None else log.identity
         self._feed = feed
         self._pipe = pipe
+        self._line = line
         self._keeper = keeper
         self._left = limit
         self._ending = ending
@@ -188,7 +191,7 @@ class Follower:
             ) from error
 
     def _write(self, portion: Portion) -> None:
-        lines = list(map(line_of, portion.data[: self._left]))
+        lines = list(map(self._line, portion.data[: self._left]))
         with self._ending.undisturbed():
             count = self._pipe.write(lines, lambda: self._ending.asked)
             if count:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.question import Settings
 
-FORMATS: Final = ("auto", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
+FORMATS: Final = ("auto", "pretty", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
 _SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
@@ -67,6 +67,12 @@ def format_of(options: Namespace, terminal: str) -> str:
     if form in BINARY and name.endswith(".gz"):
         raise UsageError(f"{form} is compressed by itself", f"--output {name.removesuffix('.gz')}")
     return form
+
+
+def wants_pretty(options: Namespace) -> bool:
+    """Whether an option says that records are shown as lines for people (pretty.py)."""
+    is_styled = bool(options.full or options.traces or options.utc)
+    return is_styled if options.format == "auto" else bool(options.format == "pretty")
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

@@ -46,10 +46,15 @@ def show_lines(text: str) -> None:
         print(text)
 
 
+def has_colours() -> bool:
+    """Whether standard output is a terminal with colours, and nobody said NO_COLOR."""
+    return isinstance(sys.stdout, Terminal) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def show_painted(text: str, style: str) -> None:
     """Print a line whose characters are all printable, on a terminal in a style: the number of an escape sequence."""
     stream = sys.stdout
-    if not (style and isinstance(stream, Terminal)) or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
+    if not (style and isinstance(stream, Terminal) and has_colours()):
         show_lines(text)
         return
     with named(STDOUT):

@@ -1,4 +1,4 @@
-"""Matches with the records around them (`jitdb query -C 3`): a table with marks, or JSON lines with two more keys."""
+"""Matches with the records around them (`jitdb query -C 3`): with marks, or as JSON lines with two more keys."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from jitdb.cli.output.formats import chosen, settings_of, with_text
 from jitdb.common.paths import Path
 
 if TYPE_CHECKING:
+    from jitdb.display.parts import Marks
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
     from jitdb.operators.passages import Seen
@@ -101,12 +102,9 @@ def passage_lines(
         yield lines
 
 
-def passage_table(
-    db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
-) -> tuple[list[Any], int]:
-    """Print at most so many matches with the records around them; return the records printed, and how many match."""
-    from jitdb.cli.output.tables import show_records
-    from jitdb.display.parts import Marks, Records
+def marked(db: AnyDatabase, operation: Operation | None, options: Namespace, limit: int) -> tuple[list[Any], Marks]:
+    """At most so many matches with the records around them, and which of them match."""
+    from jitdb.display.parts import Marks
 
     records: list[Any] = []
     answers: list[bool] = []
@@ -117,5 +115,4 @@ def passage_table(
         for record, is_answer in as_records(db, passage, options):
             records.append(record)
             answers.append(is_answer)
-    show_records(Records(records, paths, times=options.timestamp, marks=Marks(answers, begins)))
-    return records, sum(answers)
+    return records, Marks(answers, begins)
