@@ -51,7 +51,7 @@ LEVELS: Final = (
     "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number", "syslog_severity", "s", "PRI",
 )  # fmt: skip
 MESSAGES: Final = (
-    "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body", "body.stringValue",
+    "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
     "@m", "@mt", "text", "log", "CONTENT", "request", "eventName", "operationName",
 )  # fmt: skip
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.

@@ -425,6 +425,14 @@ class SetEvidence:
                 bits |= db.evidence().seen_in(path)
         return bits
 
+    def spellings(self, leaf: Operation) -> list[Operation]:
+        found: dict[Operation, None] = {}
+        for part in self._parts(leaf):
+            if part.operation == leaf:  # not by its path
+                with self._asking.using(part.member) as db:
+                    found |= dict.fromkeys(db.evidence().spellings(leaf))
+        return list(found)
+
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         from jitdb.engine.hinting.dialects import in_place_of
 

@@ -228,7 +228,6 @@ def test_nearest_field_prefers_the_same_name() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ('log.level == "ERROR"', '["log.level"] == "ERROR"'),
         ('user.name == "ada"', 'user["first name"]'),
         ('items.sku == "x1"', "items[].sku"),
         ('items.0.sku == "x1"', "items[0].sku"),
@@ -243,6 +242,14 @@ def test_the_spelling_that_finds_something_is_said(said, typed: str, meant: str)
     ]
     assert f"did you mean `{meant}`?" in said(records, "count", typed)
     assert said(records, "count", f"present({meant})") == ""
+
+
+def test_a_key_with_a_dot(said) -> None:
+    records = [{"log.level": "ERROR"}]
+    assert said(records, "count", 'log.level == "ERROR"') == (
+        'jitdb: no record has the field `log.level`; did you mean `["log.level"] == "ERROR"`?\n'
+    )
+    assert said(records, "count", '["log.level"] == "ERROR"') == ""
 
 
 def test_columns_have_the_keys_as_names(said, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Questions to logs that name the level, the message or the time otherwise: the note says what asks all of them, and
-that finds what a plain loop finds.
+"""Questions to logs that name the level, the message or the time otherwise: the note says what asks all of
+them, and that finds what a plain loop finds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import jitdb
+from jitdb.cli import main
 from jitdb.common.paths import format_path, parse_path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.logset.logset import AnyDatabase
@@ -50,7 +51,7 @@ def write(path: Path, records: Sequence[Record]) -> Path:
 
 def proposed(hint: str) -> str:
     """The question that a note names."""
-    found = re.search(r"(?:: |did you mean )`(.*)`(?: asks all|\?)$", hint)
+    found = re.search(r"(?:: |did you mean )`(.*)`(?: asks those, too|\?)$", hint)
     assert found is not None, hint
     return found[1]
 
@@ -135,7 +136,7 @@ def test_only_logs_that_are_asked_count(tmp_path: Path, few: bool) -> None:
         (hint,) = hints(logs, 'level == "error"', is_empty=False)
         assert hint == (
             f"`level` is called `severity` in {tmp_path}/b.ndjson: "
-            '`level == "error" or severity >= "error" and severity <= "error"` asks all'
+            '`level == "error" or severity >= "error" and severity <= "error"` asks those, too'
         )
         assert hints(logs, f'level == "error" and _path == "{tmp_path}/a1.ndjson"', is_empty=False) == []
         (hint,) = hints(logs, 'severity == "ERROR"', is_empty=False)
@@ -143,7 +144,7 @@ def test_only_logs_that_are_asked_count(tmp_path: Path, few: bool) -> None:
         asked = logs.query(parse_expression('severity == "ERROR"')).where(predicate("n", bool, name="truth"))
         (hint,) = logs.hints(asked.question, is_empty=False)
         assert hint.startswith("`severity` is called `level` in ")
-        assert "asks all" not in hint
+        assert "asks those, too" not in hint
 
 
 def test_records_of_one_log(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_records_of_one_log(tmp_path: Path) -> None:
     db.warns_of_questions = False
     assert count(db, 'level >= "warn"') == 20
     assert hints(db, 'level >= "warn"', is_empty=False) == [
-        '`level` is called `PRIORITY` in other records: `level >= "warn" or PRIORITY >= "warn"` asks all'
+        '`level` is called `PRIORITY` in other records: `level >= "warn" or PRIORITY >= "warn"` asks those, too'
     ]
     assert count(db, 'level >= "warn" or PRIORITY >= "warn"') == 40
     with pytest.warns(jitdb.errors.QuestionWarning, match="is called `PRIORITY` in other records"):
@@ -205,3 +206,68 @@ def test_a_key_with_a_dot(tmp_path: Path) -> None:
         (hint,) = hints(logs, "http.status == 500", is_empty=False)
         assert proposed(hint) == 'http.status == 500 or ["http.status"] == 500'
         assert count(logs, proposed(hint)) == 2
+
+
+@pytest.mark.parametrize("files", [1, 3, 20])
+def test_values_in_another_form(tmp_path: Path, files: int) -> None:
+    records = [
+        {"level": level, "status": status} for level in ("error", "ERROR", "info", 50) for status in (200, "200", 500)
+    ]
+    for number in range(files):
+        write(tmp_path / f"{number}.ndjson", records)
+    asked = {
+        'level == "error"': (
+            3, 9, 'other records have `level == "ERROR"`, `level == 50`: '
+            '`level == "error" or level == "ERROR" or level == 50` asks those, too'
+        ),
+        "status == 200": (
+            4, 8, 'other records have `status == "200"`: `status == 200 or status == "200"` asks those, too'
+        ),
+        'status in [200, 500] and level != "ERROR"': (6, 3, (
+            'other records have `status == "200"`, `level == "error"`, `level == 50`: `(status == 200 or '
+            'status == "200" or status == 500) and not (level == "ERROR" or level == "error" or level == 50)` '
+            "asks those, too"
+        )),
+        'level in ["error", "ERROR", 50]': (9, 9, ""),
+        'level == "info"': (3, 3, ""),
+        "status == 500": (4, 4, ""),
+    }  # fmt: skip
+    with jitdb.open_many([tmp_path]) if files > 1 else jitdb.open(tmp_path / "0.ndjson") as db:
+        db.warns_of_questions = False
+        for question, (number, every, hint) in asked.items():
+            assert count(db, question) == number * files
+            assert hints(db, question, is_empty=False) == ([hint] if hint else [])
+            assert count(db, proposed(hint) if hint else question) == every * files
+
+
+def test_values_of_deleted_records_are_not_told(tmp_path: Path) -> None:
+    with jitdb.Log(tmp_path / "a.log", codec="json") as log:
+        log.append_many([{"level": level} for level in ("error", "ERROR")])
+        log.flush()
+        db = jitdb.JITDB(log, "memory")
+        db.warns_of_questions = False
+        assert count(db, 'level == "error"') == 1
+        assert len(hints(db, 'level == "error"', is_empty=False)) == 1
+        db.delete(parse_expression('level == "ERROR"'))
+        assert count(db, 'level == "error"') == 1
+        assert hints(db, 'level == "error"', is_empty=False) == []
+
+
+def test_a_value_with_its_own_index_is_not_looked_for(tmp_path: Path) -> None:
+    """Nothing is read for the note."""
+    records = [{"name": f"n{number}" if number else "N1", "x": 1} for number in range(2000)]
+    db = jitdb.open(write(tmp_path / "a.ndjson", records))
+    db.warns_of_questions = False
+    assert count(db, 'name == "n1"') == 1
+    assert hints(db, 'name == "n1"', is_empty=False) == []
+
+
+def test_a_count_at_a_glance_tells_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.ndjson", [{"level": "error"}, {"level": "ERROR"}])
+    for _ in range(3):
+        assert main(["count", str(path), 'level == "error"']) == 0
+        told = capsys.readouterr()
+        assert told.out == "1\n"
+        assert told.err == (
+            'jitdb: other records have `level == "ERROR"`: `level == "error" or level == "ERROR"` asks those, too\n'
+        )

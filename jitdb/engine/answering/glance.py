@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyroaring import BitMap
 
+from jitdb.engine.answering.spellings import spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
@@ -49,6 +50,8 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
         by_spec = {index.spec: index for index in found.fields}
         if any(index.kind != BITMAPS or all(map(is_void, index.segments)) for index in found.fields):
             return None  # the engine warns of a field that no record has
+        if any(spelled_otherwise(leaf, by_spec[spec].segments) for leaf, (spec, _) in bitmaps.items()):
+            return None  # and of a value that is there in another form, too
         by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
         return len(operation.records(by_leaf.__getitem__, lambda: found.records))
     except (IndexDamaged, LogError, OSError):

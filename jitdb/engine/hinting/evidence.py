@@ -17,7 +17,7 @@ from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.numbers import seen_by
-from jitdb.indexes.segment import NUMBERS, SET
+from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec
 
 if TYPE_CHECKING:
@@ -78,6 +78,19 @@ class LogEvidence:
             return bits
 
         return self._manager.look(look)
+
+    def spellings(self, leaf: Operation) -> list[Operation]:
+        from jitdb.engine.answering.spellings import spelled_otherwise
+
+        manager, bitmap = self._manager, leaf.bitmap
+
+        def look() -> list[Operation]:
+            found = [index for index in manager.catalog.opened() if bitmap is not None and index.spec == bitmap[0]]
+            return [
+                each for index in found if index.kind == BITMAPS for each in spelled_otherwise(leaf, index.segments)
+            ]
+
+        return [other for other in manager.look(look) if self.has(other)]
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         from jitdb.engine.hinting.dialects import in_place_of

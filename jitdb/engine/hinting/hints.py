@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
@@ -13,7 +13,7 @@ from jitdb.common.values import number_of, values_at
 from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
-from jitdb.operators.nodes.operation import Not, Operation
+from jitdb.operators.nodes.operation import Not, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
 
@@ -42,6 +42,9 @@ class Evidence(Protocol):
 
     def seen_in(self, path: Path) -> int:
         """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
+
+    def spellings(self, leaf: Operation) -> list[Operation]:
+        """The leaf with other values that may have been meant and that live records have, where indexes know them."""
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         """The fields that stand in the place of these in the first records of the logs that are asked."""
@@ -83,13 +86,28 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
 
 
 def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> list[str]:
-    """For any answer: a line for each of these fields that no record has, and one for those that are called otherwise
-    in some of the logs.
+    """For an answer that is not empty: a line for each of these fields that no record has, one for those that are
+    called otherwise in some of the logs, and one for their values that are there in another form, too.
 
-    The first matter to answers that are not empty, too: `not`, `!=` and `is absent` are then true of all records, and
-    `or` loses a part.
+    The first matter here, too: `not`, `!=` and `is absent` are then true of all records, and `or` loses a part.
     """
-    return _on_fields(evidence, operation, paths, _lacks(evidence, paths))
+    return [*_on_fields(evidence, operation, paths, _lacks(evidence, paths)), *_on_values(evidence, operation, paths)]
+
+
+def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
+    leaves = dict.fromkeys(operation.leaves())
+    asked = [leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths[0] in paths]
+    denied = set(_below_not(operation))
+    asked = [leaf for leaf in asked if leaf not in denied or evidence.has(leaf)]  # else denied_values() says it
+    named, others = set(leaves), dict[Operation, list[Operation]]()
+    for leaf in asked:
+        others[leaf] = [other for other in dict.fromkeys(evidence.spellings(leaf)) if other not in named]
+        named.update(others[leaf])
+    told = ", ".join(f"`{typed(other)}`" for found in others.values() for other in found)
+    if not told or any(leaf.function is not None for leaf in leaves):
+        return []
+    every = operation.replaced(lambda leaf: combine(Or, (leaf, *others.get(leaf, ()))))
+    return [f"other records have {told}: `{typed(every)}` asks those, too"]
 
 
 def _on_fields(
@@ -107,7 +125,10 @@ def _on_fields(
     partly = [where_others(path, found) for path, found in others.items() if path not in told]
     if not partly:
         return list(told.values())
-    return [*told.values(), "; ".join(partly) + (f": `{typed(instead)}` asks all" if instead is not None else "")]
+    return [
+        *told.values(),
+        "; ".join(partly) + (f": `{typed(instead)}` asks those, too" if instead is not None else ""),
+    ]
 
 
 def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
