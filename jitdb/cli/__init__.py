@@ -61,6 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return INTERRUPTED
 
 
+def _tells_by_code(arguments: list[str]) -> bool:
+    """Whether exit code 1 says that no record matches, as grep has it."""
+    return ("--quiet" in arguments or "-q" in arguments) and not {"count", "query"}.isdisjoint(arguments[:2])
+
+
 def _prepare_streams() -> None:
     """Keep the numbers of closed standard streams taken, or a log could get one and receive what libraries print. Let
     names of files be printed as they are.
@@ -93,7 +98,7 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
         told = Diagnostic.of(error)
         complain(told, debug)
         _drop_unwritable(error)
-        return USAGE if told.usage else FAILED
+        return USAGE if told.usage or _tells_by_code(arguments) else FAILED
 
 
 def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -76,7 +76,7 @@ def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase
         _check_as_of(options.db, options)
         yield options.db
         return
-    with log_set(options, may_come=may_come) if is_many(options) else database(options) as db:
+    with _as_file(options) as given, log_set(given, may_come=may_come) if is_many(given) else database(given) as db:
         yield db
 
 
@@ -92,7 +92,7 @@ def seen_or_asked(
         with log_set(options) as logs:
             yield None, logs
         return
-    with log_only(options) as log:
+    with _as_file(options) as options, log_only(options) as log:
         has_indexes = options.as_of is None and options.indexes != "none"
         found = look(log, index_place(options, log)) if has_indexes else None
         if found is not None:
@@ -101,6 +101,15 @@ def seen_or_asked(
         load_numpy(options)
         with database(options, log) as db:
             yield None, db
+
+
+def _as_file(options: Namespace) -> AbstractContextManager[Namespace]:
+    """The options to open the log with, which may be standard input."""
+    if options.log != "-":
+        return nullcontext(options)
+    from jitdb.cli.input.standard_input import stdin_as_file
+
+    return stdin_as_file(options)
 
 
 def _note_rows(log: LogSource, options: Namespace) -> None:
@@ -127,6 +136,8 @@ def _note_format(log: LogSource, options: Namespace) -> None:
 def is_many(options: Namespace) -> bool:
     """Whether several logs are named: by a folder that is no sidecar, a pattern, or several files."""
     log = options.log
+    if log == "-":
+        return False
     if options.more_logs or (os.path.isdir(log) and not log.rstrip("/").endswith(".jitdb")):
         return True
     return is_pattern(log) and not os.path.exists(log)
@@ -407,6 +418,10 @@ def check_exists(path: str) -> None:
             raise Failure(f"{path}: this is a folder of indexes, not a log", there)
         raise Failure(f"{path}: this is a folder, not a log", _ONE)
     if not exists(path):
+        if path == "-":
+            raise Failure(
+                "-: this command takes no standard input", "count, query, tail, values and others that ask do"
+            )
         if is_pattern(path):
             raise Failure(f"{path}: this is a pattern, not a log", _ONE)
         raise Failure(

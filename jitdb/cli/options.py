@@ -173,7 +173,10 @@ _GENERAL: Final = "in general"
 _SUMMARIES: Final = ("table", "csv", "tsv", "json", "ndjson")
 
 OPTIONS: Final = {
-    "log": option("log LOG", "file of the log: one of jitdb, JSON Lines, Parquet, Arrow, or lines of another format"),
+    "log": option(
+        "log LOG", "file of the log: one of jitdb, JSON Lines, Parquet, Arrow, or lines of another format; where a "
+        "command asks, - is standard input",
+    ),
     "more_logs": option("more_logs LOG", argparse.SUPPRESS, nargs="*", default=[]),
     "expressions": option(
         "expressions EXPR", "which records, in quotes, such as 'value.content.type == \"post\"'; without it, all "

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 @command(
     "LOG [EXPR] [options]",
-    "Print how many records match: one number on a line. Deleted records do not count.",
+    "Print how many records match: one number on a line. Deleted records do not count. With --quiet the exit code is 1 "
+    "where none matches.",
     [
         ("count events.log", "all records"),
         ("count events.log 'level == \"error\"'", "records with this value"),
         ("count 'logs/*.log' 'level == \"error\"'", "in many logs together"),
-        ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
+        ("export events.log | jitdb count - 'level == \"error\"'", "of standard input"),
     ],
     *("log", "expressions", "since", "until", "as_of", *READING),
 )
@@ -40,10 +41,11 @@ def count(options: Namespace) -> int:
 
     with seen_or_asked(options, look) as (found, db):
         if db is None:
+            assert found is not None
             show(str(found))
         else:
-            answer(db, options, lambda found: show(str(found)))
-    return 0
+            found = answer(db, options, lambda found: show(str(found)))
+    return int(options.quiet and not found)
 
 
 @count.answers

@@ -40,7 +40,8 @@ _FOR_PEOPLE: Final = ("pretty", "table")
     "LOG [EXPR] [options]",
     "Show the records that match, oldest first: on a terminal as a log for people, or as a table where they have no "
     "message; as NDJSON (one JSON value a line) into a pipe or file. Values that JSON lacks, such as bytes, are "
-    'written as {"$bytes": "…base64…"}; docs/command-line.md lists all.',
+    'written as {"$bytes": "…base64…"}; docs/command-line.md lists all. With '
+    "--quiet the exit code is 1 where none matches.",
     [
         ("query events.log 'level == \"error\"' --descending --limit 5", "the five newest errors"),
         ("query events.log --fields time,user.name,message", "these columns"),
@@ -87,7 +88,7 @@ def query(options: Namespace) -> int:
             write_answer(db, operation, settings_of(options), options, form)
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
         note_answer(db, operation, options, is_empty=is_empty)
-    return 0
+    return int(options.quiet and is_empty)
 
 
 @query.answers

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
+_SOON: Final = 0.05  # seconds between looks at standard input that has sent no record yet
 _PORTION: Final = 256  # records read and written at a time
 
 
@@ -79,6 +80,9 @@ def tail(options: Namespace) -> int:
         _refuse_table(path)
     with Ending() as ending:
         try:
+            if options.log == "-":
+                _tail_stdin(operation, options, ending)
+                return 0
             was_empty = _await_kind(options.log)
             with asked(options, may_come=True) as db:
                 _tail(db, operation, options, ending, was_empty)
@@ -87,6 +91,23 @@ def tail(options: Namespace) -> int:
                 raise  # its notes are printed
             return ending.code
     return 0
+
+
+def _tail_stdin(operation: Operation | None, options: Namespace, ending: Ending) -> None:
+    """Show the records of standard input as they come, up to its end."""
+    from jitdb.cli.input.standard_input import Copy
+
+    if options.cursor is not None or options.after:
+        raise UsageError("tail: standard input has no places to go on from", "leave --cursor and --after out")
+    with Copy(options) as copy:
+        copy.take_meanwhile()
+        while not copy.ended.is_set() and not _has_kind(Path(copy.options.log)):
+            ending.check()
+            copy.ended.wait(_SOON)
+        with asked(copy.options) as db:
+            _tail(db, operation, copy.options, ending, True, copy.ended.is_set)
+        if copy.error is not None:
+            raise copy.error
 
 
 def _check(options: Namespace) -> None:
@@ -101,7 +122,15 @@ def _check(options: Namespace) -> None:
         )
 
 
-def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, ending: Ending, was_empty: bool) -> None:
+def _tail(
+    db: AnyDatabase,
+    operation: Operation | None,
+    options: Namespace,
+    ending: Ending,
+    was_empty: bool,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """is_over: whether nothing will come behind what is there"""
     from jitdb.cli.output.follow import Follower, Pipe, PlaceFile
 
     log = db.log if isinstance(db, JITDB) else None
@@ -123,7 +152,7 @@ def _tail(db: AnyDatabase, operation: Operation | None, options: Namespace, endi
     with closing(db.feed(query.question)) as feed:
         if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
             note_missing(db, operation, options, is_empty=not db.count(operation))
-        Follower(log, feed, pipe, ending, line, limit=options.limit, keeper=keeper).run()
+        Follower(log, feed, pipe, ending, line, limit=options.limit, keeper=keeper).run(is_over)
 
 
 def _line_of(options: Namespace) -> Callable[[Any], bytes]:

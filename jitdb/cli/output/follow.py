@@ -158,8 +158,11 @@ class Follower:
         self._place: str | None = None  # after what was written
         self._saved = float("-inf")  # when
 
-    def run(self) -> None:
-        """Go on until the limit. Raises KeyboardInterrupt, BrokenPipeError, Failure, LogError, OSError."""
+    def run(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Go on until the limit, or until all is read once is_over().
+
+        Raises KeyboardInterrupt, BrokenPipeError, Failure, LogError, OSError.
+        """
         wake = threading.Event()
         self._note_place()
         self._save()  # an error of saving comes before anything is written
@@ -167,14 +170,17 @@ class Follower:
         try:
             while self._left != 0:
                 wake.clear()
+                is_last = is_over()
                 portion = self._read()
                 if portion is None:
                     self._note_place()
                 else:
                     self._write(portion)
                 self._save_in_time()
+                if portion is None and is_last:
+                    return
                 if portion is None:
-                    self._wait(wake)
+                    self._wait(wake, is_over)
         finally:
             unwatch()
             self._save()
@@ -199,8 +205,8 @@ class Follower:
             if self._left is not None:
                 self._left -= count
 
-    def _wait(self, wake: threading.Event) -> None:
-        while not wake.wait(_SAVE if self._is_unsaved else LOOK):
+    def _wait(self, wake: threading.Event, is_over: Callable[[], bool]) -> None:
+        while not wake.wait(_SAVE if self._is_unsaved else LOOK) and not is_over():
             self._pipe.check()
             self._ending.check()
             self._save_in_time()
