@@ -226,6 +226,7 @@ class LogSet(Asker):
             self._lines, self._over, self._asking.opened,
             cache(lambda path: question.operation.narrowed(fields_of(path))),
             lambda record, path: finish(record, Member(path)), self._asking.open.most,
+            may_tell=self._asking.passed.take_turn,
         )  # fmt: skip
         return Follower(question, files)
 

@@ -101,6 +101,13 @@ class PassedOver:
             text = told_of({member.path: self.errors[member] for member in fresh})
             warnings.warn(LogWarning(text), stacklevel=5)
 
+    def take_turn(self, path: str) -> bool:
+        """Whether the caller is the first to warn of the file at this path; nobody else does then."""
+        with self._lock:
+            is_first = Member(path) not in self._told
+            self._told.add(Member(path))
+        return is_first
+
     def is_named(self, member: Member) -> bool:
         return type(member) is not Member or member.path in self._named
 
@@ -128,4 +135,6 @@ def _why(error: JitdbError | OSError) -> str:
 
 
 def _nothing_at(member: Member) -> JITDB:
-    return JITDB(BundledLines(Bundle(os.path.dirname(member.path), None, os.urandom(16), ())), "memory", progress=False)
+    db = JITDB(BundledLines(Bundle(os.path.dirname(member.path), None, os.urandom(16), ())), "memory", progress=False)
+    db.warns_of_questions = False
+    return db

@@ -226,6 +226,43 @@ def test_a_field_that_no_record_has_is_told_of(tail, events: Path) -> None:
     assert running.end(signal.SIGINT) == (130, "jitdb: no record has the field `levle`; did you mean `level`?\n")
 
 
+def test_each_note_on_a_folder_comes_once(tail, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"{number}.ndjson").write_text('{"level": "info", "n": 0}\n')
+    (folder / "other.ndjson").write_text('{"severity": "INFO", "n": 0}\n')
+    (folder / "README").write_text("nothing for machines\n")
+    os.utime(folder / "README", (1, 1))
+    running = tail("logs", 'level >= "warn"', "--limit", "1")
+    until(lambda: list(tmp_path.rglob("*.index")), PATIENCE)
+    time.sleep(1)
+    with (folder / "0.ndjson").open("a") as file:
+        file.write('{"level": "error", "n": 1}\n')
+    running.until(lambda: running.numbers == [1])
+    assert running.end() == (0, (
+        "jitdb: warning: logs/README: it is no log, and is passed over\n"
+        "jitdb: `level` is called `severity` in logs/other.ndjson: "
+        '`level >= "warn" or severity >= "warn"` asks those, too\n'
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["logs", "logs/*", "logs/out"])
+def test_output_into_a_log_that_is_followed_is_refused(tmp_path: Path, where: str) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.ndjson").write_text('{"n": 1}\n')
+    (tmp_path / "logs" / "out").write_text('{"n": 1}\n')
+    with (tmp_path / "logs" / "out").open("a") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "jitdb", "tail", where], cwd=tmp_path, env=environment(), stdout=out,
+            stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr.replace(f"{tmp_path}/", "")) == (1, (
+        "jitdb: logs/out: the output goes to one of the logs that are followed, so it would have no end\n"
+        "  write it elsewhere, or to a file whose name begins with a dot\n"
+    ))  # fmt: skip
+
+
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 

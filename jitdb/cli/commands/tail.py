@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import stat
 import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -142,6 +143,7 @@ def _tail(
         if log is None:
             _check_beside(options)
     check_place(log, after, source, remedy)
+    _check_output(paths_of(db))
     line = _line_of(options)
     pipe, old = Pipe(is_printable=line is not line_of), options.old or was_empty
     if log is not None:
@@ -195,6 +197,21 @@ def _check_beside(options: Namespace) -> None:
                 f"{options.cursor}: this would be one of the logs that are followed",
                 "choose a file elsewhere, or one whose name begins with a dot",
             )
+
+
+def _check_output(paths: Iterable[str]) -> None:
+    """Raises Failure where what is written goes to a log that is followed: it would come again and again."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):  # Pipe says so
+        return
+    for path in paths if stat.S_ISREG(output.st_mode) else ():
+        with suppress(OSError):
+            if os.path.samestat(output, os.stat(path)):
+                raise Failure(
+                    f"{path}: the output goes to one of the logs that are followed, so it would have no end",
+                    "write it elsewhere, or to a file whose name begins with a dot",
+                )
 
 
 def _await_kind(path: str) -> bool:

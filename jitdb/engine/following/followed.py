@@ -66,6 +66,7 @@ class Files(NamedTuple):
     finish:    what is made of a record, or offset, of the log at a path
     most:      how many files may be open
     head:      of cursors (engine/cursor.py)
+    may_tell:  whether nobody has warned yet that the file at a path is passed over; asked by who does so
     """
 
     paths: Callable[[], list[str]]
@@ -77,6 +78,7 @@ class Files(NamedTuple):
     finish: Callable[[Any, str], Any]
     most: int
     head: str = MANY
+    may_tell: Callable[[str], bool] = lambda path: True
 
 
 class Followed(ABC):

@@ -38,6 +38,7 @@ from jitdb.engine.following.followed import (
     name_of,
 )
 from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, Remedy
+from jitdb.log.io.osfile import reason
 from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
 from jitdb.log.lines.files.stamp import ENDS, SeenText, Stamp, begin_alike, stamp_at
 from jitdb.operators.nodes.operation import EVERYTHING, not_
@@ -267,7 +268,11 @@ class Texts:
             self._waits = True
             return
         self._odd[stamp[:2]] = stamp
-        warnings.warn(LogWarning(f"it is passed over: {error}", path=path), stacklevel=4)
+        if not self._files.may_tell(path):
+            return
+        why = error.reason if isinstance(error, JitdbError) else reason(error)
+        told = "it is no log, and is passed over" if isinstance(error, NotALog) else f"it is passed over: {why}"
+        warnings.warn(LogWarning(told, path=path), stacklevel=4)
 
     def _meet_text(self, file: LineFile, path: str) -> None:
         key = file.stamp()[:2]

@@ -64,13 +64,12 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     found = _on_fields(evidence, operation, asked, lacks)
-    for leaf in wrong:
+    known = fields_in(evidence.sample(SAMPLE)) if wrong else {}
+    for leaf in wrong if known else ():
         other = next((other for other in leaf.others() if evidence.has(other)), None)
         if other is not None:
             found.append(f"no record has {typed(leaf)}; did you mean `{typed(other)}`?")
-        elif (*leaf.paths[0], ANY) in fields_in(evidence.sample(SAMPLE)) and (
-            of_elements := leaf.of_elements()
-        ) is not None:
+        elif (*leaf.paths[0], ANY) in known and (of_elements := leaf.of_elements()) is not None:
             found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(of_elements)}`?")
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
