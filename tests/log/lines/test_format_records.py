@@ -180,6 +180,32 @@ SAMPLES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("request_line", "parts"),
+    [
+        ("GET /c HTTP/1.1", ("GET", "/c", "HTTP/1.1")),
+        ("GET /c", ("GET", "/c", None)),
+        ("GET /c d", (None, None, None)),
+        ("GET /c HTTP/1.1 x", (None, None, None)),
+        ("GET ", (None, None, None)),
+        ("get /c", (None, None, None)),
+        ("-", (None, None, None)),
+        ("", (None, None, None)),
+    ],
+)
+@pytest.mark.parametrize("end", ["", ' "-" "curl/8"'])
+def test_a_request_without_a_protocol(
+    tmp_path: Path, request_line: str, parts: tuple[str | None, ...], end: str
+) -> None:
+    """As HTTP/0.9 has it, and whoever tries."""
+    path = tmp_path / "access.log"
+    path.write_text(f'::1 - - [20/Nov/2026:14:03:11 +0100] "{request_line}" 200 5{end}\n' * 3)
+    record = jitdb.open(path).query().first()
+    assert record is not None
+    assert tuple(map(record.get, ("request_method", "request_uri", "server_protocol"))) == parts
+    assert (record["request"], record["status"]) == (request_line, 200)
+
+
 @pytest.mark.parametrize("name", [row.name for row in FORMATS[:-1]])
 def test_a_line_of_each_format_is_recognised_and_read(name: str) -> None:
     line, expected = SAMPLES[name]

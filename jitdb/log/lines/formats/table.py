@@ -108,7 +108,7 @@ _ACCESS: Final = (
     r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?"
     r"(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
     r"\[(?P<time_local>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\] "
-    r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+) (?P<server_protocol>HTTP/[0-9.]+)|'
+    r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?|'
     rf'{_QUOTED})" '
     r"(?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)"
 )
