@@ -107,7 +107,7 @@ def _misfit(head: bytes, form: LineForm) -> int:
 
     lines = head.removeprefix(MARK).split(b"\n")
     lines = [line for line in (lines[:-1] if len(head) >= HEAD else lines) if line.strip()]
-    return 0 if any(Renderer(form.row, lambda: 0).rendered(lines)) else len(lines)
+    return 0 if Renderer(form.row, lambda: 0).fitting(lines) else len(lines)
 
 
 def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 _TRACE = (
@@ -166,14 +167,67 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[0]), text, flags=re.DOTALL)
 
 
+_OWN_LOGFMT = re.compile(rb'[^\x00-\x20\x7f="]+=')
+
+
 def logfmt(data: bytes) -> list[dict[str, Any] | None]:
+    return _of_text(data, lambda line: bool(_OWN_LOGFMT.match(line)), _pairs_record)
+
+
+def text(data: bytes) -> list[dict[str, Any] | None]:
+    """Text behind times of ISO 8601, with other lines between."""
+    return _of_text(data, lambda line: bool(_TIMED.match(line)), _timed_record)
+
+
+def klog(data: bytes) -> list[dict[str, Any] | None]:
+    return _of_text(data, lambda line: bool(_KLOG.match(line)), _klog_record)
+
+
+_TIMED = re.compile(rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?Z?)\]?:? ?")
+_KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
+
+
+def _of_text(
+    data: bytes, is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]]
+) -> list[dict[str, Any] | None]:
+    """The records of lines of text. One that is another format's, and whole, is a record, too; others go on."""
     records: list[list[bytes]] = []
     for line in data.split(b"\n")[:-1]:
-        is_new = re.match(rb'[^\x00-\x20\x7f="]+=', line) or line.startswith(b"{")
-        if not records or is_new:
+        is_whole = line.startswith(b'{"') and object_in(line) is not None
+        is_other = is_whole or _TIMED.match(line) or are_pairs(text_of(line).rstrip(_BLANKS))
+        if not records or (line.strip() and (is_own(line) or is_other)):
             records.append([])
         records[-1].append(line)
-    return [_logfmt_record(lines) for lines in records]
+    return [_record_of_text(lines, is_own, record_of) for lines in records]
+
+
+def _record_of_text(
+    lines: list[bytes], is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]]
+) -> dict[str, Any] | None:
+    if is_own(lines[0]):
+        return record_of(lines)
+    if object_in(lines[0]) is not None:
+        return with_body({}, "", lines)
+    if _TIMED.match(lines[0]):
+        return _timed_record(lines)
+    if are_pairs(text_of(lines[0]).rstrip(_BLANKS)):
+        return _pairs_record(lines)
+    return object_in(b"\n".join(lines))
+
+
+def _timed_record(lines: list[bytes]) -> dict[str, Any]:
+    head = _TIMED.match(lines[0])
+    assert head
+    return with_body({"time": head[1].decode()}, "text", [lines[0][head.end() :], *lines[1:]])
+
+
+def _klog_record(lines: list[bytes]) -> dict[str, Any]:
+    head = _KLOG.match(lines[0])
+    assert head
+    level, month, day, clock, thread, file, line = (group.decode() for group in head.groups())
+    time = f"2026-{month}-{day}T{clock}"
+    record = {"severity": level, "time": time, "threadid": scalar(thread), "file": file, "line": scalar(line)}
+    return with_body(record, "msg", [lines[0][head.end() :], *lines[1:]])
 
 
 def pairs_in(text: str) -> dict[str, Any]:
@@ -217,11 +271,8 @@ def are_pairs(text: str) -> bool:
     return pairs >= 2 and len(tokens) - pairs <= pairs
 
 
-def _logfmt_record(lines: list[bytes]) -> dict[str, Any] | None:
-    text = text_of(lines[0]).rstrip("\r")
-    if not re.match(rb'[^\x00-\x20\x7f="]+=', lines[0]):
-        return object_in(b"\n".join(lines))
-    record = pairs_in(text)
+def _pairs_record(lines: list[bytes]) -> dict[str, Any]:
+    record = pairs_in(text_of(lines[0]).rstrip("\r"))
     trace = text_of(b"\n".join(lines[1:])).rstrip(_BLANKS)
     if trace:
         record["trace"] = trace

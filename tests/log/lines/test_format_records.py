@@ -15,7 +15,7 @@ from log.lines import format_oracle as oracle
 
 import jitdb.operators
 from jitdb.engine.roles import roles_of
-from jitdb.errors import InvalidArgument
+from jitdb.errors import InvalidArgument, NotALog
 from jitdb.log.lines import line_log
 from jitdb.log.lines.files import file
 from jitdb.log.lines.files.opening import is_compressed
@@ -70,6 +70,21 @@ def logfmt_lines() -> st.SearchStrategy[bytes]:
     )
 
 
+MIXED = [
+    '{"level": "info", "n": 1}', '{"level": "info"} ', '{"cut": ', '{"a": 1}}', '{ "a": 1}', "{}", '{"a": {"b": "}"}}',
+    "level=error msg=x n=5", "a=1", " a=1 b=2", "a=1 b=2 c d e", "2026-11-20 14:03:11,123 ERROR boom",
+    "[2026-11-20T14:03:11Z] hello", "2026-11-20 half", "E1120 14:03:11.123456       1 a.go:138] x: Failed",
+    *FRAMES,
+]  # fmt: skip
+
+
+def mixed_lines() -> st.SearchStrategy[bytes]:
+    """Lines of text of several formats."""
+    ends = st.sampled_from(["\n", "\n", "\r\n"])
+    line = st.tuples(st.sampled_from(MIXED), ends).map("".join)
+    return st.lists(line, min_size=1, max_size=12).map(lambda lines: ("a=1 b=2\n" + "".join(lines)).encode())
+
+
 def journald_lines() -> st.SearchStrategy[bytes]:
     value = st.sampled_from(
         ['"x"', '"6"', "null", "[82,97,119]", "[ 195 , 188 ]", "[255, 34, 92, 10, 0]", "[]", "[256]", "[1.5]", "[-1]",
@@ -99,7 +114,15 @@ def whole(records: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("name", "strategy"),
-    [("cri", cri_lines()), ("docker", docker_lines()), ("logfmt", logfmt_lines()), ("journald", journald_lines())],
+    [
+        ("cri", cri_lines()),
+        ("docker", docker_lines()),
+        ("logfmt", logfmt_lines()),
+        ("journald", journald_lines()),
+        ("logfmt", mixed_lines()),
+        ("text", mixed_lines()),
+        ("klog", mixed_lines()),
+    ],
 )
 def test_records_are_those_of_the_oracle(tmp_path: Path, name: str, strategy: st.SearchStrategy[bytes]) -> None:
     path = tmp_path / "a.log"
@@ -376,3 +399,24 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         assert walked(path, name, 40) == found
 
     check()
+
+
+@pytest.mark.parametrize("name", ["syslog", "klog", "combined", "logfmt"])
+def test_a_format_that_was_said_and_does_not_fit_is_an_error_though_lines_are_of_another(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"2026-11-20T14:03:11Z one\n2026-11-20T14:03:12Z two\n" + b'{"a": 1}\n')
+    with pytest.raises(NotALog, match=r"none of its first 3 lines is .*, but"):
+        jitdb.open(path, format=name)
+
+
+def test_a_program_that_changes_to_json_is_counted_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    trace = "java.lang.X: no\n\tat a.b(C.java:1)\nCaused by: x\n"
+    path.write_text(f"2026-11-20T14:03:11Z ERROR boom\n{trace}" * 100 + f'{{"level": "error"}}\n{trace}' * 50)
+    with jitdb.open(path) as db:
+        assert db.count() == 150
+        assert db.count(jitdb.operators.equal("level", "error")) == 50
+        assert db.count(jitdb.operators.contains("trace", "Caused by")) == 50
+        assert db.count(jitdb.operators.contains("text", "Caused by")) == 100

@@ -1,6 +1,8 @@
 """Records of lines as JSON texts, compiled: which lines begin one, and what is written of each.
 
-A record is a run of whole lines. What is none of the format's is a record if it is a JSON object, and else none.
+A record is a run of whole lines. A line that is none of the format's is a record, too, where it is a whole one of
+another kind: a JSON object, and among lines of text also pairs, and text behind a time. The arrays `timed` are those of
+the format text, by which the last are found and written.
 """
 
 from __future__ import annotations
@@ -12,37 +14,81 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.json.read import skip_blanks
-from jitdb.log.codecs.json.text import OPEN_MAP, RETURN
+from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE, RETURN
 from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
+from jitdb.log.lines.formats.body_kernels import put_trace
 from jitdb.log.lines.formats.journal_kernels import put_journal
 from jitdb.log.lines.formats.kinds import BATCH, CRI, DOCKER, JOURNAL, LOGFMT, OTLP, PATTERN
-from jitdb.log.lines.formats.logfmt_kernels import begins_logfmt, put_logfmt
+from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, put_logfmt
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
-from jitdb.log.lines.formats.writing_kernels import put_bytes
+from jitdb.log.lines.formats.writing_kernels import (
+    is_object,
+    line_end,
+    put_byte,
+    put_bytes,
+    put_members,
+    without_blanks,
+)
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8, U64
 
 
 @part
-def begins_record(how, data, before, before_end, p, end, program, classes, slots, stack, seen):
+def begins_object(data, p, end, stack):
+    """Whether a line is a JSON object, and begins with `{"`."""
+    is_one = p + 1 < end and data[np.uint64(p)] == OPEN_MAP and data[np.uint64(p + 1)] == QUOTE
+    return is_one and is_object(data, p, without_blanks(data, p, end), stack)
+
+
+@part
+def begins_record(how, data, before, before_end, p, end, program, classes, timed, timed_classes, slots, stack, seen):
     """Whether the line data[p:end] begins a record, data[before:before_end] being the line before it (empty: none)."""
     if before < before_end and skip_blanks(data, p, end) == end:
         return False
-    if how == PATTERN:
-        return matched(data, p, end, program, classes, slots, stack, seen) >= 0
-    if how == LOGFMT:
-        return begins_logfmt(data, p, end) or (p < end and data[np.uint64(p)] == OPEN_MAP)
+    if how == DOCKER:
+        return begins_docker(data, before, before_end, p, end)
     if how == CRI:
-        return begins_cri(data, before, before_end, p, end)
-    return begins_docker(data, before, before_end, p, end)
+        return begins_cri(data, before, before_end, p, end) or begins_object(data, p, end, stack)
+    is_own = False
+    if how == PATTERN:
+        is_own = matched(data, p, end, program, classes, slots, stack, seen) >= 0
+    else:
+        is_own = begins_logfmt(data, p, end)
+    return (
+        is_own
+        or begins_object(data, p, end, stack)
+        or matched(data, p, end, timed, timed_classes, slots, stack, seen) >= 0
+        or are_pairs(data, p, without_blanks(data, p, end))
+    )
+
+
+@part
+def put_another(how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
+                out, o, slots, stack, seen, levels, latest):  # fmt: skip
+    """A record whose first line is none of the format's; -1 where it is no whole line of another kind."""
+    nothing = np.int64(-1)
+    stop, _ = line_end(data, start, end)
+    last = without_blanks(data, start, stop)
+    begin = skip_blanks(data, start, last)
+    if is_object(data, begin, last, levels):
+        o = put_members(data, begin, last, out, put_byte(out, o, OPEN_MAP))
+        return put_byte(out, put_trace(data, stop, end, out, o), CLOSE_MAP)
+    if how == CRI or how == DOCKER:
+        return nothing
+    after = put_pattern(
+        data, start, end, timed, timed_classes, timed_fields, timed_keys, out, o, slots, stack, seen, levels, latest
+    )
+    if after < 0 and are_pairs(data, start, last):
+        return put_logfmt(data, start, end, out, o)
+    return after
 
 
 @kernel
 def join_lines(
     how: int, data: U8, before: int, before_end: int, starts: I64, lengths: I64, states: U8, count: int,
-    program: I64, classes: U8, slots: I64, stack: I64, seen: U64,
+    program: I64, classes: U8, timed: I64, timed_classes: U8, slots: I64, stack: I64, seen: U64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Join the lines that belong to the ones before them: how many records there are.
 
@@ -60,7 +106,9 @@ def join_lines(
         is_blank = states[number] == DELETED
         is_new = False
         if not is_blank or before >= before_end:
-            is_new = begins_record(how, data, before, before_end, p, end, program, classes, slots, stack, seen)
+            is_new = begins_record(
+                how, data, before, before_end, p, end, program, classes, timed, timed_classes, slots, stack, seen
+            )
         if is_new or (records == 0 and before >= before_end and left_out == 0):
             starts[records] = p
             lengths[records] = lengths[number]
@@ -82,15 +130,36 @@ def join_lines(
 @kernel
 def begins(
     how: int, data: U8, before: int, before_end: int, begin: int, end: int,
-    program: I64, classes: U8, slots: I64, stack: I64, seen: U64,
+    program: I64, classes: U8, timed: I64, timed_classes: U8, slots: I64, stack: I64, seen: U64,
 ) -> int:  # fmt: skip
     """Whether the line data[begin:end] begins a record, behind the line data[before:before_end]."""
-    return int(begins_record(how, data, before, before_end, begin, end, program, classes, slots, stack, seen))
+    return int(
+        begins_record(
+            how, data, before, before_end, begin, end, program, classes, timed, timed_classes, slots, stack, seen
+        )
+    )
+
+
+@kernel
+def count_fitting(
+    how: int, data: U8, starts: I64, lengths: I64, program: I64, classes: U8, slots: I64, stack: I64, seen: U64
+) -> int:
+    """How many of these lines are of the format itself, which is a pattern or logfmt."""
+    count = 0
+    for number in range(starts.shape[0]):
+        p = starts[number]
+        end, _ = line_end(data, p, p + lengths[number])
+        if how == PATTERN:
+            count += matched(data, p, end, program, classes, slots, stack, seen) >= 0
+        else:
+            count += begins_logfmt(data, p, end)
+    return count
 
 
 @kernel
 def render(
     how: int, data: U8, starts: I64, lengths: I64, states: U8, program: I64, classes: U8, fields: I64, keys: U8,
+    timed: I64, timed_classes: U8, timed_fields: I64, timed_keys: U8,
     latest: int, out: U8, places: I64, sizes: I64, spare: U8, slots: I64, stack: I64, seen: U64, levels: I64,
 ) -> int:  # fmt: skip
     """Write the live records as JSON texts, one behind the other: where each begins in `out`, and its bytes.
@@ -133,6 +202,11 @@ def render(
                 after = np.int64(-1)
                 before_size = np.int64(0)  # what was written is written over
                 start = behind_around(data, start, end, fields)
+        if after < 0 and (how == PATTERN or how == LOGFMT or how == CRI or how == DOCKER):
+            after = put_another(
+                how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
+                out, o, slots, stack, seen, levels, latest
+            )  # fmt: skip
         if after < 0:  # another format's: only an object can be a record
             start = skip_blanks(data, start, end)
             is_one = start < end and data[np.uint64(start)] == OPEN_MAP

@@ -4,27 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import gmtime, strftime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
-from jitdb.log.lines.formats.kinds import BODY, FIELD, TEXT
+from jitdb.log.lines.formats.kinds import BODY, FIELD, LOGFMT, PATTERN, TEXT
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.render_kernels import begins, join_lines, render
+from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
+from jitdb.log.lines.formats.table import BY_NAME
 from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.checksum import Bytes, Ints
     from jitdb.log.lines.formats.table import Format
 
+TIMED: Final = "text"  # the format of lines that are none of their file's, but begin with a time
 _STEPS: Final = 1 << 20  # branches that a match may have open
 _WIDER: Final = 2  # the same as ESCAPE of what is JSON already: `{}` becomes null
 _LINE: Final = 1 << 22  # bytes of a line that a pattern with several ways is tried on, at most
 _OWN: Final = 256  # bytes of a record beside its fields: keys that a kernel writes itself
 _MOST: Final = (1 << 31) - 1  # bytes of a buffer: places in it are 31 bits
 _WORTH: Final = 1 << 18  # bytes of records that are rendered at once
+
+
+class _Tables(NamedTuple):
+    """What kernels need to know of a format: its program, the classes of that, its fields, and their keys."""
+
+    program: Ints
+    classes: Bytes
+    fields: Ints
+    keys: Bytes
+
+
+def _tables(row: Format) -> _Tables:
+    program = compile_pattern(row.pattern)
+    code = [(program.splits, len(program.names), 0, 0), *program.code]
+    bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
+    names = program.names if row.path is None else tuple(key for _, key in row.path.around)
+    keys = [f'"{name}":'.encode() for name in names]
+    starts = np.cumsum([0, *map(len, keys)]).tolist()
+    fields = [
+        (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT)) for number, name in enumerate(names)
+    ]
+    return _Tables(
+        np.array(code, np.int64).reshape(-1),
+        np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"),
+        np.array(sorted(fields, key=lambda field: field[3] == BODY), np.int64).reshape(-1),
+        np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8),
+    )
 
 
 class Renderer:
@@ -34,27 +63,16 @@ class Renderer:
     """
 
     def __init__(self, row: Format, changed: Callable[[], int]) -> None:
-        program = compile_pattern(row.pattern) if row.pattern else compile_pattern("")
         self._how, self._changed = row.how, changed
-        code = [(program.splits, len(program.names), 0, 0), *program.code]
-        self._program = np.array(code, np.int64).reshape(-1)
-        bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
-        self._classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-        names = program.names if row.path is None else tuple(key for _, key in row.path.around)
-        keys = [f'"{name}":'.encode() for name in names]
-        starts = np.cumsum([0, *map(len, keys)]).tolist()
-        fields = [
-            (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT)) for number, name in enumerate(names)
-        ]
-        self._fields = np.array(sorted(fields, key=lambda field: field[3] == BODY), np.int64).reshape(-1)
-        self._keys = np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8)
-        self._slots = np.empty(max(1, 2 * len(keys)), np.int64)
+        self._own, self._timed = _tables(row), _tables(BY_NAME[TIMED])
+        fields = max(len(self._own.fields), len(self._timed.fields)) // FIELD
+        splits = max(int(self._own.program[0]), int(self._timed.program[0]))
+        self._slots = np.empty(max(1, 2 * fields), np.int64)
         self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
-        self._seen = np.empty((program.splits * _LINE >> 6) + 1, np.uint64)
+        self._seen = np.empty((splits * _LINE >> 6) + 1, np.uint64)
         self._out, self._spare = Scratch(), Scratch()
         self._escape = ESCAPE if row.path is None else _WIDER
-        self._room = sum(map(len, keys)) + 8 * len(keys) + _OWN
-        assert len(self._fields) == FIELD * len(keys)
+        self._room = max(len(self._own.keys), len(self._timed.keys)) + 8 * fields + _OWN
 
     def _latest(self) -> int:
         """Year and month behind which no time without a year is, such as 202611."""
@@ -62,7 +80,7 @@ class Renderer:
 
     @property
     def _machine(self) -> tuple[Any, ...]:
-        return self._program, self._classes, self._slots, self._stack, self._seen
+        return *self._own[:2], *self._timed[:2], self._slots, self._stack, self._seen
 
     def begins(self, data: Bytes, before: tuple[int, int], line: tuple[int, int]) -> bool:
         """Whether a line begins a record, behind another one (empty: none). Both are places in `data`."""
@@ -86,11 +104,19 @@ class Renderer:
         places, sizes = np.empty(count, np.int64), np.empty(count, np.int64)
         end = render(
             self._how, records.buffer, records.starts, records.lengths, records.states,
-            self._program, self._classes, self._fields, self._keys, self._latest(),
+            *self._own, *self._timed, self._latest(),
             out, places, sizes, spare, self._slots, self._stack, self._seen, self._levels,
         )  # fmt: skip
         out[end : end + SLACK] = 0
         return RecordBatch(out, places, sizes, records.states, records.offsets)
+
+    def fitting(self, lines: list[bytes]) -> int:
+        """How many of these lines are of the format itself."""
+        if self._how not in (PATTERN, LOGFMT):
+            return sum(map(bool, self.rendered(lines)))
+        batch = RecordBatch.of([*lines, bytes(SLACK)])
+        places = batch.buffer, batch.starts[:-1], batch.lengths[:-1]
+        return count_fitting(self._how, *places, *self._own[:2], self._slots, self._stack, self._seen)
 
     def _shorter(self, records: RecordBatch) -> RecordBatch:
         """The same without the records that have no room: these are none."""

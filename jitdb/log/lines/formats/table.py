@@ -7,7 +7,8 @@ the names that the format's documentation gives them. The first row that fits a 
     kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
               BODY is JSON, or text that goes on with the lines that follow; NIL is text that is left out where it is
               "-"; BSD_TIME and KLOG_TIME are times without a year, which become ISO 8601
-    joins     lines that begin no record belong to the one before them; else they are lines that are not understood
+    joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
+              they are lines that are not understood
     path      of the elements of lines that are the records, and of what around them belongs to each
 """
 
@@ -39,7 +40,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 2  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 3  # of what kernels make of lines: raise it with each change of that
 _TRIED: Final = 64  # lines that are looked at
 
 
