@@ -72,7 +72,7 @@ class Log(LogReader, MaintainedSource):
         self._writer: Writer | None = None
         read_only = flag("read_only", read_only, InvalidArgument)
         interval = check_interval(flush_interval)
-        super().__init__(path, OpenOptions.of(codec, block_size), read_only=read_only)
+        super().__init__(path, self._how(path, codec, block_size), read_only=read_only)
         if not read_only:
             from jitdb.log.writing.writer import Writer
 
@@ -85,6 +85,10 @@ class Log(LogReader, MaintainedSource):
                 raise
         self._begin()
         begins_anew(self)
+
+    def _how(self, path: str | os.PathLike[str], codec: str | Codec | None, block_size: int | None) -> OpenOptions:
+        """How it is opened. Raises CodecError, LogError."""
+        return OpenOptions.of(codec, block_size)
 
     def _take(self, opened: Opened, extent: Extent) -> None:
         super()._take(opened, extent)

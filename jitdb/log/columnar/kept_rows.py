@@ -1,8 +1,10 @@
 """Where the rows of a Parquet or Arrow file are kept: as a log of jitdb's, in the folder of what is kept of that file
 (lines/keeping/places.py).
 
-    rows/NAME/log      the log. NAME is another one each time that the file was changed, or may have been
-    rows/NAME/content  blake2b (32 bytes) of all bytes of the file: where they are the same, the log gets the new name
+    rows/NAME/log      the log, packed (packed_log.py). NAME is another one each time that the file was changed, or may
+                       have been
+    rows/NAME/content  blake2b (32 bytes) of a version and all bytes of the file: where they are the same, the log gets
+                       the new name
     rows/NAME.tmp/     one that is being made, or whose process died
     rows-lock          held by the process that makes one; others wait for it
 
@@ -54,6 +56,7 @@ TAG: Final = "table"  # in the name of the folder
 LOG: Final = "log"
 CONTENT: Final = "content"
 
+_VERSION: Final = b"2"  # of what is kept: another one is made anew
 _TRIES: Final = 5  # the file may be changed, or what is kept of it forgotten, while it is read
 _PAUSE: Final = 0.02  # seconds between two looks: is the other process done?
 _CLOCK: Final = 0.025  # seconds after a change within which another one might not show in the stamp
@@ -155,13 +158,15 @@ class RowKeeper:
         self._known = known = keeper.settle(file, self._known, keep=True)
         self.is_kept = keeper.is_kept
         entry = keeper.folder if keeper.is_kept else self._set_aside()
-        name = blake2b(known.identity + known.token, digest_size=8).hexdigest()
+        name = blake2b(_VERSION + known.identity + known.token, digest_size=8).hexdigest()
         place = entry / ROWS / name
         if osfile.fs.exists(place / LOG):
             return KeptRows(kind, place / LOG, entry, known.stamp, None)
         try:
             count = self._make(place, TableFile(self.path, kind), known.stamp)
-        except (OSError, LogWriteFailed) as error:
+        except (OSError, LogError) as error:
+            if not isinstance(error, OSError | LogWriteFailed) and not isinstance(error.__cause__, OSError):
+                raise
             raise self._unkept(error, entry) from error
         return KeptRows(kind, place / LOG, entry, known.stamp, count)
 
@@ -235,11 +240,11 @@ class RowKeeper:
                 osfile.fs.remove(folder)
 
     def _write(self, table: TableFile, source: IO[bytes], path: Path, block_size: int) -> int:
-        from jitdb.log.log import Log
+        from jitdb.log.columnar.packed_log import PackedLog
 
         rows, done = table.rows(source), 0
         size = self.path.stat().st_size
-        log = Log(path, codec="msgpack" if has_bytes(rows.schema) else "json", block_size=block_size)
+        log = PackedLog(path, codec="msgpack" if has_bytes(rows.schema) else "json", block_size=block_size)
         try:
             with self._bar(f"importing {self.path.name}", size) as tell:
                 for batch in rows.batches:
@@ -276,7 +281,7 @@ class RowKeeper:
             raise LogError(said, path=self.path) from error
         return min(needed, MAX_BLOCK_SIZE)
 
-    def _unkept(self, error: OSError | LogWriteFailed, entry: Path) -> LogWriteFailed:
+    def _unkept(self, error: OSError | LogError, entry: Path) -> LogWriteFailed:
         """The error where the rows cannot be written."""
         cause = error if isinstance(error, OSError) else error.__cause__
         reason = osfile.reason(cause) if isinstance(cause, OSError) else str(error)
@@ -298,7 +303,7 @@ def _refuse_changed(source: IO[bytes], stamp: Stamp) -> None:
 
 def _digest(source: IO[bytes]) -> bytes:
     """Of all bytes of the file: where only its stamp is another one, its rows are the same."""
-    digest = blake2b(digest_size=32)
+    digest = blake2b(_VERSION, digest_size=32)
     while part := source.read(_PIECE):
         digest.update(part)
     return digest.digest()

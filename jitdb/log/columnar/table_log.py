@@ -18,9 +18,9 @@ from jitdb.common.forking import begins_anew
 from jitdb.display.cells import printable
 from jitdb.errors import LogCorrupt, LogReadOnly, LogSuperseded, Remedy
 from jitdb.log.columnar.kept_rows import KeptRows, NewBar, RowKeeper, no_bar
+from jitdb.log.columnar.packed_log import packed_options
 from jitdb.log.columnar.table_file import TableKind
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
 from jitdb.log.reading.extent import Extent
@@ -57,7 +57,12 @@ class TableLog(LogReader):
         self._keeper = RowKeeper(path, folder, bar)
         self._is_damaged = False  # what is kept
         self.kept: KeptRows = self._keeper.rows()
-        super().__init__(self.kept.log, OpenOptions.of(None, None), read_only=True)
+        try:
+            super().__init__(self.kept.log, packed_options(self.kept.log), read_only=True)
+        except LogCorrupt:  # it was cut
+            self._keeper.drop(self.kept)
+            self.kept = self._keeper.rows()
+            super().__init__(self.kept.log, packed_options(self.kept.log), read_only=True)
         if any(self.foreign_change_token()):  # somebody wrote into what is kept
             self._keeper.drop(self.kept)
             self._is_damaged = True
@@ -118,7 +123,7 @@ class TableLog(LogReader):
             return
         kept = self._keeper.rows()
         if kept.log != self.kept.log or self._is_damaged:
-            self._rebind(open_log(kept.log, OpenOptions.of(None, None), read_only=True))
+            self._rebind(open_log(kept.log, packed_options(kept.log), read_only=True))
         self.kept, self._is_damaged = kept, False
 
     # Damage of what is kept, which can be made again
@@ -156,9 +161,9 @@ class TableLog(LogReader):
 
     def verify(self, progress: Progress | None = None) -> LogReport:
         """Read what is kept of the rows, and tell what is not as it was written. Raises LogError."""
-        from jitdb.log.log import Log
+        from jitdb.log.columnar.packed_log import PackedLog
 
-        with Log(self.kept.log, read_only=True) as log:
+        with PackedLog(self.kept.log, read_only=True) as log:
             found = log.verify(progress)
         if not found.ok:
             self._is_damaged = True

@@ -38,17 +38,22 @@ _SAMPLE: Final = 48  # records that must suit the codec
 
 
 class OpenOptions(NamedTuple):
-    """What the caller of Log(...) asked for; None: whatever the log has."""
+    """What the caller of Log(...) asked for; None: whatever the log has.
+
+    files: through which the log is read and written; None: those of the system
+    """
 
     codec: Codec | None
     block_size: int | None
+    files: FileSystem | None = None
 
     @classmethod
-    def of(cls, codec: str | Codec | None, block_size: int | None) -> OpenOptions:
+    def of(cls, codec: str | Codec | None, block_size: int | None, files: FileSystem | None = None) -> OpenOptions:
         """Raises CodecError for an unknown codec, LogError for an impossible block size."""
         return cls(
             None if codec is None else get_codec(codec),
             None if block_size is None else check_block_size(block_size),
+            files,
         )
 
 

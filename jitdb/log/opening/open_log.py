@@ -23,7 +23,7 @@ _TRIES = 5  # the log's file may be replaced while it is opened
 
 def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> Opened:
     """Open the log, for reading or as its one writer. Raises NotALog, LogLocked, LogReadOnly, LogError."""
-    fs = osfile.fs
+    fs = options.files or osfile.fs
     real = filenames.log_path(path)
     for _ in range(_TRIES):
         try:
