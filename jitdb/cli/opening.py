@@ -179,9 +179,6 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
         try:
             check_time(logs, options)
             yield logs
-        except NotALog as error:
-            note_pattern(error, options)
-            raise
         except KeyboardInterrupt as interrupt:
             if any(logs.scanning) and options.indexes != "none":
                 done, total = logs.scanning
@@ -207,12 +204,6 @@ def _check_as_of(db: AnyDatabase, options: Namespace) -> None:
         refuse_of_several(options, "--as-of")
     else:
         check_as_of(db.log, options.as_of)
-
-
-def note_pattern(error: NotALog, options: Namespace) -> None:
-    """A file of a folder is no log: add how to leave it out."""
-    if os.path.isdir(options.log):
-        error.add_note(f"or ask the files by a pattern: '{os.path.join(options.log, '**', '*.ndjson')}'")
 
 
 def check_time(db: AnyDatabase, options: Namespace) -> None:
@@ -276,11 +267,7 @@ def _readable(members: list[Member], options: Namespace) -> list[Member]:
             except NotALog as error:
                 if not passed.take(member, error):
                     raise
-    try:
-        passed.tell(members)
-    except NotALog as error:
-        note_pattern(error, options)
-        raise
+    passed.tell(members)
     return [member for member in members if member not in passed.errors]
 
 

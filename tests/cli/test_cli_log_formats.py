@@ -15,7 +15,7 @@ def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path, capsys: pytest.C
     code, out, err = said(capsys, "count", path, "--log-format", form)
     assert (code, out) == (1, "")
     assert "none of its first 2 lines is" in err
-    assert "but text of no format that is known\n  leave --log-format out" in err
+    assert "but text of no format that is known\n  pass --log-format plain" in err
     assert said(capsys, "count", path)[:2] == (0, "2\n")
 
 

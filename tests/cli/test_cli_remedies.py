@@ -86,6 +86,10 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "a habit of Lucene": ({"events.log": _ours}, "count events.log 'level:error AND NOT level:info'"),
     "a habit of SQL": ({"events.log": _ours}, "count events.log \"level = 'error' OR level LIKE 'err%'\""),
     "a habit of C": ({"events.log": _ours}, "count events.log 'level == \"error\" && !(level == \"info\")'"),
+    "text that is no log by its name": ({"logs/README.md": b"one\ntwo\n"}, "count logs"),
+    "lines that begin with a bracket": ({"logs/a.txt": b"[20/Nov/2026 13:00:00] x\n[b\n"}, "count logs"),
+    "a bracket and a number": ({"logs/a.txt": b"[   3.5] x\n" * 9}, "count logs"),
+    "a format of text that fits no line": ({"x.log": b"one\ntwo\n"}, "count x.log --log-format text"),
     "numbers that are none": ({"events.log": _ours}, "stats events.log level"),
 }  # fmt: skip
 
@@ -94,6 +98,7 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
 def there(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     files, typed = SITUATIONS[request.param]
     for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         if isinstance(content, bytes):
             (tmp_path / name).write_bytes(content)
         else:

@@ -265,6 +265,19 @@ def test_a_file_that_is_no_log_is_passed_over_and_named(tmp_path: Path, when: in
         assert drained(feed) == [2]
 
 
+def test_text_whose_name_is_that_of_a_log_is_followed(tmp_path: Path) -> None:
+    """Also where it is of no format that is known."""
+    path = tmp_path / "redis.log"
+    path.write_text("1:M started\n")
+    with following(tmp_path) as feed:
+        assert [record["text"] for portion in iter(feed.read, None) for record in portion.data] == ["1:M started"]
+        with path.open("a") as file:
+            file.write("1:M saved\n")
+        (tmp_path / "redis.log.2").write_text("2:M other\n")
+        found = [record["text"] for portion in iter(feed.read, None) for record in portion.data]
+        assert sorted(found) == ["1:M saved", "2:M other"]
+
+
 def test_a_place_within_the_first_records_tells_its_file(tmp_path: Path) -> None:
     """A cursor behind the first record of a file is not taken for a place in another one of equal names."""
     names = ("app.log.2", "app.log.1", "app.log")

@@ -88,6 +88,45 @@ def test_text_that_was_named_has_a_record_a_line(folder: Path) -> None:
         assert logs.count(field("text") == "Logs.") == 1
 
 
+TEXT = b"1:M 20 Nov 2026 13:00:00.000 * DB saved\n[   3.0] usb 1-1: new\n\n# Time: x\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["redis.log", "redis.log.1", "app.log-20261120", "app.log.2026-11-20", "catalina.out", "access_log", "dmesg",
+     "syslog.2", "messages-20261120", "localhost_access_log.2026-11-20.txt", "2026-11-20-13-00-00-ABC0",
+     "Service.LOG", "kern.log.3.gz"],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["", "*"])
+def test_text_whose_name_is_that_of_a_log_is_one(folder: Path, name: str, place: str) -> None:
+    (folder / name).write_bytes(gzip.compress(TEXT) if name.endswith(".gz") else TEXT)
+    with jitdb.open_many(folder / place, "memory", progress=False) as logs:
+        assert logs.count(field("text").contains("DB saved")) == 1
+        assert logs.count() == 33
+
+
+@pytest.mark.parametrize("name", ["README.md", "notes.txt", "app.conf", "changelog", "blog.html", "x.login"])
+def test_other_text_is_passed_over(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(TEXT)
+    with (
+        jitdb.open_many(folder, "memory", progress=False) as logs,
+        pytest.warns(LogWarning, match=f"1 file is no log.*{name}"),
+    ):
+        assert logs.count() == 30
+    with jitdb.open_many(folder, "memory", progress=False, format="plain") as logs:
+        assert logs.count(field("text").contains("DB saved")) == 1
+
+
+def test_what_is_no_text_is_passed_over_whatever_its_name(folder: Path) -> None:
+    (folder / "odd.log").write_bytes(TEXT + b"\1\2\3")
+    (folder / "utf16.log").write_bytes(TEXT.decode().encode("utf-16"))
+    with (
+        jitdb.open_many(folder, "memory", progress=False) as logs,
+        pytest.warns(LogWarning, match="2 files are no logs"),
+    ):
+        assert logs.count() == 30
+
+
 def test_where_nothing_can_be_read_it_is_an_error(tmp_path: Path) -> None:
     for name in ("README.md", "array.json"):
         ODD[name](tmp_path / name)

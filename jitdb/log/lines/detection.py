@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from codecs import getincrementaldecoder
 from functools import partial
@@ -27,6 +28,8 @@ HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
 
 _TRIED: Final = 64  # lines
+_AS_LINES: Final = "plain"  # the format that all text is of
+_PLAIN: Final = Remedy("pass format='plain'", "pass --log-format plain")
 
 _UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"), b"PK\3\4": ("zip", "unzip")}
 _TABLES: Final = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file"}
@@ -41,6 +44,10 @@ _OTHERS: Final = {
     b"\x7fELF": ("a program", ""),
 }
 _CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))  # which no text has
+_LOG_NAME: Final = (  # with the numbers and dates that rotation adds
+    r"(?:(?:.*[._-])?(?:logs?|out|err|syslog|messages|dmesg|kern|secure|maillog|mail|cron|daemon|boot)(?:[._-][0-9].*)?"
+    r"|[0-9]{4}(?:-[0-9]{2}){5}-[0-9A-F]+)"  # as S3 names its own
+)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
@@ -56,7 +63,7 @@ def form_at(
 
     form: what the caller says of that: a format, or that text may stand before JSON, or which elements are records
     said: the caller says that it is JSON, so lines may hold other values than objects
-    any_text: text of no format that is known has lines, too
+    any_text: text of no format that is known has lines, too; of files that nobody named, those whose names are of logs
     """
     file = log_path(path)
     if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
@@ -71,7 +78,7 @@ def form_at(
         found = form_of(head, form, said=said, more=partial(head_of, file))
         if found is not None and form.row is not None and _misfit(head, form):
             return None
-        return found or (_any_text(head, form) if any_text else None)
+        return found or (text_form(head, form, file.name) if any_text else None)
     is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
 
@@ -122,7 +129,9 @@ def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
     seems = "" if found is None else f", but {found.row.title if found.row else 'JSON Lines'}"
     said = "as the pattern says" if form.pattern else form.row.title
     what = f"none of its first {count:,} lines is {said}" if count > 1 else f"its line is not {said}"
-    return NotALog(what + seems, path=path, remedy=Remedy("leave format out", "leave --log-format out"))
+    leave = Remedy("leave format out", "leave --log-format out")
+    is_plain = found is not None and found.format == _AS_LINES
+    return NotALog(what + seems, path=path, remedy=_PLAIN if is_plain else leave)
 
 
 def is_table(name: str) -> bool:
@@ -130,11 +139,20 @@ def is_table(name: str) -> bool:
     return without_ending(name).lower().endswith((".csv", ".tsv"))
 
 
-def _any_text(head: bytes, form: LineForm) -> LineForm | None:
+def is_log_name(name: str) -> bool:
+    """Whether a file of this name is a log, whatever its text is.
+
+    >>> [name for name in ("app.log.1.gz", "catalina.out", "syslog.2", "README.md", "catalog") if is_log_name(name)]
+    ['app.log.1.gz', 'catalina.out', 'syslog.2']
+    """
+    return bool(re.fullmatch(_LOG_NAME, without_ending(name), re.IGNORECASE))
+
+
+def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
     """The form of text of no format that is known; None for what is another thing."""
     text = head.removeprefix(MARK)
     if (
-        form != PLAIN
+        not (form == PLAIN or (form == LineForm(format=KNOWN) and is_log_name(name)))
         or _begins_json(text)
         or b"\0" in head
         or _is_other(head)
@@ -145,7 +163,7 @@ def _any_text(head: bytes, form: LineForm) -> LineForm | None:
         _begun_text(text)
     except UnicodeDecodeError:
         return None
-    return LineForm(format="plain")
+    return LineForm(format=_AS_LINES)
 
 
 def _of_json(head: bytes) -> LineForm:
@@ -275,7 +293,7 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     if not begin.startswith(("{", "[{", "[\n")) and any(map(_is_prefixed, lines)):
         remedy = Remedy("pass allow_prefix=True", "pass --allow-prefix")
         return NotALog("its lines have text before their JSON", path=path, remedy=remedy)
-    if begin.startswith("["):
+    if begin.startswith("[") and _begins_json(text.removeprefix("\ufeff").encode()):
         return _error(
             path, "it is one JSON array, and its elements are no objects", Remedy("pass each='[]'", "pass --each '[]'")
         )
@@ -286,7 +304,8 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         )
         return _error(path, "it is one JSON object, and no batch of records that is known", remedy)
     if begin and not looks_like_lines(head):
-        return _error(path, "it is text, but none of its first lines is a JSON object", Remedy.importing(path))
+        remedy = Remedy.importing(path) if is_table(os.fspath(path)) else _PLAIN
+        return _error(path, "it is text, but none of its first lines is a JSON object", remedy)
     return None
 
 

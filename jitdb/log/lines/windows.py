@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from jitdb.log.codecs import Codec
 from jitdb.log.io.filenames import META, sidecar_path
-from jitdb.log.lines.detection import HEAD, form_of
+from jitdb.log.lines.detection import HEAD, form_of, text_form
 from jitdb.log.lines.fetching import line_start
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper
 from jitdb.log.lines.keeping.places import Place
@@ -34,8 +34,15 @@ class LineOpener(NamedTuple):
     def open(self, path: str) -> LineFile:
         """Raises NotALog, OSError."""
         file = open_lines(Path(path), self._is_whole)
-        form = form_of(file.head(HEAD), self.form, said=self.is_said, more=file.head)
+        form = self._form_of(file, path)
         return as_document(file) if form is not None and form.is_document else file
+
+    def _form_of(self, file: LineFile, path: str) -> LineForm | None:
+        """What the lines of a file are that nobody named."""
+        head = file.head(HEAD)
+        found = form_of(head, self.form, said=self.is_said, more=file.head) if head else None
+        unnamed = LineForm(format=KNOWN) if self.form == PLAIN else self.form
+        return found or (text_form(head, unnamed, Path(path).name) if head else None)
 
     def _is_whole(self, line: bytes, is_still: bool) -> bool:
         """A reader that follows a file waits for the end of a line of text."""
@@ -45,12 +52,11 @@ class LineOpener(NamedTuple):
         """Whether the file that was opened there has lines of this kind. Raises LogError, OSError."""
         if (sidecar_path(Path(path)) / META).exists():
             return False
-        head = file.head(HEAD)
-        return bool(head) and form_of(head, self.form, said=self.is_said, more=file.head) is not None
+        return self._form_of(file, path) is not None
 
     def window(self, file: LineFile, path: str, offset: int, most: int) -> LineWindow:
         """The records behind this byte of the file, as far as they begin in `most` bytes."""
-        form = form_of(file.head(HEAD), self.form, said=self.is_said, more=file.head) or self.form
+        form = self._form_of(file, path) or self.form
         file.goes_on = LineFraming(form).goes_on
         base = file.next_line(offset)
         if form.has_batches and offset:  # of a line that was read in part, all is in it, and what was read is deleted
