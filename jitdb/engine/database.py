@@ -212,6 +212,7 @@ class JITDB(OneLog):
         return set_of(self._manager, question, cancel)
 
     def _feed(self, question: Question, cancel: Cancel) -> FeedOf:
+        self.log.check_growing()
         if self.log.is_rotated:
             from jitdb.engine.following.follower import follow_name, is_of_places
 

@@ -282,6 +282,9 @@ class LogSource(ScanSource):
 
     # News
 
+    def check_growing(self) -> None:
+        """Raises QueryError where no record will ever come."""
+
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from any thread, whenever there may be news; the returned function ends that.
 

@@ -217,12 +217,15 @@ class LogSet(Asker):
     def _feed(self, question: Question, cancel: Cancel) -> Follower:
         from jitdb.engine.following.followed import Files
         from jitdb.engine.following.follower import Follower
+        from jitdb.log.columnar.table_file import kind_at, refuse_following
 
-        finish = self._finishing(question)
+        finish, named = self._finishing(question), [place for place in self._where if os.path.isfile(place)]
+        for path in named:
+            refuse_following(path, kind_at(path))
         find_members(self._where)  # what is named is there
         files = Files(
             lambda: [member.path for member in find_members(self._where, is_following=True)],
-            frozenset(os.fspath(place) for place in self._where if os.path.isfile(place)),
+            frozenset(os.fspath(path) for path in named),
             self._lines, self._over, self._asking.opened,
             cache(lambda path: question.operation.narrowed(fields_of(path))),
             lambda record, path: finish(record, Member(path)), self._asking.open.most,

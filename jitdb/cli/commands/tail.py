@@ -76,9 +76,11 @@ _PORTION: Final = 256  # records read and written at a time
 def tail(options: Namespace) -> int:
     """Follow the log."""
     operation = read_question(options)
+    from jitdb.log.columnar.table_file import kind_at, refuse_following
+
     _check(options)
     for path in (options.log, *options.more_logs):
-        _refuse_table(path)
+        refuse_following(path, kind_at(path))
     with Ending() as ending:
         try:
             if options.log == "-":
@@ -173,15 +175,6 @@ def _line_of(options: Namespace) -> Callable[[Any], bytes]:
         return as_bytes(pretty.lines(record)) if is_shown else visible_bytes(line_of(record))
 
     return lines
-
-
-def _refuse_table(path: str) -> None:
-    from jitdb.log.columnar.table_file import kind_at
-
-    kind = kind_at(path)
-    if kind is not None:
-        shown = f"jitdb query {shlex.quote(path)}"
-        raise Failure(f"{path}: it is {kind.title}, which does not grow: no record will come", f"ask it: {shown}")
 
 
 def _check_beside(options: Namespace) -> None:

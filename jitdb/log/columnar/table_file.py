@@ -6,11 +6,12 @@ Both kinds begin and end with the same bytes, so one that is cut off is told bef
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.errors import LogCorrupt, LogError, MissingLibrary, NotALog, library
+from jitdb.errors import LogCorrupt, LogError, MissingLibrary, NotALog, QueryError, Remedy, library
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, sidecar_path
 
@@ -45,6 +46,14 @@ def kind_at(path: str | os.PathLike[str]) -> TableKind | None:
         return None
     found = next((kind for kind in (PARQUET, ARROW) if head.startswith(kind.magic)), None)
     return None if found is not None and os.path.exists(sidecar_path(Path(path)) / META) else found
+
+
+def refuse_following(path: str | os.PathLike[str], kind: TableKind | None) -> None:
+    """Raises QueryError for a file of a kind, whose live question would wait for ever."""
+    if kind is not None:
+        said = f"it is {kind.title}, which does not grow: no record will come"
+        shown = f"ask it: jitdb query {shlex.quote(os.fspath(path))}"
+        raise QueryError(said, path=path, remedy=Remedy("ask it without live(): it has all its records", shown))
 
 
 class Rows(NamedTuple):

@@ -19,7 +19,7 @@ from jitdb.display.cells import printable
 from jitdb.errors import LogCorrupt, LogReadOnly, LogSuperseded, Remedy
 from jitdb.log.columnar.kept_rows import KeptRows, NewBar, RowKeeper, no_bar
 from jitdb.log.columnar.packed_log import packed_options
-from jitdb.log.columnar.table_file import TableKind
+from jitdb.log.columnar.table_file import TableKind, refuse_following
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
@@ -125,6 +125,9 @@ class TableLog(LogReader):
         if kept.log != self.kept.log or self._is_damaged:
             self._rebind(open_log(kept.log, packed_options(kept.log), read_only=True))
         self.kept, self._is_damaged = kept, False
+
+    def check_growing(self) -> None:
+        refuse_following(self._table, self.kind)
 
     # Damage of what is kept, which can be made again
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 import jitdb
-from jitdb.errors import JitdbError, LogCorrupt, LogError, LogReadOnly, MissingLibrary, NotALog
+from jitdb.errors import JitdbError, LogCorrupt, LogError, LogReadOnly, MissingLibrary, NotALog, QueryError
 from jitdb.log.columnar.table_log import TableLog
 from jitdb.operators import field
 
@@ -203,3 +204,27 @@ def test_what_only_other_logs_have(tmp_path: Path) -> None:
             jitdb.open(path, **given)
     with jitdb.open(path, allow_prefix=True) as db:
         assert db.count() == 10
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_live_question_says_that_nothing_comes(tmp_path: Path, old: bool) -> None:
+    """It would wait for ever."""
+    path, lines = write(flights(100), tmp_path / "x.parquet"), tmp_path / "a.ndjson"
+    lines.write_text('{"id": 7}\n')
+    said = "x.parquet: it is a Parquet file, which does not grow: no record will come; ask it without live"
+    with jitdb.open(path) as db:
+        after = f"{db.log.identity.hex()}.{db.log.generation}.0.0"
+        for ask in (
+            lambda: next(iter(db.query().live(old=old))),
+            lambda: next(db.live(old=old)),
+            lambda: next(iter(db.query().live(after=after))),
+            lambda: asyncio.run(anext(aiter(db.query().live(old=old)))),
+            lambda: db.feed(old=old),
+        ):
+            with pytest.raises(QueryError, match=said):
+                ask()
+    for places in ([path], [lines, path]):
+        with jitdb.open_many(places) as logs, pytest.raises(QueryError, match=said):
+            next(iter(logs.query().live(old=old)))
+    with jitdb.open_many(tmp_path) as logs, closing(iter(logs.query(field("id") == 7).live(old=True))) as found:
+        assert sorted(len(record) > 1 for record in (next(found), next(found))) == [False, True], "others may come"
