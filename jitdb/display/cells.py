@@ -17,8 +17,9 @@ _DEEPEST: Final = 40  # nested maps and arrays
 _LONGEST: Final = 1 << 4096  # larger integers are described: Python refuses to write some
 
 
-def cell(value: Any, is_time: bool = False) -> str:
-    """A value in one line, control characters made visible, so that no record can paint on the terminal.
+def cell(value: Any, is_time: bool = False, most: int = 4 * WIDEST) -> str:
+    """The first `most` characters of a value, or some more, in one line, control characters made visible, so that no
+    record can paint on the terminal.
 
     >>> cell("two\\nlines"), cell(True), cell(1700000000000, True)
     ('two lines', 'true', '2023-11-14 22:13:20.000')
@@ -26,7 +27,7 @@ def cell(value: Any, is_time: bool = False) -> str:
     if value is UNDEFINED:
         return ""
     if isinstance(value, str):
-        return printable(" ".join(value[: 4 * WIDEST].split()))
+        return printable(" ".join(value[:most].split()))
     if is_time and is_number(value):
         moment = _moment(value)
         if moment:
@@ -35,7 +36,7 @@ def cell(value: Any, is_time: bool = False) -> str:
         return json_number(value)
     if isinstance(value, int) and abs(value) >= _LONGEST:
         return _bits(value)
-    return printable(json_text(value, 8 * WIDEST))
+    return printable(json_text(value, max(most, 8 * WIDEST)))
 
 
 def json_text(value: Any, most: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from jitdb.display.cells import cell, is_number
 
-_WIDEST: Final = 40  # characters of a cell
+_WIDEST: Final = 40  # characters of a cell that is short
+_LOOKED_AT: Final = 1 << 16  # characters of a value that a terminal shows
+_NARROWEST: Final = 12  # characters of a column
 _BAR: Final = 40  # of a bar, at most
 _LEAST: Final = 8  # shorter bars show nothing
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
@@ -51,8 +55,8 @@ class Sheet(NamedTuple):
     footer: str
 
 
-def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
-    """The lines of the table, at most `width` characters wide if cells allow it.
+def table_lines(sheet: Sheet, width: int, blocks: bool = True, is_cut: bool = True) -> Iterator[str]:
+    """The lines of the table, at most `width` characters wide if cells allow it. `is_cut`: cells may be cut for that.
 
     >>> print(*table_lines(Sheet(["level", "count"], [["info", 3000], ["error", 1500]], 1, {}, ""), 30), sep="\\n")
     level  count
@@ -61,18 +65,81 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
     """
     if not sheet.rows:
         return
-    numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
-    texts = [[short(name, value) for name, value in zip(sheet.names, row, strict=True)] for row in sheet.rows]
-    heads = [cut(cell(name)) for name in sheet.names]
-    widths = [max(map(width_of, column)) for column in zip(heads, *texts, strict=True)]
+    most = _LOOKED_AT if is_cut else sys.maxsize
+    columns = list(zip(*sheet.rows, strict=True))
+    numeric = list(map(are_numbers, columns))
+    texts = [
+        [in_full(name, value, most) for value in column] for name, column in zip(sheet.names, columns, strict=True)
+    ]
+    heads = [cut(cell(name)) if is_cut else cell(name, most=most) for name in sheet.names]
+    widths = [max(map(width_of, column)) for column in map(_with_head, heads, texts)]
+    if is_cut:
+        left = width - len(_GAP) * len(widths) - (_LEAST if sheet.bars is not None else -len(_GAP))
+        fixed = [right or any(map(_is_whole, column)) for right, column in zip(numeric, columns, strict=True)]
+        widths = _fitting(widths, fixed, left)
+        heads = list(map(_cut_end, heads, widths))
+        texts = [
+            column if whole else apart(column, most) for column, whole, most in zip(texts, fixed, widths, strict=True)
+        ]
     left = min(width - sum(widths) - len(_GAP) * len(widths), _BAR)
-    bars = [""] * len(texts)
+    bars = [""] * len(sheet.rows)
     if sheet.bars is not None and left >= _LEAST:
-        counts = [row[sheet.bars] for row in sheet.rows]
-        most = max(*counts, 1)
-        bars = [_GAP + _bar(count / most * left, blocks) for count in counts]
-    for line, bar in zip([heads, *texts], ["", *bars], strict=True):
-        yield (aligned(line, widths, numeric, _GAP) + bar).rstrip()
+        most = max(*columns[sheet.bars], 1)
+        bars = [_GAP + _bar(count / most * left, blocks) for count in columns[sheet.bars]]
+    for line, bar in zip([heads, *zip(*texts, strict=True)], ["", *bars], strict=True):
+        yield (aligned(line, widths, numeric, _GAP, is_cut=False) + bar).rstrip()
+
+
+def _with_head(head: str, texts: list[str]) -> list[str]:
+    return [head, *texts]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (Spark, State, Code))
+
+
+def _fitting(widths: Sequence[int], fixed: Sequence[bool], room: int) -> list[int]:
+    """The widths of columns, of which the widest that are not fixed give way until all have room."""
+    found = list(widths)
+    while sum(found) > room:
+        wide = [at for at, width in enumerate(found) if not fixed[at] and width > _NARROWEST]
+        if not wide:
+            break
+        found[max(wide, key=found.__getitem__)] -= 1
+    return found
+
+
+def apart(texts: Sequence[str], width: int) -> list[str]:
+    """Texts in a column of this width, cut at the end; in the middle, if some would look the same; whole, if they still
+    would.
+
+    >>> apart(["from 10.0.0.131", "from 10.0.0.132"], 14), apart(["a tie x", "a toe x"], 5)
+    (['from 1….0.131', 'from 1….0.132'], ['a tie x', 'a toe x'])
+    """
+    different = set(texts)
+    for shortened in (_cut_end, _cut_middle):
+        shown = {text: shortened(text, width) for text in different}
+        times = Counter(shown.values())
+        if len(times) == len(different):
+            break
+    return [shown[text] if times[shown[text]] == 1 else text for text in texts]
+
+
+def _cut_end(text: str, width: int) -> str:
+    return text if width_of(text) <= width else f"{_start(text, width - 1)}…"
+
+
+def _cut_middle(text: str, width: int) -> str:
+    half = (width - 1) // 2
+    return text if width_of(text) <= width else f"{_start(text, half)}…{_start(text[::-1], half)[::-1]}"
+
+
+def _start(text: str, width: int) -> str:
+    """As much of the beginning as has room."""
+    start = text[:width]  # a character may take no room: then there is less than could be
+    while width_of(start) > width:
+        start = start[:-1]
+    return start
 
 
 def _bar(length: float, blocks: bool) -> str:
@@ -84,6 +151,11 @@ def _bar(length: float, blocks: bool) -> str:
 
 def short(name: str, value: Any) -> str:
     """A value of the column with this name."""
+    return in_full(name, value) if _is_whole(value) else cut(in_full(name, value))
+
+
+def in_full(name: str, value: Any, most: int = _LOOKED_AT) -> str:
+    """The same, up to so many characters of the value."""
     if isinstance(value, Spark):
         return spark_text(value.counts)
     if isinstance(value, (State, Code)):
@@ -94,7 +166,7 @@ def short(name: str, value: Any) -> str:
         return f"{value:,}" if abs(value) < _GROUPED else cell(value)
     if isinstance(value, float):
         return number_text(value)
-    return cut("" if value is None and name != "value" else cell(value))
+    return "" if value is None and name != "value" else cell(value, most=most)
 
 
 def spark_text(counts: Sequence[float]) -> str:
@@ -136,7 +208,7 @@ def cut(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
-def aligned(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool], gap: str) -> str:
+def aligned(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool], gap: str, is_cut: bool = True) -> str:
     """The cells of a row in columns of these widths, cut where they are longer, with the gap between them.
 
     >>> aligned(["long text", "5"], [6, 3], [False, True], "  ")
@@ -144,11 +216,7 @@ def aligned(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool], 
     """
     padded = []
     for text, width, is_right in zip(cells, widths, right, strict=True):
-        shown = text
-        if width_of(text) > width:
-            while shown and width_of(shown) >= width:
-                shown = shown[:-1]
-            shown += "…"
+        shown = _cut_end(text, width) if is_cut else text
         blanks = " " * (width - width_of(shown))
         padded.append(blanks + shown if is_right else shown + blanks)
     return gap.join(padded)

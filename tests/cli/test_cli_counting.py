@@ -16,7 +16,7 @@ from test_cli_startup import _HEAVY, loaded
 
 import jitdb
 from jitdb import JITDB
-from jitdb.display.sheet import Sheet, table_lines
+from jitdb.display.sheet import Sheet, table_lines, width_of
 
 Run = Callable[..., Any]
 
@@ -225,6 +225,42 @@ def test_a_table_shows_hostile_values() -> None:
         assert "…" in lines[4]
         assert all(len(line) <= 72 for line in lines)
         assert ("█" in lines[1]) == blocks
+
+
+def test_values_in_a_pipe_are_whole(run: Run, tmp_path: Path) -> None:
+    """Whatever the width of a terminal is said to be: what reads them wants all of them."""
+    texts = [f"Failed password for root from 10.0.0.{number} " + "x" * 300 + f"{number} port" for number in range(3)]
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps({"text": text, "list": [text]}) + "\n" for text in texts))
+    for command in (("values", "text"), ("values", "list"), ("values", "text", "--by", "list")):
+        shown = run(command[0], "a.ndjson", *command[1:], "--indexes", "none").stdout
+        assert all(text in shown for text in texts)
+        assert "…" not in shown
+
+
+def test_cells_that_differ_look_different() -> None:
+    """They are cut at the end, in the middle, or, where both would hide what tells them apart, not at all."""
+    start, tail = "Failed password for user root from a host that is called", " to port 22 of some machine in the house"
+    ends = [f"{number}: {start}{tail}" for number in range(5)]
+    middles = [f"{start}{tail} {number}" for number in range(5)]
+    wholes = [f"{start}{number}{tail}" for number in range(5)]
+    for texts in (
+        ends,
+        middles,
+        wholes,
+        [*ends, *middles, *wholes],
+        ["日本" * 40 + str(number) for number in range(5)],
+    ):
+        rows = [[text, count] for count, text in enumerate(texts)]
+        lines = list(table_lines(Sheet(["value", "count"], rows, 1, {}, ""), 60))[1:]
+        assert len({line[: line.rindex("  ")].rstrip(" █▏▎▍▌▋▊▉") for line in lines}) == len(texts)
+        is_whole = [text in line for text, line in zip(texts, lines, strict=True)]
+        assert is_whole == [text in wholes for text in texts]
+        assert all(whole or width_of(line) <= 60 for line, whole in zip(lines, is_whole, strict=True))
+    long = [[f"{'x' * 50} {number}", f"{'y' * 50} {number}", 1] for number in range(3)]
+    for width in (30, 60, 130):
+        lines = list(table_lines(Sheet(["a", "b", "count"], long, 2, {}, ""), width))
+        assert all(len(line) <= max(width, 40) for line in lines)
+        assert len(set(lines)) == 4
 
 
 def test_a_fixture_in_bars(run: Run, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def show_result(options: Namespace, found: Any) -> None:
     if form == "table":
         from jitdb.display.sheet import table_lines
 
-        for line in table_lines(sheet, columns(80), _has_blocks()):
+        for line in table_lines(sheet, columns(80), _has_blocks(), is_cut=bool(sys.stdout and sys.stdout.isatty())):
             show(line)
         if not options.quiet:
             show(sheet.footer)
