@@ -192,8 +192,24 @@ def test_a_set_with_others(folder: Path, run, table) -> None:
     done = run("count", ".", "status == 500")
     assert done.stdout == f"{bad}\n"
     assert "1 file is no log, or cannot be read, and is passed over: cut.parquet (it is cut off" in done.stderr
-    done = run("info", ".")
+    for options in ([], ["--json"]):
+        done = run("info", ".", *options)
+        assert "passed over: cut.parquet (it is cut off" in done.stderr
+        assert (done.returncode, "a.ndjson" in done.stdout, "x.parquet" in done.stdout) == (0, True, True)
+        assert "cut" not in done.stdout
+    done = run("info", "cut.parquet")
     assert (done.returncode, "cut.parquet: it is cut off" in done.stderr) == (1, True)
+    done = run("info", "c*")
+    assert (done.returncode, "cut.parquet: it is cut off" in done.stderr) == (1, True)
+    done = run("info", "a.ndjson", "cut.parquet")
+    assert (done.returncode, "cut.parquet: it is cut off" in done.stderr) == (1, True)
+    done = run("verify", ".")
+    assert (done.returncode, "cut.parquet: it is cut off" in done.stderr) == (1, True), "here it is asked about"
+    at = len(whole) // 3
+    Path("cut.parquet").write_bytes(whole[:at] + bytes(200) + whole[at + 200 :])
+    done = run("info", ".")
+    assert (done.returncode, "passed over: cut.parquet (it cannot be read" in done.stderr) == (0, True), "its pages"
+    Path("cut.parquet").write_bytes(whole[:-20])
     done = run("count", "x.parquet", "cut.parquet", "a.ndjson")
     assert (done.returncode, "cut.parquet: it is cut off" in done.stderr) == (1, True)
     Path("cut.parquet").write_bytes(whole)

@@ -20,8 +20,9 @@ from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import absent, and_, equal, field, starts_with
 from jitdb.operators.text.expression import parse_expression
+from jitdb.spark_ext.building.prebuild import prebuild
 from jitdb.spark_ext.data_source import JitdbDataSource, explain_log
-from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch, SparkError
 from jitdb.spark_ext.options import as_options
 from jitdb.spark_ext.reading import line_reader, partitions
 
@@ -251,6 +252,28 @@ def test_a_stream_of_a_folder_is_refused(tmp_path: Path, place: str) -> None:
     source = JitdbDataSource(options={**as_options(None, ["n"], None, {}), "path": str(tmp_path / place)})
     with pytest.raises(QueryError, match=r"a folder or a pattern.* --old \| jitdb import - FILE --follow"):
         source.streamReader(source.schema()).initialOffset()
+
+
+@pytest.mark.parametrize(("kind", "remedy"), [("parquet", r"spark\.read\.parquet"), ("arrow", "jitdb import x.arrow")])
+def test_a_parquet_or_arrow_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, remedy: str
+) -> None:
+    """Tables and prebuilt indexes of Spark are of logs: of a Parquet file only the driver would have the rows."""
+    pytest.importorskip("pyarrow")
+    from column_cases import flights, write
+
+    monkeypatch.chdir(tmp_path)
+    path = write(flights(100), tmp_path / f"x.{kind}")
+    said = rf"x\.{kind}: it is an? {kind.title()} file, which Spark does not ask by jitdb; .*{remedy}"
+    for ask in (
+        lambda: explain_log(path),
+        lambda: explain_log(path, ["id"], where=parse_expression("status == 500")),
+        lambda: table_rows(path, columns={"id": ("id", "long")}, indexes="none"),
+        lambda: prebuild(lambda: pytest.fail("no session is needed"), path, fields="status"),
+    ):
+        with pytest.raises(SparkError, match=said):
+            ask()
+    assert [each.name for each in tmp_path.iterdir()] == [path.name], "nothing was read or kept"
 
 
 @pytest.mark.parametrize("prefix", [False, True])

@@ -38,10 +38,20 @@ def info(options: Namespace) -> int:
         found = _told(options)
         show_json(found) if options.json else _show(found)
         return 0
+    from jitdb.logset.member import Member
+    from jitdb.logset.passing import UNREADABLE, PassedOver
+
     logs: list[dict[str, Any]] | None = [] if options.json else None
     count, sums = 0, Counter[str]()
+    passed, members = PassedOver([options.log, *options.more_logs]), []
     for each in each_log(options):
-        found = _told(each)
+        members.append(Member(each.log))
+        try:
+            found = _told(each)
+        except UNREADABLE as error:
+            if not passed.take(members[-1], error):
+                raise
+            continue
         count += 1
         sums.update({name: value for name, value in found.items() if name in ("bytes", "records")})
         sums["index_bytes"] += sum(index["bytes"] for index in found["indexes"])
@@ -50,6 +60,7 @@ def info(options: Namespace) -> int:
             flush()
         else:
             logs.append({**found, "path": each.log})
+    passed.tell(members)
     if logs is None:
         show(
             f"{counted(count, 'log', 'logs')}: {counted(sums['records'], 'record', 'records')} in "
