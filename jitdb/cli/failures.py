@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
+from jitdb.common.words import counted
 from jitdb.display.terminal import one_line
-from jitdb.errors import JitdbError, JitdbWarning, QueryError
+from jitdb.errors import JitdbError, JitdbWarning, MalformedWarning, QueryError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -125,13 +126,20 @@ def note(options: Namespace, text: str) -> None:
 
 @contextmanager
 def warnings_on_one_line(quiet: bool) -> Iterator[None]:
-    """Print jitdb's warnings as `jitdb: warning: …`; of those that differ only in the file, the first."""
+    """Print jitdb's warnings as `jitdb: warning: …`; of those that differ only in the file, the first. Lines that are
+    left out are told of the first file; at the end, how many there are in others.
+    """
     said: set[str] = set()
+    lacking: dict[str, int] = {}  # the lines that are left out, by file
 
     def show(message: Warning | str, *rest: Any, **named: Any) -> None:
         if not isinstance(message, JitdbWarning):
             usual(message, *rest, **named)
+        elif isinstance(message, MalformedWarning) and message.path is not None and lacking:
+            lacking.setdefault(message.path, message.count)
         elif not quiet and message.reason not in said:
+            if isinstance(message, MalformedWarning) and message.path is not None:
+                lacking[message.path] = message.count
             said.add(message.reason)
             remedy = f"; {message.remedy.shell}" if message.remedy is not None and message.remedy.shell else ""
             say(f"jitdb: warning: {located(message)}{remedy}")
@@ -141,3 +149,11 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
         warnings.simplefilter("always", JitdbWarning)
         warnings.showwarning = show
         yield
+    _tell_others(lacking)
+
+
+def _tell_others(lacking: Mapping[str, int]) -> None:
+    others = list(lacking.values())[1:]
+    if others:
+        lines, files = counted(sum(others), "line", "lines"), counted(len(others), "more file", "more files")
+        say(f"jitdb: warning: {lines} of {files} left out, too: {list(lacking)[1]}{', …' if len(others) > 1 else ''}")

@@ -51,7 +51,7 @@ def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, out, err = said(capsys, "count", path)
     assert (code, out) == (0, "30\n")
     assert "2 lines cannot be read as JSON, left out of all answers: line 1, 33" in err
-    assert said(capsys, "count", path) == (0, "30\n", "")
+    assert said(capsys, "count", path) == (0, "30\n", err)
     code, out, _ = said(capsys, "info", path)
     assert "30, a line each, and 1 blank line" in out
     assert "2 lines that cannot be read: 1, 33" in out
@@ -59,6 +59,36 @@ def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = said(capsys, "info", path, "--json")
     found = json.loads(out)
     assert (found["records"], found["malformed"], found["blank_lines"]) == (30, [1, 33], 1)
+
+
+def test_each_process_tells_of_bad_lines(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the indexes are ready and the answer is not empty: it is not of all that the file holds."""
+    path.write_text("bad\n" + "\n".join(LINES) + "\nworse\n")
+    expected = (
+        f"jitdb: warning: {path}: 2 lines cannot be read as JSON, left out of all answers: line 1, 32; jitdb info"
+    )
+    for command in (
+        ["count"], ["count", 'level == "error"'], ["values", "level"], ["query", "--limit", "1"], ["stats", "n"],
+        ["timeline"], ["query", "n < 2", "--format", "table"],
+    ):  # fmt: skip
+        for _ in range(2):
+            code, _, err = said(capsys, command[0], path, *command[1:])
+            assert (code, err.count(expected), err.count("left out")) == (0, 1, 1), command
+        assert said(capsys, command[0], path, *command[1:], "-q")[2] == ""
+    path.write_text("\n" + "\n\n".join(LINES) + "\n\n")
+    for _ in range(2):
+        assert said(capsys, "count", path) == (0, "30\n", "")  # blank lines are no bad ones
+
+
+def test_bad_lines_of_many_files_are_told_together(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(4):
+        (path.parent / f"other{number}.ndjson").write_text("bad\n" * number + path.read_text())
+    for _ in range(3):
+        code, out, err = said(capsys, "count", path.parent)
+        assert (code, out) == (0, "150\n")
+        first, rest = err.splitlines()
+        assert "other1.ndjson: a line cannot be read as JSON, left out of all answers: line 1" in first
+        assert "5 lines of 2 more files left out, too: " in rest
 
 
 def test_many_bad_lines_are_told_by_each_process(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.roaring import bitmap_of_range
-from jitdb.indexes.kinds.set import are_many, journal_in, records_in_sets
+from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
@@ -100,14 +100,11 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
     end = (log.durable_end, places.end_seq)
     if any((index.end_offset, index.end_seq) != end for index in indexes):
         return None
-    # Nothing is deleted, neither in the journal nor in what was scanned (but for lines that never were records, which
-    # no index has), and no block is listed as damaged.
+    # Nothing is deleted, neither in the journal nor in what was scanned, and no block is listed as damaged.
     known = {journal_in(segment.meta) for segment in gone.segments}
     none = records_in_sets(gone.segments)
-    if known != {NO_JOURNAL} or (none and log.framing.keeps_malformed):
-        return None
-    if are_many(len(none), places.end_seq):
-        return None  # the engine warns of them
+    if known != {NO_JOURNAL} or (none and (log.framing.keeps_malformed or log.framing.tells_malformed)):
+        return None  # the engine looks whether lines that count as deleted are blank, or warns of them
     if any(segment.meta for segment in places.segments):
         return None
     return _Fresh(bitmap_of_range(0, places.end_seq) - none, fields)

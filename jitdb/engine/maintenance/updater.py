@@ -27,7 +27,6 @@ from jitdb.errors import (
 )
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import members_of
-from jitdb.indexes.kinds.set import are_many
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
@@ -200,17 +199,18 @@ class IndexUpdater(IndexState):
             self.catalog.append(index, segment, early)
 
     def tell_left_out(self, is_empty: bool) -> None:
-        """After an empty answer, or where many are left out: warn, once, of records that no codec can read.
+        """After an answer: warn, once, of records that no codec can read.
 
-        A scan warns of them anyway; this is for those who find the indexes ready.
+        A scan warns of them anyway; this is for those who find the indexes ready. What counts as deleted may be blank
+        lines: of an answer that is not empty, only the first are looked at.
         """
         report, log = self.damage, self.log
         if report.has_malformed or not log.framing.tells_malformed:
             return
-        if not is_empty and not are_many(len(self.records.deleted), self.catalog.get(OFFSETS).end_seq):
-            return
         with self.lock:
             records = self.records
+            if not len(records.deleted):
+                return
             seqs = members_of(records.deleted[: (_LOOKED_AT if is_empty else 1) * LISTED])
             offsets = records.offsets_of(seqs).tolist()
         for first in range(0, len(seqs), LISTED):
