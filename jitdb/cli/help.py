@@ -42,6 +42,7 @@ _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of se
 _COMMANDS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
+    "grep": "query", "rg": "query", "zgrep": "query", "egrep": "query", "wc": "count",
     "ls": "info", "stat": "info", "show": "query", "index": "prepare",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "gc": "compact",

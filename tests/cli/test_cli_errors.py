@@ -43,6 +43,9 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("ls", "info"),
         ("dump", "export"),
         ("find", "query"),
+        ("grep", "query"),
+        ("search", "query"),
+        ("wc", "count"),
     ],
 )
 def test_misspelt_command_is_guessed(fails, typed: str, meant: str) -> None:
