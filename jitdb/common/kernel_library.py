@@ -61,6 +61,7 @@ PARTS: Final = (
     "jitdb.log.lines.formats.batch_kernels",
     "jitdb.log.lines.formats.body_kernels",
     "jitdb.log.lines.formats.journal_kernels",
+    "jitdb.log.lines.formats.level_kernels",
     "jitdb.log.lines.formats.logfmt_kernels",
     "jitdb.log.lines.formats.otlp_kernels",
     "jitdb.log.lines.formats.pattern_kernels",

@@ -183,6 +183,11 @@ def klog(data: bytes) -> list[dict[str, Any] | None]:
     return _of_text(data, lambda line: bool(_KLOG.match(line)), _klog_record)
 
 
+_NAMES = rb"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|ALERT|EMERG|SEVERE"
+_LEVEL = re.compile(
+    rb"(?<![0-9A-Za-z_\x80-\xff])(?:(?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:)|(?<=[\[:])(?i:%s)(?=\]))"
+    % (_NAMES, _NAMES)
+)
 _TIMED = re.compile(rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?Z?)\]?:? ?")
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
 
@@ -218,7 +223,14 @@ def _record_of_text(
 def _timed_record(lines: list[bytes]) -> dict[str, Any]:
     head = _TIMED.match(lines[0])
     assert head
-    return with_body({"time": head[1].decode()}, "text", [lines[0][head.end() :], *lines[1:]])
+    text = lines[0][head.end() :].removesuffix(b"\r")
+    level = _LEVEL.search(text)
+    is_one = level is not None and level.start() < 80 and not text.startswith(b'{"')
+    return with_body(
+        {"time": head[1].decode(), **({"level": level[0].decode()} if is_one and level else {})},
+        "text",
+        [lines[0][head.end() :], *lines[1:]],
+    )
 
 
 def _klog_record(lines: list[bytes]) -> dict[str, Any]:

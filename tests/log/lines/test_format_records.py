@@ -85,6 +85,21 @@ def mixed_lines() -> st.SearchStrategy[bytes]:
     return st.lists(line, min_size=1, max_size=12).map(lambda lines: ("a=1 b=2\n" + "".join(lines)).encode())
 
 
+def leveled_lines() -> st.SearchStrategy[bytes]:
+    """Text behind times, with what may be a level at any place of it."""
+    word = st.sampled_from(
+        ["ERROR", "error", "[error]", "[core:error]", "[ERROR]", "[Warning]", "[warn ", "production.ERROR:", "LOG:",
+         "LOG", "[log]", "(INFO)", "<WARN>|", "ERRORS", "ERROR_CODE", "7ERR", "éERR", "ERRé", "CRITICAL", "XCRITICAL",
+         "CRITICAL1", "NOTICE:FATAL", ":error]", "[error", "-PANIC-", "EMERG", "SEVERE", "[pid 7]", "{", '{"', '"INFO"',
+         "a" * 40, "é" * 20, " "]
+    )  # fmt: skip
+    text = st.lists(st.one_of(word, word, st.text("ER aOLG[:]{", max_size=6)), max_size=6)
+    line = st.tuples(text, st.sampled_from(["", " ", " "])).map(lambda both: both[1].join(both[0]))
+    return st.lists(line, min_size=1, max_size=8).map(
+        lambda lines: "".join(f"2026-11-20T14:03:11Z {line}\n" for line in lines).encode()
+    )
+
+
 def journald_lines() -> st.SearchStrategy[bytes]:
     value = st.sampled_from(
         ['"x"', '"6"', "null", "[82,97,119]", "[ 195 , 188 ]", "[255, 34, 92, 10, 0]", "[]", "[256]", "[1.5]", "[-1]",
@@ -192,7 +207,7 @@ SAMPLES = {
     ),
     "text": (
         b"2026-11-20 14:03:11,123 ERROR [main] com.x.Y - boom",
-        {"time": "2026-11-20 14:03:11,123", "text": "ERROR [main] com.x.Y - boom"},
+        {"time": "2026-11-20 14:03:11,123", "level": "ERROR", "text": "ERROR [main] com.x.Y - boom"},
     ),
     "logfmt": (b"level=warn msg=\"a b\" n=3", {"level": "warn", "msg": "a b", "n": 3}),
     "cri": (f"{TIME} stderr F hello".encode(), {"time": TIME, "stream": "stderr", "message": "hello"}),
@@ -399,6 +414,35 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         assert walked(path, name, 40) == found
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("2026-11-20 13:00:00,123 ERROR name: msg", "ERROR"),
+        ("2026-11-20 13:00:00,123 - app.name - ERROR - msg", "ERROR"),
+        ("2026-11-20T13:00:00.000Z  WARN 12345 --- [nio-8080-exec-0] c.e.shop.Pay : took", "WARN"),
+        ("[2026-11-20 13:00:00,123] ERROR msg (kafka.server.KafkaServer)", "ERROR"),
+        ("[2026-11-20 13:00:00 +0000] [7] [CRITICAL] WORKER TIMEOUT", "CRITICAL"),
+        ("2026/11/20 13:00:00 [error] 7#7: *5 open() failed", "error"),
+        ("[Fri Nov 20 13:00:00.123456 2026] [core:error] [pid 7] AH00126", "error"),
+        ("2026-11-20 13:00:00.123 UTC [7] LOG:  checkpoint", "LOG"),
+        ("2026-11-20 13:00:00.123 UTC [7] FATAL:  no", "FATAL"),
+        ("[2026-11-20 13:00:00] production.ERROR: no", "ERROR"),
+        ("2026-11-20T13:00:00.000Z [ERROR] agent: no", "ERROR"),
+        ("[2026-11-20T13:00:00Z INFO  app::x] no", "INFO"),
+        ("2026-11-20T13:00:00.000Z 0 [Warning] [MY-1] [Server] no", "Warning"),
+        ("[2026-11-20T13:00:00.000+0000] {taskinstance.py:1} INFO - took", "INFO"),
+        ("2026/11/20 13:00:00 an error came", None),
+        ('2026-11-20T13:00:00Z {"a": "ERROR"}', None),
+        ('2026-11-20T13:00:00Z level=warn a="[ERROR]"', "warn"),
+    ],
+)
+def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
+    (record,) = Renderer(BY_NAME["text"], lambda: NOVEMBER).rendered([line.encode()])
+    found = json.loads(record)
+    assert found.get("level") == level
+    assert "a" in found or line.endswith(found["text"])
 
 
 @pytest.mark.parametrize("name", ["syslog", "klog", "combined", "logfmt"])

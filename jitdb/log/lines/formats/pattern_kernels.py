@@ -20,6 +20,7 @@ from jitdb.log.lines.formats.kinds import (
     FIELD,
     JUMP,
     KLOG_TIME,
+    LEVELED,
     MATCH,
     NIL,
     NUMBER,
@@ -28,6 +29,7 @@ from jitdb.log.lines.formats.kinds import (
     SPLIT,
     WORD,
 )
+from jitdb.log.lines.formats.level_kernels import put_level
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
     put_byte,
@@ -200,7 +202,9 @@ def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots,
         is_dash = after - p == 1 and data[np.uint64(p)] == _DASH
         if (kind == NUMBER and (is_dash or after == p)) or (kind == NIL and is_dash):
             continue
-        if kind == BODY:
+        if kind == LEVELED:
+            o = put_level(data, p, after, out, o)
+        if kind == BODY or kind == LEVELED:
             o = put_body(data, p, after, end, out, o, keys, fields[place + 1], fields[place + 2], levels)
             has_body = True
             continue

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
-from jitdb.log.lines.formats.kinds import BODY, FIELD, LOGFMT, PATTERN, TEXT
+from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, PATTERN, TEXT
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
 from jitdb.log.lines.formats.table import BY_NAME
@@ -51,7 +51,7 @@ def _tables(row: Format) -> _Tables:
     return _Tables(
         np.array(code, np.int64).reshape(-1),
         np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"),
-        np.array(sorted(fields, key=lambda field: field[3] == BODY), np.int64).reshape(-1),
+        np.array(sorted(fields, key=lambda field: field[3] in (BODY, LEVELED)), np.int64).reshape(-1),
         np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8),
     )
 

@@ -5,7 +5,8 @@ the names that the format's documentation gives them. The first row that fits a 
 
     pattern   of a record's first line (pattern.py); also what a file of the format is recognised by
     kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
-              BODY is JSON, or text that goes on with the lines that follow; NIL is text that is left out where it is
+              BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
+              stand (level_kernels.py); NIL is text that is left out where it is
               "-"; BSD_TIME and KLOG_TIME are times without a year, which become ISO 8601
     joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
               they are lines that are not understood
@@ -31,6 +32,7 @@ from jitdb.log.lines.formats.kinds import (
     DOCKER,
     JOURNAL,
     KLOG_TIME,
+    LEVELED,
     LOGFMT,
     NIL,
     NUMBER,
@@ -40,7 +42,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 3  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 4  # of what kernels make of lines: raise it with each change of that
 _TRIED: Final = 64  # lines that are looked at
 
 
@@ -165,7 +167,7 @@ FORMATS: Final = (
     Format(
         "text", "text with times", PATTERN,
         rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME})\]?:? ?(?P<text>.*)",
-        MappingProxyType({"time": BSD_TIME, "text": BODY}), joins=True,
+        MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
 )  # fmt: skip

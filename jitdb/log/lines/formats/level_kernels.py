@@ -1,0 +1,104 @@
+"""The level of a record of text, for kernels: `ERROR name: no route`, `[main] WARN x`, `[core:error] [pid 7] x`.
+
+Programs write it near the beginning, in capital letters, or in brackets. A word of the list that is part of a longer
+word is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.fields.sixteen import trailing_zeros, word_at
+from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE
+from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
+
+_NEAR = 80  # bytes of a text in which its level begins
+_LEAST, _MOST = 3, 8  # bytes of a level
+_OPEN, _CLOSE = 91, 93
+_NAMES = b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE LOG".split()
+# As words of eight bytes; the last one is a level only with a colon behind it, as Postgres writes it.
+_WORDS = np.array([int.from_bytes(name, "little") for name in _NAMES], np.uint64)
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_MOST + 1)], np.uint64)
+_SMALL = np.uint64(0xDFDFDFDFDFDFDFDF)  # without the bit that tells small letters from capital ones
+# Bytes from 64 to 95, among them capital letters and brackets, have these bits of the first mask.
+_HIGH, _CAPITAL = np.uint64(0xE0E0E0E0E0E0E0E0), np.uint64(0x4040404040404040)
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_OF_WORDS = np.array([bytes([byte]).isalnum() or byte == 95 or byte >= 128 for byte in range(256)], np.bool_)
+_LEVEL = np.frombuffer(b',"level":"......', np.uint8)
+_LEVEL_SIZE = 10
+
+
+@part
+def is_level(word):
+    is_one = False
+    for number in range(_WORDS.shape[0] - 1):
+        is_one |= _WORDS[number] == word
+    return is_one
+
+
+@part
+def word_end(data, p, end):
+    """Where the word ends that begins at `p`, or goes on behind as many bytes as a level has."""
+    end = min(end, p + _MOST + 1)
+    while p < end and _OF_WORDS[data[np.uint64(p)]]:
+        p += 1
+    return p
+
+
+@part
+def level_before(data, begin, p):
+    """Where the level begins that stands between a bracket or a colon and the bracket at `p`, in small letters or
+    capital ones; -1 where none does."""
+    first = p
+    while first > begin and p - first <= _MOST and _OF_WORDS[data[np.uint64(first - 1)]]:
+        first -= 1
+    if not _LEAST <= p - first <= _MOST or first == begin:
+        return np.int64(-1)
+    before = data[np.uint64(first - 1)]
+    is_one = (before == _OPEN or before == COLON) and is_level(word_at(data, first) & _MASKS[p - first] & _SMALL)
+    return np.int64(first) if is_one else np.int64(-1)
+
+
+@part
+def capital_or_bracket(data, p):
+    """How many of the eight bytes at `p` are before the first one that is a capital letter, a bracket, or one of the
+    few signs between these."""
+    word = (word_at(data, p) & _HIGH) ^ _CAPITAL
+    found = (word - _ONES) & ~word & _TOPS
+    return np.int64(trailing_zeros(found) >> np.uint64(3)) if found else np.int64(8)
+
+
+@part
+def put_level(data, p, end, out, o):
+    """The member `level` of a record with this text, where it has one, behind others; where what is written ends."""
+    if p + 1 < end and data[np.uint64(p)] == OPEN_MAP and data[np.uint64(p + 1)] == QUOTE:
+        return o  # JSON says it itself
+    begin = p
+    near = min(end, p + _NEAR)
+    last = min(end, near + _MOST)
+    while True:
+        ahead = capital_or_bracket(data, p)
+        p += ahead
+        if p >= last:
+            return o
+        if ahead == 8:
+            continue
+        first = p
+        after = p
+        if data[np.uint64(p)] == _CLOSE:
+            first = level_before(data, begin, p)
+        elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]]:
+            after = word_end(data, p, end)
+            size = after - p
+            word = word_at(data, p) & _MASKS[min(size, _MOST)]
+            is_one = _LEAST <= size <= _MOST and is_level(word)
+            if size == 3 and word == _WORDS[_WORDS.shape[0] - 1]:
+                is_one = after < end and data[np.uint64(after)] == COLON
+            first = p if is_one else np.int64(-1)
+        else:
+            first = np.int64(-1)
+        if 0 <= first < near:
+            o = put_bytes(_LEVEL, 0, _LEVEL_SIZE, out, o)
+            return put_byte(out, put_bytes(data, first, after - first, out, o), QUOTE)
+        p = max(p + 1, after)
