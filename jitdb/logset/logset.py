@@ -47,10 +47,12 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.logset.record_sets import LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
+    from jitdb.operators.summaries.fields import Logs
 
 T = TypeVar("T")
 
-_SAMPLED: Final = 10  # logs that a sample is taken from
+_SAMPLED: Final = 10  # logs that a sample is taken from, at least
+_OF_EACH: Final = 4  # records of a log in a sample, at least, where there are many logs
 _AT_ONCE: Final = 1000  # records of an answer without a limit that are merged at a time
 _COMPARED: Final = 256  # logs whose first records are looked at for other names of a field
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
@@ -272,12 +274,24 @@ class LogSet(Asker):
         return overview(self._asking, self.sample, lambda: self.times)
 
     def sample(self, count: int) -> list[Any]:
-        """At most `count` live records, from logs all over the set."""
-        step = max(len(self._asking.members) // _SAMPLED, 1)
-        found: list[Any] = []
-        for db in self._asking.readable(self._asking.members[::step][:_SAMPLED]):
-            found += db.sample(-(-count // min(len(self._asking.members), _SAMPLED)))
-        return found[:count]
+        """At most `count` live records: some of each log, or, of many logs, of some all over the set."""
+        sampled, found = self._sampled(count), list[Any]()
+        for number, db in enumerate(self._asking.readable(sampled)):
+            found += db.sample((number + 1) * count // len(sampled) - number * count // len(sampled))
+        return found
+
+    def _sampled(self, count: int) -> list[Member]:
+        """The logs that a sample of so many records is taken from."""
+        members = self._asking.members
+        most = min(len(members), max(_SAMPLED, count // _OF_EACH))
+        return [members[number * len(members) // most] for number in range(most)]
+
+    def _logs_looked_at(self, sample: int | None) -> Logs:
+        from jitdb.operators.summaries.fields import Logs
+
+        looked_at = self._asking.members if sample is None else self._sampled(sample)
+        passed = self._asking.passed.errors
+        return Logs(*(sum(member not in passed for member in of) for of in (looked_at, self._asking.members)))
 
     @property
     def times(self) -> Times:

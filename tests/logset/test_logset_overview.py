@@ -55,3 +55,33 @@ def test_a_log_that_was_asked_among_others(tmp_path: Path) -> None:
         facts, records = seen(logs)
         assert records == [120, "about 120"]
         assert facts["records"] == "about 240, by the size of some"
+
+
+def test_a_sample_is_of_each_log(tmp_path: Path) -> None:
+    """Also where each has fields of its own; of very many logs it is of some, from the first to the last of them."""
+    for number in range(40):
+        lines = (json.dumps({f"own{number}": n, "n": n}) for n in range(30))
+        (tmp_path / f"{number:02}.ndjson").write_text("\n".join(lines) + "\n")
+    with jitdb.open_many(tmp_path) as logs:
+        found = logs.fields()
+        counts = {field.path[0]: field.count for field in found}
+        assert (counts.pop("n"), found.total) == (1000, 1000)
+        assert counts == {f"own{number}": 25 for number in range(40)}
+        assert found.sheet().footer == "1,000 records of 40 logs looked at"
+        assert logs.fields(None).sheet().footer == "1,200 records of 40 logs looked at"
+        some = logs.fields(80)
+        assert (some.total, some.sheet().footer) == (80, "80 records of 20 logs of 40 looked at")
+        assert {field.path[0] for field in some} == {"n", *(f"own{number}" for number in range(0, 40, 2))}
+    with jitdb.open(tmp_path / "00.ndjson") as db:
+        assert db.fields(10).sheet().footer == "10 records looked at"
+
+
+def test_a_small_sample_is_from_all_over_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text("".join(json.dumps({"n": n, "x": "x" * 1000}) + "\n" for n in range(2000)))
+    with jitdb.open(path) as db:
+        for count in (1, 2, 4, 20, 100):
+            found = [record["n"] for record in db.sample(count)]
+            assert len(found) == count
+            assert found[0] == 0
+            assert count == 1 or found[-1] > 1500

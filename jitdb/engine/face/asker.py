@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jitdb.operators.queries import Query
     from jitdb.operators.question import Explained, Feed
     from jitdb.operators.running.iterate import Results
-    from jitdb.operators.summaries.fields import FieldNames
+    from jitdb.operators.summaries.fields import FieldNames, Logs
     from jitdb.operators.summaries.summary import Summary
 
 Asked: TypeAlias = Operation | Question | None
@@ -296,8 +296,14 @@ class Asker(Summaries, Shown, ABC):
         from jitdb.operators.summaries.fields import FieldNames, all_records
 
         if self._names is None:
-            self._names = FieldNames(self.sample, self._state, lambda: all_records(self))
+            self._names = FieldNames(self.sample, self._state, lambda: all_records(self), self._logs_looked_at)
         return self._names
+
+    def _logs_looked_at(self, sample: int | None) -> Logs:
+        """Of how many logs a sample of so many records is; None: all records."""
+        from jitdb.operators.summaries.fields import ONE
+
+        return ONE
 
     @property
     def declared_time(self) -> tuple[Path, ...]:

@@ -31,7 +31,8 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
 def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
     """As sample(), but as bytes."""
     blocks = -(-log.durable_end // log.block_size)
-    places = sorted({round(number * (blocks - 1) / (_PLACES - 1)) for number in range(_PLACES)}) if blocks else []
+    most = max(min(_PLACES, count), 2)
+    places = sorted({round(number * (blocks - 1) / (most - 1)) for number in range(most)}) if blocks else []
     given = 0
     for number, block in enumerate(places):
         share = -(-count // (len(places) - number))

@@ -36,6 +36,16 @@ _LONGEST: Final = 80  # characters of a value that is offered
 _OFFERED: Final = 100  # values that are
 
 
+class Logs(NamedTuple):
+    """Of how many logs records were looked at, and how many there are."""
+
+    sampled: int
+    every: int
+
+
+ONE: Final = Logs(1, 1)
+
+
 class FieldSeen(NamedTuple):
     """A field of some of the records.
 
@@ -50,20 +60,24 @@ class FieldSeen(NamedTuple):
 
 
 class Fields(Listed[FieldSeen]):
-    """The fields of `total` records that were looked at, to be gone through.
+    """The fields of `total` records that were looked at, of so many `logs`, to be gone through.
 
     >>> [(field.path, field.count) for field in fields_of([{"a": 1}, {"a": "x", "b": {"c": None}}])]
     [(('a',), 2), (('b',), 1), (('b', 'c'), 1)]
     """
 
-    __slots__ = __match_args__ = ("rows", "total")
+    __slots__ = __match_args__ = ("rows", "total", "logs")
+
+    logs: Logs
 
     def sheet(self) -> Sheet:
         rows = [
             [format_path(field.path), ", ".join(field.kinds), field.count / self.total, _examples_text(field.examples)]
             for field in self
         ]
-        footer = f"{counted(self.total, 'record', 'records')} looked at"
+        records, (some, every) = counted(self.total, "record", "records"), self.logs
+        of_logs = "" if every == 1 else f" of {counted(some, 'log', 'logs')}{f' of {every:,}' if some < every else ''}"
+        footer = f"{records}{of_logs} looked at"
         return Sheet(["field", "kinds", "share", "examples"], rows, None, {"total": self.total}, footer)
 
     def plain_sheet(self) -> Sheet:
@@ -97,8 +111,8 @@ class _Seen:
             self.examples.setdefault(value_key(value), value)
 
 
-def fields_of(records: Iterable[Any]) -> Fields:
-    """Those of these records."""
+def fields_of(records: Iterable[Any], logs: Logs = ONE) -> Fields:
+    """Those of these records, of so many logs."""
     seen: dict[Path, _Seen] = {}
     total = 0
     for record in records:
@@ -110,7 +124,7 @@ def fields_of(records: Iterable[Any]) -> Fields:
     for path, found in seen.items():
         kinds = dict(sorted(found.kinds.items(), key=lambda pair: -pair[1]))
         rows.append(FieldSeen(path, found.records, kinds, tuple(found.examples.values())))
-    return Fields(tuple(rows), total)
+    return Fields(tuple(rows), total, logs)
 
 
 def walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any, int]]:
@@ -151,6 +165,7 @@ class FieldNames(Shown):
     sample: gives so many records, from all over the log
     state:  what is another one once the log has changed
     every:  gives all of them
+    logs:   of how many logs these are, of a sample of so many records or, None, of all
     """
 
     def __init__(
@@ -158,15 +173,17 @@ class FieldNames(Shown):
         sample: Callable[[int], list[Any]],
         state: Callable[[], Hashable],
         every: Callable[[], Iterable[Any]] = tuple,
+        logs: Callable[[int | None], Logs] = lambda _: ONE,
     ) -> None:
-        self._sample, self._state, self._every = sample, state, every
+        self._sample, self._state, self._every, self._logs = sample, state, every, logs
         self._held: tuple[Hashable, list[Any], Fields] | None = None
 
     def __call__(self, sample: int | None = 1000) -> Fields:
         """Which fields the records have: paths, kinds, how many have them, examples. Of a sample, of about so many
         records; None: of all, each of which is decoded.
         """
-        return fields_of(self._every() if sample is None else self._sample(sample))
+        records = self._every() if sample is None else self._sample(sample)
+        return fields_of(records, self._logs(sample))
 
     def names(self) -> list[str]:
         """The paths of the fields that some records have."""
@@ -221,7 +238,7 @@ class FieldNames(Shown):
         state = self._state()
         if self._held is None or self._held[0] != state:
             records = self._sample(_SAMPLE)
-            self._held = (state, records, fields_of(records))
+            self._held = (state, records, fields_of(records, self._logs(_SAMPLE)))
         return self._held[1:]
 
 
