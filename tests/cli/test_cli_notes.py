@@ -163,6 +163,18 @@ def test_a_field_that_only_late_records_have_is_known(said) -> None:
 MIXED = [{"n": 5, "ok": True}, {"n": "12m", "ok": False}, {"n": 7.5}, {"n": None}]
 
 
+def test_lengths_of_time_that_are_sorted_as_text(said) -> None:
+    """The note says what sorts them; that is quiet."""
+    records = [{"dur": text, "at": {"took": text}, "name": f"{text} long"} for text in ("99.9ms", "100ms", "1.5s")]
+    for key, by in (("dur", "duration(dur)"), ("-dur", "-duration(dur)"), ("-at.took", "-duration(at.took)")):
+        name = key.strip("-")
+        text = f"`{name}` is text such as \"99.9ms\", sorted as text: --sort '{by}' sorts by the length of time"
+        assert said(records, "query", "--sort", key) == f"jitdb: {text}\n"
+        assert said(records, "query", "--sort", key, "-q") == ""
+        assert said(records, "query", "--sort", by) == ""
+    assert said(records, "query", "--sort", "-name") == ""
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

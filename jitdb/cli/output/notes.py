@@ -14,7 +14,7 @@ from jitdb.cli.failures import say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
-from jitdb.engine.hinting.hints import SAMPLE, is_known, taken_as_numbers, unknown_field
+from jitdb.engine.hinting.hints import SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
 from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
@@ -111,6 +111,10 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
         sorted_as = [value if number is None else number for value in (first, last) for number in [number_of(value)]]
         if sorted_as != [first, last]:
             say(f"jitdb: {taken_as_numbers(key.path)}")
+        elif isinstance(last, str) and (text := length_in(db.evidence(), key.path)):
+            name = format_path(key.path)
+            by = shlex.quote(f"{'-' if key.descending else ''}duration({name})")
+            say(f'jitdb: `{name}` is text such as "{text}", sorted as text: --sort {by} sorts by the length of time')
         kinds = dict.fromkeys(map(kind_name, sorted_as))
         if len(kinds) > 1:
             held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"

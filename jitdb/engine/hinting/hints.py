@@ -188,7 +188,7 @@ def number_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
         bits = evidence.seen_in(path)
         if bits & seen.TEXTS:
             found.append(taken_as_numbers(path))
-        elif bits & seen.OTHERS and (text := _length_in(evidence, path)):
+        elif bits & seen.OTHERS and (text := length_in(evidence, path)):
             name = format_path(path)
             found.append(
                 f'`{name}` is text such as "{text}": `duration({name})` is the length of time in seconds, and '
@@ -202,7 +202,7 @@ def taken_as_numbers(path: Path) -> str:
     return f"`{format_path(path)}` holds numbers written as text: taken as numbers here, and by == as text"
 
 
-def _length_in(evidence: Evidence, path: Path) -> str:
+def length_in(evidence: Evidence, path: Path) -> str:
     """A length of time in the field, if most of its texts are some."""
     values = [value for record in evidence.sample(SAMPLE) for value in values_at(record, path)]
     texts = [value for value in values if isinstance(value, str)]
