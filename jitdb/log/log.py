@@ -289,6 +289,11 @@ class Log(LogReader, MaintainedSource):
 
     # Ending
 
+    @property
+    def closed(self) -> bool:
+        writer = self._writer
+        return super().closed or (writer is not None and writer.is_closing)
+
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """See LogSource.watch. In a forked child, raises LogClosed where the log was open for writing."""
         self._alive()

@@ -16,6 +16,7 @@ import pytest
 from log_damage import Snapshot, every_flip, make_log
 from stepping import Stepping
 from thoroughness import tries
+from waiting import until
 
 from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, LogWriteFailed, RecordDeleted
 from jitdb.log import Log
@@ -269,6 +270,69 @@ def test_who_verifies_while_the_log_is_closed_is_told_so(
             except LogClosed:
                 assert log.closed
     assert number > 10
+
+
+class Held(Stepping):
+    """Holds the call of this number that a thread makes while it closes a log."""
+
+    STEPS = ("close", "fsync", "pwrite")
+
+    def __init__(self) -> None:
+        self.closing: threading.Thread | None = None
+        self.left, self.is_held, self.go_on = 0, threading.Event(), threading.Event()
+
+    def step(self) -> None:
+        if threading.current_thread() is self.closing:
+            self.left -= 1
+            if not self.left:
+                self.is_held.set()
+                self.go_on.wait()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_log_that_is_being_closed_is_closed(tmp_path: Path, read_only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each call that closing makes: who is told that it was closed finds it closed."""
+    path = tmp_path / "a.log"
+    with Log(path, block_size=256) as log:
+        log.append_many([{"n": number} for number in range(100)])
+    calls: list[Callable[[Log], object]] = [
+        lambda log: log.verify(), lambda log: log.get(0), lambda log: list(log.stream()), lambda log: log.refresh(),
+        lambda log: log.stats(), lambda log: log.deletions(), lambda log: log.flush(),
+    ]  # fmt: skip
+    told: list[bool] = []
+    for number in itertools.count(1):
+        fs = Held()
+        monkeypatch.setattr(osfile, "fs", fs)
+        log = Log(path, read_only=read_only)
+        if not read_only:
+            log.append({"n": -number})
+        fs.closing, fs.left = threading.Thread(target=log.close), number
+        fs.closing.start()
+        until(lambda fs=fs, closing=fs.closing: fs.is_held.is_set() or not closing.is_alive())
+        if not fs.is_held.is_set():
+            break
+        assert log.closed
+        callers = [threading.Thread(target=tell, args=(call, log, told)) for call in calls]
+        for each in callers:
+            each.start()
+            each.join(0.01)  # it may wait until the log is closed
+        fs.go_on.set()
+        for each in (fs.closing, *callers):
+            each.join()
+    assert number > 2
+    assert len(told) >= number
+    assert all(told)
+
+
+def tell(call: Callable[[Log], object], log: Log, told: list[bool]) -> None:
+    """Note whether the log was closed when the caller was told so; what else goes wrong is an error of the test."""
+    try:
+        call(log)
+    except LogClosed:
+        told.append(log.closed)
+    except Exception:
+        told.append(False)
+        raise
 
 
 @pytest.mark.parametrize("read_only", [False, True])

@@ -57,6 +57,7 @@ class Opened:
         self.journal = journal
         self.deletions = DeletionReader(fs, sidecar / filenames.DELETIONS, meta.generation)
         self.lock = lock  # a writer's
+        self.is_closed = False  # also while its files are being closed
         self.recovery = self.examine()
         self.checksums = Checksums(fs, sidecar / filenames.CHECKSUMS, meta.generation, self.recovery.change)
         self.notices: list[str] = []  # what was found and done when it was opened
@@ -142,12 +143,13 @@ class Opened:
 
     def unreadable(self, error: OSError, offset: int | None = None) -> LogError:
         """The error for a file that cannot be read, or a log that was closed."""
-        if self.fd < 0:
+        if self.is_closed:
             return self.closed()
         return LogError(f"cannot be read: {osfile.reason(error)}", path=self.path, offset=offset)
 
     def close(self) -> None:
         """Close all files; a writer's lock is released last."""
+        self.is_closed = True
         for each in (self.journal, self.deletions, self.checksums, self.file, self.lock):
             if each is not None:
                 each.close()

@@ -131,8 +131,9 @@ class LogReader(LogSource):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
-        return self._opened is None
+        """Whether it was closed, or is being closed: LogClosed is what its methods may raise from now on."""
+        opened = self._opened
+        return opened is None or opened.is_closed
 
     @property
     def since(self) -> int:

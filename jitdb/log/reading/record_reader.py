@@ -228,7 +228,7 @@ class RecordReader:
             known = False
         if not known:
             offset = self.integer(offset)
-            if self.opened.fd < 0:
+            if self.opened.is_closed:
                 raise self.opened.closed()
             if offset >= self.extent.written_end:
                 record = self.unwritten(offset)

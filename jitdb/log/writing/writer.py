@@ -97,7 +97,8 @@ class Writer:
         self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
-        self._released = False  # whether close() has nothing left to do
+        self.is_closing = False  # whether close() was called
+        self._released = False  # whether it has nothing left to do
         self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
         try:
             self._begin(Committer(opened))
@@ -402,6 +403,7 @@ class Writer:
         if self._released:
             return
         failure, end = self._refusal, self._committer.tail.end
+        self.is_closing = True  # before anybody is told so
         try:
             self._refuse(LogClosed("the log was closed", path=self._path))
             if failure is None:
