@@ -55,7 +55,8 @@ def test_the_choice_is_said(run: Run, log: str) -> None:
     assert run("count", log, "--since", "2026-11-05")[1] == zone
     for command in (["count"], ["query"], ["timeline"]):  # of nothing, all that it may be because of
         said = run(*command, log, "--since", "2099-11-05")[1]
-        assert said.startswith(f"jitdb: the time is `ts`; --timestamp names another field\n{zone}")
+        newest = "jitdb: the newest record is of 2026-11-30T12:00:00Z, before --since (2099-11-05T00:00:00Z)\n"
+        assert said.startswith(f"{newest}jitdb: the time is `ts`; --timestamp names another field\n{zone}")
     assert run("query", log, "--limit", "1", "--timestamp", "ts", "--arrival")[1] == ""
 
 
@@ -186,3 +187,26 @@ def test_a_date_alone_in_python() -> None:
 def test_what_is_no_time(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", log, "--since", "soon"]) == 2
     assert "--since: 'soon' is no time; write 2026-11-01" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("of_many", [False, True])
+def test_all_records_are_of_another_time(run, tmp_path: Path, of_many: bool) -> None:
+    """A zero that is due to --since or --until says so, with the time of the newest or the oldest record."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    lines = [f'{{"ts": "2026-11-{day:02}T10:00:00Z", "n": {day}}}\n' for day in range(1, 21)] + ['{"n": 0}\n']
+    (folder / "a.ndjson").write_text("".join(lines[::-1]))
+    (folder / "b.ndjson").write_text('{"time": "2026-10-01T00:00:00.5Z", "n": 5}\n')
+    asked = str(folder if of_many else folder / "a.ndjson")
+    oldest = "2026-10-01T00:00:00.5Z" if of_many else "2026-11-01T10:00:00Z"
+    late = "jitdb: the newest record is of 2026-11-20T10:00:00Z, before --since (2026-11-21T00:00:00Z)\n"
+    early = f"jitdb: the oldest record is of {oldest}, not before --until (2026-09-01T00:00:00Z)\n"
+    for command, *rest in (
+        ["count"], ["count", "n > 2"], ["query"], ["query", "--sort", "n"], ["values", "n"],
+        ["values", "n", "--by", "ts"], ["stats", "n"], ["histogram", "n"], ["timeline"], ["timeline", "--by", "n"],
+    ):  # fmt: skip
+        for bound, told in ((["--since", "2026-11-21"], late), (["--until", "2026-09-01"], early)):
+            assert run(command, asked, *rest, *bound)[1].count(told) == 1, (command, rest)
+        assert "newest" not in run(command, asked, *rest, "--since", "2026-11-20")[1]
+        assert "oldest" not in run(command, asked, *rest, "--until", "2026-11-02")[1]
+    assert "newest" not in run("count", asked, "n > 99", "--since", "2026-11-02")[1]

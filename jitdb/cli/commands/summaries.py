@@ -143,7 +143,7 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     by = None if options.by is None else as_path("timeline", options.by)
     line = _query(db, options).timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
     show(line)
-    _note_nothing(db, options, line.total, () if by is None or line.values or not line.rows else [by])
+    _note_nothing(db, options, line.total, () if by is None or line.values or not line.rows else [by], of_times=True)
     note_times(db, options.operation, options, ordered=True, is_full=not line.total)
     if line.total and not line.rows:
         from jitdb.engine.hinting.hints import SAMPLE
@@ -237,11 +237,22 @@ def _rows(options: Namespace) -> int | None:
     return limit
 
 
-def _note_nothing(db: AnyDatabase, options: Namespace, total: int, empty: Iterable[Path] = ()) -> None:
-    """Note which fields of the question no record has: why nothing matched, or that these are `empty`."""
-    from jitdb.cli.output.notes import note_missing, note_unknown_columns  # late: values of fresh indexes need none
+def _note_nothing(
+    db: AnyDatabase, options: Namespace, total: int, empty: Iterable[Path] = (), *, of_times: bool = False
+) -> None:
+    """Note which fields of the question no record has, why nothing matched, or that these are `empty`.
+
+    of_times: notes on times follow, and say whether all records are of another time
+    """
+    from jitdb.cli.output.notes import (  # late: values of fresh indexes need none
+        note_beyond,
+        note_missing,
+        note_unknown_columns,
+    )
 
     note_missing(db, options.operation, options, is_empty=not total)
+    if not total and not of_times and not options.quiet:
+        note_beyond(db, options)
     if total:
         note_unknown_columns(db, empty, options)
 

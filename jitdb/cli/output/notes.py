@@ -10,11 +10,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jitdb.cli.failures import say
+from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.times import time_of
+from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
 from jitdb.engine.hinting.hints import SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
+from jitdb.engine.roles import roles_of
 from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def note_times(
         return
     from jitdb.common.paths import TIMESTAMPS
 
+    if is_full:
+        note_beyond(db, options)
     by_time = ordered or (operation is not None and operation.compares("timestamp"))
     names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
     if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1):
@@ -74,6 +77,30 @@ def note_times(
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
+
+
+def note_beyond(db: AnyDatabase, options: Namespace) -> None:
+    """Note that all records are before --since, or none is before --until, by the newest or the oldest of them."""
+    since, until = (getattr(options, name, None) for name in ("since", "until"))
+    told, bound = "", since
+    if since is not None and (newest := _time_at_end(db, options, descending=True)) is not None:
+        told = f"newest record is of {as_text(newest)}, before --since" if newest < since.time else ""
+    if not told and until is not None and (oldest := _time_at_end(db, options, descending=False)) is not None:
+        told = f"oldest record is of {as_text(oldest)}, not before --until" if oldest >= until.time else ""
+        bound = until
+    if told and bound is not None:
+        note(options, f"the {told} ({as_text(bound.time // 10**6 * 10**6)})")  # "2h" is of some nanosecond
+
+
+def _time_at_end(db: AnyDatabase, options: Namespace, *, descending: bool) -> Nanoseconds | None:
+    """The time of the newest record, or the oldest, of those that have one."""
+    from jitdb.operators import gte
+
+    timed = db.query(gte(float("-inf"), "timestamp"))
+    record = (timed.descending() if descending else timed).first()
+    paths = [*db.declared_time, *filter(None, [roles_of([record]).time])]
+    times = (time_of(value_at(record, path), options.time_unit or AUTO) for path in paths)
+    return next((time for time in times if time is not None), None)
 
 
 def note_answer(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
