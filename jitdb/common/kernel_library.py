@@ -66,6 +66,7 @@ PARTS: Final = (
     "jitdb.log.lines.formats.otlp_kernels",
     "jitdb.log.lines.formats.pattern_kernels",
     "jitdb.log.lines.formats.runtime_kernels",
+    "jitdb.log.lines.formats.table_kernels",
     "jitdb.log.lines.formats.trace_kernels",
     "jitdb.log.lines.formats.writing_kernels",
     "jitdb.stores.hyperdb.format.path",

@@ -24,7 +24,7 @@ from jitdb.spark_ext.reading import line_reader, partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
 
-NAMES = ["cri", "docker", "logfmt", "combined"]
+NAMES = ["cri", "docker", "logfmt", "combined", "csv"]
 TRACE = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "", "Caused by: x", "A: b"]
 WHERE = [None, 'level == "error"', "n > 60", "present(trace)", '"ValueError" in trace', "n == 77", 'stream == "stderr"']
 
@@ -39,16 +39,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def text(rng: random.Random, name: str, count: int) -> bytes:
     """Lines of a format, with stack traces, parts of two streams among each other, and lines that do not fit."""
-    found = b""
+    found = b"n,level,text\n" if name == "csv" else b""
     for n in range(count):
         level = rng.choice(["error", "info"])
         if name == "logfmt":
             texts = [f'level={level} n={n} msg="{"x" * rng.choice([0, 9, 700])}"']
+        elif name == "csv":
+            texts = [f'{n},{level},"{"x" * rng.choice([0, 9, 700])}"']
         elif name == "combined":
             texts = [f'::1 - - [20/Nov/2026:14:03:11 +0100] "GET /{n} HTTP/1.1" {200 + n} 5 "-" "{level}"']
         else:
             texts = [json.dumps({"level": level, "n": n, "text": "x" * rng.choice([0, 9, 700])})]
-        if rng.random() < 0.4:
+        if name != "csv" and rng.random() < 0.4:
             texts += rng.choices(TRACE, k=rng.choice([1, 2, 3, 40]))
         for line in texts:
             found += b"".join(lines_of(rng, name, line))

@@ -171,6 +171,10 @@ def _what_is_one(found: dict[str, Any]) -> str:
     blank = found["blank_lines"]
     if found["each"]:
         return f"{found['each']} of its lines" + (f", and {counted(blank, 'line', 'lines')} without one" * bool(blank))
+    from jitdb.log.lines.formats.table import TABLES
+
+    if any(row.title == found["format"] for row in TABLES):
+        return "a line each" + f", and {counted(blank, 'line', 'lines')} of names, or blank" * bool(blank)
     if found["format"] != "JSON Lines":
         return "of one line or more" + f", and {blank:,} blank lines" * bool(blank)
     return "a line each" + f", and {blank:,} blank lines" * bool(blank)

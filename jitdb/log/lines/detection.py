@@ -17,11 +17,12 @@ from functools import partial
 from typing import Final
 
 from jitdb.common.formats import without_ending
-from jitdb.errors import LogCorrupt, NotALog, Remedy
+from jitdb.errors import LogCorrupt, NotALog, Remedy, import_command
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form, is_json
+from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
 from jitdb.log.lines.formats.kinds import MARKS
 
 HEAD: Final = 1 << 16  # bytes that are looked at
@@ -73,20 +74,28 @@ def form_at(
     except (OSError, LogCorrupt):
         return None
     if head:
-        if is_table(file.name) and form in (PLAIN, LineForm(format=KNOWN)) and not looks_like_lines(head):
-            return None
-        found = form_of(head, form, said=said, more=partial(head_of, file))
+        found = form_of(head, form, said=said, more=partial(head_of, file), name=file.name)
         if found is not None and form.row is not None and _misfit(head, form):
             return None
         return found or (text_form(head, form, file.name) if any_text else None)
+    if not is_said_by(form) and (named := table_named(file.name)):
+        return LineForm(format=named)
     is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
 
 
-def form_of(head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: Head | None = None) -> LineForm | None:
-    """The same of a file whose text begins with these bytes, at least one. `more`: gives more of them."""
+def form_of(
+    head: bytes, form: LineForm = PLAIN, *, said: bool = False, more: Head | None = None, name: str = ""
+) -> LineForm | None:
+    """The same of a file whose text begins with these bytes, at least one. `more`: gives more of them.
+
+    name: of the file, which may say that it has rows of CSV or TSV
+    """
     if b"\0" in head:
         return None
+    named = "" if is_said_by(form) or looks_like_lines(head) else table_named(name)
+    if form.format in HEADED or named:
+        return None if _is_other(head) else headed(head, form.format if form.format in HEADED else named)
     form = form._replace(format="") if form.format == KNOWN else form
     batches = batch_form(head, form, more, as_it_stands=said or form.format == JSON)
     if batches is not None:
@@ -109,7 +118,7 @@ def _misfit(head: bytes, form: LineForm) -> int:
     from jitdb.log.lines.formats.rendering import Renderer
 
     assert form.row is not None
-    if form.row.path is not None:
+    if form.row.path is not None or form.format in HEADED:
         return 0
 
     lines = head.removeprefix(MARK).split(b"\n")
@@ -134,9 +143,9 @@ def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
     return NotALog(what + seems, path=path, remedy=_PLAIN if is_plain else leave)
 
 
-def is_table(name: str) -> bool:
-    """Whether a file of this name has rows of CSV or TSV."""
-    return without_ending(name).lower().endswith((".csv", ".tsv"))
+def is_said_by(form: LineForm) -> bool:
+    """Whether a caller said how lines become records."""
+    return form not in (PLAIN, LineForm(format=KNOWN))
 
 
 def is_log_name(name: str) -> bool:
@@ -148,6 +157,22 @@ def is_log_name(name: str) -> bool:
     return bool(re.fullmatch(_LOG_NAME, without_ending(name), re.IGNORECASE))
 
 
+def table_named(name: str) -> str:
+    """The format of a table that a file of this name has; empty where the name says nothing of that.
+
+    >>> table_named("a.CSV.gz"), table_named("a.log")
+    ('csv', '')
+    """
+    ending = without_ending(name).lower().rpartition(".")[2]
+    return ending if ending in ("csv", "tsv") else ""
+
+
+def headed(head: bytes, format: str) -> LineForm | None:
+    """The form of a table that begins so; None where it has no header."""
+    header = header_in(head.removeprefix(MARK), format)
+    return None if header is None else LineForm(format=format, pattern=header)
+
+
 def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
     """The form of text of no format that is known; None for what is another thing."""
     text = head.removeprefix(MARK)
@@ -156,6 +181,7 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
         or _begins_json(text)
         or b"\0" in head
         or _is_other(head)
+        or table_named(name)
         or len(text.translate(None, _CONTROLS)) < len(text)
     ):
         return None
@@ -163,7 +189,7 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
         _begun_text(text)
     except UnicodeDecodeError:
         return None
-    return LineForm(format=_AS_LINES)
+    return (headed(head, "csv") if is_certain(text) else None) or LineForm(format=_AS_LINES)
 
 
 def _of_json(head: bytes) -> LineForm:
@@ -181,6 +207,8 @@ def _of_text(head: bytes) -> LineForm | None:
     """The form of lines of text; None where they are none."""
     if _begins_json(head.removeprefix(MARK)):
         return None
+    if format := of_comments(head.removeprefix(MARK)):
+        return headed(head, format)
     from jitdb.log.lines.formats.table import recognised
 
     lines = _first_lines(head)
@@ -303,9 +331,11 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
             "pass --each with the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
         )
         return _error(path, "it is one JSON object, and no batch of records that is known", remedy)
+    if table_named(os.fspath(path)):
+        given = f"{import_command(os.fspath(path))} --columns NAMES"
+        return _error(path, "its first line names no fields, as that of a table does", f"name them: {given}")
     if begin and not looks_like_lines(head):
-        remedy = Remedy.importing(path) if is_table(os.fspath(path)) else _PLAIN
-        return _error(path, "it is text, but none of its first lines is a JSON object", remedy)
+        return _error(path, "it is text, but none of its first lines is a JSON object", _PLAIN)
     return None
 
 

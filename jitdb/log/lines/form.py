@@ -49,7 +49,7 @@ class LineForm(NamedTuple):
     allow_prefix: text may stand before the JSON of a line; lines without JSON are text, and no records
     each:         the steps to the elements that are records; empty: a line is one
     format:       a name of the table of formats (formats/table.py), or "json"; empty: what the first lines say
-    pattern:      the user's own, of the format "pattern"
+    pattern:      the user's own, of the format "pattern"; of a table its header
     is_document:  the whole text is one line: its newlines are blanks, and JSON values may stand one behind the other
     """
 
@@ -82,9 +82,9 @@ class LineForm(NamedTuple):
         """How lines become records; None where they are records as they stand."""
         if self.format in ("", KNOWN, JSON):
             return None
-        from jitdb.log.lines.formats.table import BY_NAME, own
+        from jitdb.log.lines.formats.table import row_of
 
-        return own(self.pattern) if self.pattern else BY_NAME[self.format]
+        return row_of(self.format, self.pattern)
 
     @property
     def tag(self) -> str:

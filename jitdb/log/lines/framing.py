@@ -33,6 +33,8 @@ from jitdb.log.lines.form import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jitdb.log.codecs import Codec
     from jitdb.log.lines.formats.rendering import Renderer
 
@@ -105,7 +107,10 @@ class LineFraming(Framing):
     base:    where in the file the bytes begin that are the log's first
     skipped: the byte of the log before which records count as deleted
     changed: nanoseconds, when the file was changed last: no time without a year is later than its month
+    path:    of the file, for errors
     """
+
+    path: Path | None = None
 
     def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0, changed: int = 0) -> None:
         self.form = form
@@ -113,6 +118,7 @@ class LineFraming(Framing):
         self.skipped = skipped
         self.changed = changed
         self._of_thread = local()  # `renderer`
+        self.base = base
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
         self.names_malformed = (
@@ -143,7 +149,7 @@ class LineFraming(Framing):
         from jitdb.log.lines.formats.rendering import Renderer
 
         assert self.row is not None
-        return Renderer(self.row, lambda: self.changed)
+        return Renderer(self.row, lambda: self.changed, self.path)
 
     @property
     def renderer(self) -> Renderer:

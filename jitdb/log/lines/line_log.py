@@ -37,11 +37,13 @@ from jitdb.errors import (
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
+from jitdb.log.lines.detection import HEAD, headed
 from jitdb.log.lines.fetching import FEW, Around, LineCache, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm, is_blank
+from jitdb.log.lines.formats.headers import HEADED
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
@@ -116,7 +118,8 @@ class LineLog(LogSource):
 
     def _begin(self, file: LineFile) -> None:
         stamp = file.stamp()
-        self._framing.changed = stamp.mtime
+        self._take_header(file)
+        self._framing.changed, self._framing.path = stamp.mtime, self._path
         self._keeper = self._keeper_of(stamp)
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
@@ -125,6 +128,19 @@ class LineLog(LogSource):
         self._seen = self._state()
         self._is_told = False  # of a last line that is cut off
         self._tell_cut()
+
+    def _take_header(self, file: LineFile) -> bool:
+        """Whether a table has another header than before, so that rows are other records."""
+        form, base = self._framing.form, self._framing.base
+        if form.format not in HEADED or base:
+            return False
+        there = headed(file.head(HEAD), form.format) or form._replace(pattern="")
+        if there == form:
+            return False
+        self._framing = LineFraming(there)
+        self._framing.path = self._path
+        file.goes_on = self._framing.goes_on
+        return True
 
     def _tell_cut(self) -> None:
         """Warn of a last line that is cut off. Of a file that is being written nothing is said: the rest will come."""
@@ -446,11 +462,14 @@ class LineLog(LogSource):
             if there is not None and not there.is_of(state.known.stamp):
                 with suppress(FileNotFoundError):  # it is gone again
                     file = self._open()
+                    self._take_header(file)
                     self._keeper = self._keeper_of(file.stamp())
                 # What came to the old one since must be in a copy of it.
                 state = state._replace(known=judged(state.file, state.known))
             elif self._is_as_seen(state):
                 return False
+            elif self._take_header(file):
+                self._keeper = self._keeper_of(file.stamp())
             self._now = _State.of(file, self._keeper.settle(file, state.known_now(), keep=False))
             self._framing.changed = self._now.known.stamp.mtime
             seen, self._seen = self._seen, self._state()

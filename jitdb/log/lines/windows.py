@@ -40,7 +40,7 @@ class LineOpener(NamedTuple):
     def _form_of(self, file: LineFile, path: str) -> LineForm | None:
         """What the lines of a file are that nobody named."""
         head = file.head(HEAD)
-        found = form_of(head, self.form, said=self.is_said, more=file.head) if head else None
+        found = form_of(head, self.form, said=self.is_said, more=file.head, name=path) if head else None
         unnamed = LineForm(format=KNOWN) if self.form == PLAIN else self.form
         return found or (text_form(head, unnamed, Path(path).name) if head else None)
 

@@ -6,7 +6,8 @@ from typing import Final
 
 # How lines become records. JSON: they are records as they stand.
 # BATCH: an element with what is around it; OTLP: the same, of OpenTelemetry.
-JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP = range(8)
+# TABLE: a row under a header.
+JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE = range(9)
 
 # What lines of JSON hold that may be records of another format: only then is the table of formats imported.
 MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')
@@ -17,3 +18,19 @@ FIELD: Final = 4  # numbers that say of a field: its group, where its key stands
 
 # Instructions of a pattern's program (pattern.py).
 CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH = range(8)
+
+# What may be in a table (headers.py): quotes around values, newlines between these, blanks behind delimiters that are
+# of no value, lines of comments; or whether each row has as many fields as are named.
+QUOTED, LINED, SKIPS, COMMENTS, STRICT = 1, 2, 4, 8, 16
+
+# What a value without quotes is: what it spells, or what the header says; an array of such values.
+IS_ANY, IS_TEXT, IS_NUMBER, IS_BOOL = range(4)
+ARRAY: Final = 4
+
+# What the program of a table has: two delimiters, what may be in rows, how many fields they have; which are the date
+# and the time; the sizes of the header, of what is unset, and of what is empty; the delimiter of elements.
+FIRST, SECOND, FLAGS, COLUMNS, DATE, TIME, HEADER_SIZE, UNSET_SIZE, EMPTY_SIZE, BETWEEN = range(10)
+
+# In place of where a row ends: it is none; it is the header again, or a comment; a value goes on in the next line; it
+# names other fields than the header.
+BAD, HEADER, GOES_ON, RENAMES = -1, -2, -3, -4

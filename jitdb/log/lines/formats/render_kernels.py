@@ -18,10 +18,11 @@ from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE, RETURN
 from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
 from jitdb.log.lines.formats.body_kernels import put_trace
 from jitdb.log.lines.formats.journal_kernels import put_journal
-from jitdb.log.lines.formats.kinds import BATCH, CRI, DOCKER, JOURNAL, LOGFMT, OTLP, PATTERN
+from jitdb.log.lines.formats.kinds import BATCH, CRI, DOCKER, GOES_ON, HEADER, JOURNAL, LOGFMT, OTLP, PATTERN, TABLE
 from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, put_logfmt
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
+from jitdb.log.lines.formats.table_kernels import put_row
 from jitdb.log.lines.formats.writing_kernels import (
     is_object,
     line_end,
@@ -165,6 +166,7 @@ def render(
     """Write the live records as JSON texts, one behind the other: where each begins in `out`, and its bytes.
 
     latest: year and month, such as 202611, behind which no time without a year is
+    slots:  of a table that cannot be read on, which record was the first to say so, and what it is (kinds.py)
     """
     o = np.int64(0)
     # What was around the last element, and what was written of it: it mostly is the same around the next one.
@@ -202,6 +204,14 @@ def render(
                 after = np.int64(-1)
                 before_size = np.int64(0)  # what was written is written over
                 start = behind_around(data, start, end, fields)
+        elif how == TABLE:
+            after = put_row(data, start, end, program, classes, fields, keys, out, o)
+            if after <= GOES_ON and slots[0] < 0:
+                slots[0] = number
+                slots[1] = after
+            if after == HEADER:
+                states[number] = DELETED
+                continue
         if after < 0 and (how == PATTERN or how == LOGFMT or how == CRI or how == DOCKER):
             after = put_another(
                 how, data, start, end, timed, timed_classes, timed_fields, timed_keys,

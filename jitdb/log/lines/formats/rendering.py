@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.errors import NotALog, Remedy
 from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
-from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, PATTERN, TEXT
+from jitdb.log.lines.formats.headers import table_of
+from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, PATTERN, RENAMES, TABLE, TEXT
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
 from jitdb.log.lines.formats.table import BY_NAME
 from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jitdb.log.blocks.checksum import Bytes, Ints
     from jitdb.log.lines.formats.table import Format
 
@@ -39,35 +43,41 @@ class _Tables(NamedTuple):
 
 
 def _tables(row: Format) -> _Tables:
+    return _of_table(row) if row.how == TABLE else _of_pattern(row)
+
+
+def _of_pattern(row: Format) -> _Tables:
     program = compile_pattern(row.pattern)
     code = [(program.splits, len(program.names), 0, 0), *program.code]
     bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
+    classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
     names = program.names if row.path is None else tuple(key for _, key in row.path.around)
     keys = [f'"{name}":'.encode() for name in names]
-    starts = np.cumsum([0, *map(len, keys)]).tolist()
-    fields = [
-        (number, starts[number], len(keys[number]), row.kinds.get(name, TEXT)) for number, name in enumerate(names)
-    ]
-    return _Tables(
-        np.array(code, np.int64).reshape(-1),
-        np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"),
-        np.array(sorted(fields, key=lambda field: field[3] in (BODY, LEVELED)), np.int64).reshape(-1),
-        np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8),
-    )
+    fields = _fields(keys, [row.kinds.get(name, TEXT) for name in names])
+    fields.sort(key=lambda field: field[3] in (BODY, LEVELED))
+    return _Tables(_numbers(code), classes, _numbers(fields), _joined(keys))
+
+
+def _of_table(row: Format) -> _Tables:
+    table = table_of(row.name, row.pattern)
+    texts = np.frombuffer(table.header + table.unset + table.empty + bytes(SLACK), np.uint8)
+    fields = _numbers(_fields(table.keys, table.kinds))
+    return _Tables(np.array(table.program, np.int64), texts, fields, _joined(table.keys))
 
 
 class Renderer:
     """Of one format. Not safe for threads: each has its own.
 
     changed: gives when the file was changed last, in nanoseconds: for times without a year
+    path:    of the file, for errors
     """
 
-    def __init__(self, row: Format, changed: Callable[[], int]) -> None:
-        self._how, self._changed = row.how, changed
+    def __init__(self, row: Format, changed: Callable[[], int], path: Path | None = None) -> None:
+        self._how, self._changed, self._path = row.how, changed, path
         self._own, self._timed = _tables(row), _tables(BY_NAME[TIMED])
         fields = max(len(self._own.fields), len(self._timed.fields)) // FIELD
-        splits = max(int(self._own.program[0]), int(self._timed.program[0]))
-        self._slots = np.empty(max(1, 2 * fields), np.int64)
+        splits = max(0 if row.how == TABLE else int(self._own.program[0]), int(self._timed.program[0]))
+        self._slots = np.full(max(2, 2 * fields), -1, np.int64)
         self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
         self._seen = np.empty((splits * _LINE >> 6) + 1, np.uint64)
         self._out, self._spare = Scratch(), Scratch()
@@ -108,6 +118,8 @@ class Renderer:
             out, places, sizes, spare, self._slots, self._stack, self._seen, self._levels,
         )  # fmt: skip
         out[end : end + SLACK] = 0
+        if self._how == TABLE and self._slots[0] >= 0:
+            self._refuse(records)
         return RecordBatch(out, places, sizes, records.states, records.offsets)
 
     def fitting(self, lines: list[bytes]) -> int:
@@ -117,6 +129,21 @@ class Renderer:
         batch = RecordBatch.of([*lines, bytes(SLACK)])
         places = batch.buffer, batch.starts[:-1], batch.lengths[:-1]
         return count_fitting(self._how, *places, *self._own[:2], self._slots, self._stack, self._seen)
+
+    def _refuse(self, records: RecordBatch) -> None:
+        """Raise NotALog for a table that cannot be read on from one of these rows."""
+        number, found = self._slots[:2].tolist()
+        self._slots[0] = -1
+        place = "" if records.offsets is None else f" at byte {records.offsets[number]:,}"
+        if found == RENAMES:
+            raise NotALog(
+                f"the line{place} names other fields than the header",
+                path=self._path, remedy="split the file there: each part is a log",
+            )  # fmt: skip
+        raise NotALog(
+            f"in the row{place} a value goes on in the next line, so that rows cannot be told in place",
+            path=self._path, remedy=None if self._path is None else Remedy.importing(self._path),
+        )  # fmt: skip
 
     def _shorter(self, records: RecordBatch) -> RecordBatch:
         """The same without the records that have no room: these are none."""
@@ -129,3 +156,17 @@ class Renderer:
         batch = RecordBatch.of([*records, bytes(SLACK)])
         found = self.render(RecordBatch(batch.buffer, batch.starts[:-1], batch.lengths[:-1], batch.states[:-1]))
         return [found.record(number) for number in range(len(records))]
+
+
+def _fields(keys: Sequence[bytes], kinds: Sequence[int]) -> list[tuple[int, ...]]:
+    """Of each field its number, where its key stands, the size of that, and what it is."""
+    starts = np.cumsum([0, *map(len, keys)]).tolist()
+    return [(number, starts[number], len(key), kinds[number]) for number, key in enumerate(keys)]
+
+
+def _numbers(rows: Sequence[Sequence[int]]) -> Ints:
+    return np.array(rows, np.int64).reshape(-1)
+
+
+def _joined(keys: Sequence[bytes]) -> Bytes:
+    return np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8)

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from jitdb.common.digests import blake2b
 from jitdb.log.lines.batch_path import BatchPath
+from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import (
     BATCH,
     BODY,
@@ -38,6 +39,7 @@ from jitdb.log.lines.formats.kinds import (
     NUMBER,
     OTLP,
     PATTERN,
+    TABLE,
     WORD,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
@@ -60,7 +62,9 @@ class Format(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields that its pattern gives."""
+        """The fields that its pattern, or a table's header, gives."""
+        if self.how == TABLE:
+            return table_of(self.name, self.pattern).names
         return compile_pattern(self.pattern).names
 
     @property
@@ -187,7 +191,13 @@ BATCHES: Final = (
         path=BatchPath((("logEvents",), None), ((0, "owner"), (0, "logGroup"), (0, "logStream"))),
     ),
 )  # fmt: skip
-BY_NAME: Final = {row.name: row for row in (*FORMATS, *BATCHES)}
+TABLES: Final = (  # rows under a header, which is the pattern of a form (headers.py)
+    Format("csv", "CSV", TABLE),
+    Format("tsv", "TSV", TABLE),
+    Format("w3c", "W3C extended log", TABLE),
+    Format("zeek", "log of Zeek", TABLE),
+)
+BY_NAME: Final = {row.name: row for row in (*FORMATS, *BATCHES, *TABLES)}
 
 
 @lru_cache
@@ -209,6 +219,15 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
         if 2 * fitting > len(lines) or (row.joins and 4 * fitting >= len(lines) and is_line(lines[0])):
             return row
     return None
+
+
+@lru_cache
+def row_of(name: str, pattern: str) -> Format:
+    """The format of this name; of the user's own pattern; of a table with this header. Raises InvalidArgument."""
+    if name not in BY_NAME:
+        return own(pattern)
+    row = BY_NAME[name]
+    return row._replace(pattern=pattern) if row.how == TABLE else row
 
 
 @lru_cache

@@ -1,0 +1,219 @@
+"""Rows under a header: CSV and TSV, W3C extended logs, logs of Zeek. What does the header say of the rows?
+
+A form (form.py) has the header as its `pattern`: of CSV and TSV the first line, of the others the lines of it that say
+how rows are written. All that follows from it is a Table. Which lines begin a row: table_kernels.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import Final, NamedTuple
+
+from jitdb.log.lines.formats.kinds import (
+    ARRAY,
+    COMMENTS,
+    IS_ANY,
+    IS_BOOL,
+    IS_NUMBER,
+    IS_TEXT,
+    LINED,
+    QUOTED,
+    SKIPS,
+    STRICT,
+)
+
+HEADED: Final = ("csv", "tsv", "w3c", "zeek")  # the formats
+DELIMITERS: Final = ",\t;|"
+_NUMBERS: Final = frozenset({"time", "interval", "double", "count", "int", "port"})
+_ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
+_NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
+_ROWS: Final = 64  # that are looked at
+_CUT: Final = 1 << 16  # bytes of a file's beginning that is cut
+
+
+class Table(NamedTuple):
+    """
+    delimiters: two, which may be the same
+    flags:      what may be in rows; kinds: what values are (both: kinds.py)
+    names:      of the fields
+    header:     the line with which the fields are named, and which is no row
+    unset:      the text of a value that is not there; empty: of one that is empty
+    between:    the delimiter of an array's elements
+    """
+
+    delimiters: tuple[int, int]
+    flags: int
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    header: bytes
+    unset: bytes = b""
+    empty: bytes = b""
+    between: int = 0
+
+    @property
+    def program(self) -> tuple[int, ...]:
+        """The program of a table (kinds.py)."""
+        has_time = "timestamp" not in self.names and self.flags & COMMENTS
+        days = [self.names.index(name) if has_time and name in self.names else -1 for name in ("date", "time")]
+        sizes = len(self.header), len(self.unset), len(self.empty)
+        return (*self.delimiters, self.flags, len(self.names), *days, *sizes, self.between)
+
+    @property
+    def keys(self) -> list[bytes]:
+        return [f"{json.dumps(name, ensure_ascii=False)}:".encode() for name in self.names]
+
+
+@lru_cache(maxsize=256)
+def table_of(format: str, header: str) -> Table:
+    """What this header says.
+
+    >>> table_of("csv", 'id;"a;b";;id').names
+    ('id', 'a;b', 'column_3', 'id_2')
+    >>> table_of("w3c", "#Fields: date time cs(User-Agent)").names
+    ('date', 'time', 'cs(User-Agent)')
+    """
+    if format == "w3c":
+        names = header.partition(":")[2].split()
+        kinds = (IS_ANY,) * len(names)
+        return Table((32, 9), QUOTED | COMMENTS | STRICT, _different(names), kinds, _bytes(header), b"-")
+    if format == "zeek":
+        return _zeek(header)
+    delimiter = delimiter_of(header) if format == "csv" else "\t"
+    skips = SKIPS * (delimiter != "\t" and f"{delimiter} " in header)
+    names = [name.strip() for name in _cells(header, delimiter)]
+    code = ord(delimiter), ord(delimiter)
+    return Table(code, QUOTED | LINED | skips, _different(names), (IS_ANY,) * len(names), _bytes(header))
+
+
+def _zeek(header: str) -> Table:
+    said = {line.partition(" ")[0].partition("\t")[0]: line for line in header.split("\n")}
+    separator = _unescaped(said.get("#separator", "").partition(" ")[2]) or "\t"
+
+    def values(name: str) -> list[str]:
+        return said.get(name, "").split(separator)[1:]
+
+    names, types = values("#fields"), values("#types")
+    kinds = tuple(map(_kind, types)) if len(types) == len(names) else (IS_ANY,) * len(names)
+    marks = ("unset_field", "empty_field", "set_separator")
+    unset, empty, between = (_bytes("".join(values(f"#{name}")[:1])) for name in marks)
+    code = _bytes(separator)[0]
+    return Table(
+        (code, code), COMMENTS | STRICT, _different(names), kinds, _bytes(said.get("#fields", "")), unset or b"-",
+        empty or b"(empty)", (between or b",")[0],
+    )  # fmt: skip
+
+
+def _kind(type: str) -> int:
+    container, _, inner = type.partition("[")
+    if inner:
+        return ARRAY | _kind(inner.removesuffix("]"))
+    return IS_NUMBER if container in _NUMBERS else IS_BOOL if container == "bool" else IS_TEXT
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _different(names: list[str]) -> tuple[str, ...]:
+    """The same, none of them empty or there twice."""
+    found = dict[str, None]()
+    for number, given in enumerate(names, 1):
+        given = _bytes(given).decode("utf-8", "replace") or f"column_{number}"
+        name, count = given, 1
+        while name in found:
+            count += 1
+            name = f"{given}_{count}"
+        found[name] = None
+    return tuple(found)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t"), [])
+
+
+def delimiter_of(line: str) -> str:
+    """The delimiter of a line: the most frequent of the usual signs outside of quotes.
+
+    >>> delimiter_of('"a,b";c;d'), delimiter_of("a")
+    (';', ',')
+    """
+    bare = re.sub(r'"(?:[^"]|"")*"', "", line)
+    return max(DELIMITERS, key=bare.count)
+
+
+def header_in(head: bytes, format: str) -> str | None:
+    """The header of a file of this format that begins so, which may be cut; None where it has none."""
+    lines = head.split(b"\n", 1 + 2 * _ROWS)
+    if len(lines) == 1 and len(head) >= _CUT:
+        return None
+    texts = [line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in lines]
+    if format in ("csv", "tsv"):
+        return _named(next((text for text in texts if text.strip()), ""), format)
+    begun = [text for text in texts if text.startswith("#")]
+    if format == "w3c":
+        return next((text for text in begun if text.startswith("#Fields:") and text.partition(":")[2].split()), None)
+    said = [text for text in begun if text.startswith(_ZEEK)]
+    first = {re.split(r"\s", text, maxsplit=1)[0]: text for text in reversed(said)}
+    return "\n".join(first[name] for name in _ZEEK if name in first) if "#fields" in first else None
+
+
+def _named(line: str, format: str) -> str | None:
+    """The line, if it names fields: none goes on in another line, and not all are numbers."""
+    if re.sub(r'"(?:[^"]|"")*"', "", line).count('"') % 2 or "\0" in line:
+        return None
+    names = [name.strip() for name in _cells(line, delimiter_of(line) if format == "csv" else "\t")]
+    return None if all(not name or _NUMBER.fullmatch(name) for name in names) else line
+
+
+def of_comments(head: bytes) -> str:
+    """The format of a file that begins with such lines as those of Zeek and of W3C's logs do; empty where it does not.
+
+    >>> of_comments(b"#Software: x\\n#Fields: date time\\n"), of_comments(b"# a comment\\n")
+    ('w3c', '')
+    """
+    for format, marks in (("zeek", (b"#separator ",)), ("w3c", (b"#Software:", b"#Version:", b"#Fields:", b"#Date:"))):
+        if head.startswith(marks) and header_in(head, format):
+            return format
+    return ""
+
+
+def is_certain(head: bytes) -> bool:
+    """Whether lines are rows of CSV for certain, whatever their file is called: the first one has names, and all of the
+    first ones have as many fields, three or more, or two with a tab between.
+
+    >>> is_certain(b"a\\tb\\n1\\t2\\n3\\t4\\n"), is_certain(b"Dear a, b, c\\nso, it, is\\n")
+    (True, False)
+    """
+    header = header_in(head, "csv")
+    if not header:
+        return False
+    delimiter = delimiter_of(header)
+    names = [name.strip() for name in _cells(header, delimiter)]
+    is_tab = delimiter == "\t"
+    if len(names) < (2 if is_tab else 3) or len(set(names)) < len(names):
+        return False
+    if not all(_NAME.fullmatch(name.replace(" ", "_") if is_tab else name) for name in names):
+        return False
+    return _are_rows(head, delimiter, len(names))
+
+
+def _are_rows(head: bytes, delimiter: str, count: int) -> bool:
+    """Whether the first rows have so many fields; there are two of them behind the header, at least."""
+    text = head[: head.rfind(b"\n") + 1] if len(head) >= _CUT else head
+    lines = text.decode("utf-8", "replace").splitlines(keepends=True)
+    skips = delimiter != "\t"
+    try:
+        rows = list(islice(csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=skips), _ROWS))
+    except csv.Error:
+        return False
+    rows = [row for row in rows if row]
+    return len(rows) >= 3 and all(len(row) == count for row in rows)
