@@ -309,3 +309,36 @@ def test_the_value_that_was_meant(said, question: str, told: str) -> None:
 )
 def test_values_like_which_there_are_none(said, question: str) -> None:
     assert said(VALUES, "count", question) == ""
+
+
+LIKELY = {
+    "took": 9110000, "scope": {"name": "x"}, "resource": {"attributes": {"service.name": "shop"}},
+    "log": '{"severity": "ERROR", "http": {"code": 500}}', "note": "{no JSON",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("took > 500ms", "a number or a time in `duration(took)`: `took` holds plain numbers such as 9110000: "
+                         "compare with a number"),
+        ('service.name == "shop"', 'the field `service.name`; did you mean `resource.attributes["service.name"]`?'),
+        ('scope.nam == "x"', "the field `scope.nam`; did you mean `scope.name`?"),
+        ('severity == "x"', "the field `severity`; did you mean `json(log).severity`?"),
+        ('level >= "error"', "the field `level`; did you mean `json(log).severity`?"),
+        ("http.code == 500", "the field `http.code`; did you mean `json(log).http.code`?"),
+    ],
+)  # fmt: skip
+def test_fields_that_are_there_in_another_way(said, question: str, told: str) -> None:
+    assert said([LIKELY], "count", question) == f"jitdb: no record has {told}\n"
+    meant = told.partition("did you mean `")[2].partition("`")[0]
+    if meant:  # what is said is there
+        assert "no record has the field" not in said([LIKELY], "count", f"{meant} is present")
+
+
+def test_lines_of_text_have_few_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"2026-11-20 13:00:{second:02},123 something happened\n" for second in range(30)))
+    assert main(["count", str(path), "status == 500"]) == 0
+    said = capsys.readouterr().err
+    assert "no record has the field `status`: these are lines of text, with the fields `time`, `text`; a format" in said

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from jitdb.common.paths import ANY, Path, Step, before_cast, format_path
+from jitdb.common.paths import ANY, CASTS, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
 from jitdb.common.values import number_of, values_at
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
+_OF_TEXT: Final = {("time",), ("text",), ("level",), ("trace",)}  # fields of lines of text
+_LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 
 #: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
@@ -234,12 +238,29 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     """The line about an unknown field, with the known one that was probably meant."""
     first = before_cast(path)
     if first != path and is_known(first, known):
-        return f"{who} `{format_path(path)}`: `{format_path(first)}` is there, but holds nothing that is one"
-    meant = in_its_place(first, known) or nearest_field(first, known)
+        held, there = known[tuple(ANY if isinstance(step, int) else step for step in first)], f"`{format_path(first)}`"
+        if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
+            return f"{who} `{format_path(path)}`: {there} holds plain numbers such as {held}: compare with a number"
+        return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
+    meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
+    elif not meant and ("text",) in known and known.keys() <= _OF_TEXT:
+        names = ", ".join(f"`{format_path(other)}`" for other in known)
+        guess = f": these are lines of text, with the fields {names}; a format that is a pattern gives them others"
     return f"{who} `{format_path(path)}`{guess}"
+
+
+def _inside_text(path: Path, known: Mapping[Path, Any]) -> Path | None:
+    """The field, or the one that stands in its place, inside the JSON that a field holds as text."""
+    for other, value in known.items():
+        if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _LONGEST:
+            with suppress(ValueError):
+                inside = fields_in([json.loads(value)])
+                if (found := path if path in inside else in_its_place(path, inside)) is not None:
+                    return (*other, CASTS["json"], *found)
+    return None
 
 
 def typed(operation: Operation) -> str:
@@ -260,7 +281,8 @@ def is_known(path: Path, known: Container[Path]) -> bool:
 def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
     """The field that was probably meant: one of a similar name, or one deeper whose last key is similar.
 
-    Where only dots and brackets differ, it is certain: a key with a dot in it, elements of an array.
+    Where only dots and brackets differ, it is certain: a key with a dot in it, elements of an array. So it is where the
+    whole of a path with a dot is the end of another.
 
     >>> nearest_field(("tpye",), [("type",), ("user", "name")])
     ('type',)
@@ -268,10 +290,16 @@ def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
     ('user', 'name')
     >>> nearest_field(("log", "level"), [("log.level",)])
     ('log.level',)
+    >>> nearest_field(("service", "name"), [("scope", "name"), ("resource", "attributes", "service.name")])
+    ('resource', 'attributes', 'service.name')
     >>> nearest_field(("items", "0", "sku"), [("items", None, "sku")])
     ('items', 0, 'sku')
     """
     others = [other for other in reversed(list(known)) if other != path]
+    if "." in (words := _words(path)):
+        ends = [other for other in others if _words(other).endswith(f".{words}")]
+        if ends:
+            return _with_positions(min(ends, key=len), path)
     for keys in (slice(None), slice(-1, None)):
         names = {_words(other[keys]): other for other in others}
         if near := nearest(_words(path[keys]), names, 0.7):
