@@ -333,7 +333,7 @@ def test_fields_that_are_there_in_another_way(said, question: str, told: str) ->
     assert said([LIKELY], "count", question) == f"jitdb: no record has {told}\n"
     meant = told.partition("did you mean `")[2].partition("`")[0]
     if meant:  # what is said is there
-        assert "no record has the field" not in said([LIKELY], "count", f"{meant} is present")
+        assert "no record has the field" not in said([LIKELY], "count", f"{meant} is absent")
 
 
 def test_lines_of_text_have_few_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,3 +342,15 @@ def test_lines_of_text_have_few_fields(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["count", str(path), "status == 500"]) == 0
     said = capsys.readouterr().err
     assert "no record has the field `status`: these are lines of text, with the fields `time`, `text`; a format" in said
+
+
+@pytest.mark.parametrize("name", ["file", "_file", "path", "filename"])
+def test_the_file_of_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for number in range(2):
+        (tmp_path / f"{number}.ndjson").write_text('{"n": 1}\n')
+    for command in (["values", str(tmp_path), name], ["query", str(tmp_path), f'{name} == "0.ndjson"']):
+        assert main(command) == 0
+        told = f"the field `{name}`; of several logs, `_path` is the path of each record's log\n"
+        assert told in capsys.readouterr().err
+    assert main(["values", str(tmp_path), "_path"]) == 0
+    assert f"{tmp_path}/1.ndjson" in capsys.readouterr().out

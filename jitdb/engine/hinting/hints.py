@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from jitdb.common.paths import ANY, CASTS, Path, Step, before_cast, format_path
+from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
 from jitdb.common.values import number_of, values_at
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _OF_TEXT: Final = {("time",), ("text",), ("level",), ("trace",)}  # fields of lines of text
+_FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 
@@ -242,6 +243,8 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
             return f"{who} `{format_path(path)}`: {there} holds plain numbers such as {held}: compare with a number"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
+    if len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
+        return f"{who} `{format_path(path)}`; of several logs, `{LOG_PATH}` is the path of each record's log"
     meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
