@@ -21,6 +21,7 @@ long as the log's beginning is what it was.
 | journald | __REALTIME_TIMESTAMP | PRIORITY | MESSAGE |
 | OpenTelemetry | timeUnixNano | severityText, severityNumber | body |
 | CloudTrail, Azure | eventTime, time | level | eventName, operationName |
+| Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis | level | message |
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ TIMES: Final = (
     "time", "ts", "@timestamp", "datetime", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
     "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
-    "requestReceivedTimestamp", "receiveTimestamp", "t", "timestamp",
+    "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
+    "t", "timestamp",
 )  # fmt: skip
 LEVELS: Final = (
     "level", "severity", "log.level", "levelname", "lvl", "loglevel", "log_level", "severityText", "severity_text",
