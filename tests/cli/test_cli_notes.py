@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cli_helpers import make_log
 
+import jitdb
 from jitdb.cli import main
 from jitdb.engine.hinting.hints import nearest_field
 
@@ -354,3 +355,16 @@ def test_the_file_of_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert told in capsys.readouterr().err
     assert main(["values", str(tmp_path), "_path"]) == 0
     assert f"{tmp_path}/1.ndjson" in capsys.readouterr().out
+
+
+def test_levels_of_windows_are_asked_by_their_names(said) -> None:
+    """Its 3 is a warning, and syslog's an error."""
+    names = {1: "Critical", 2: "Error", 3: "Warning", 4: "Information"}
+    events = [{"Level": number, "LevelDisplayName": name, "in": {"Level": number}} for number, name in names.items()]
+    told = 'numbers of `Level` are read as those of syslog; did you mean `LevelDisplayName >= "error"`?'
+    assert said(events, "count", 'Level >= "error"') == f"jitdb: {told}\n"
+    assert said(events, "count", 'Level >= "error"', "-q") == ""
+    assert said(events, "count", 'LevelDisplayName >= "error"') == ""
+    assert said(events, "count", 'in.Level >= "error"') == ""
+    with jitdb.open("x.log") as db:
+        assert db.count(jitdb.operators.parse_expression('LevelDisplayName >= "error"')) == 2

@@ -15,6 +15,7 @@ from jitdb.common.values import number_of, values_at
 from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
+from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import Not, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
@@ -95,7 +96,21 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
 
     The first matter here, too: `not`, `!=` and `is absent` are then true of all records, and `or` loses a part.
     """
-    return [*_on_fields(evidence, operation, paths, _lacks(evidence, paths)), *_on_values(evidence, operation, paths)]
+    found = _on_fields(evidence, operation, paths, _lacks(evidence, paths))
+    return [*found, *_on_values(evidence, operation, paths), *_on_named_levels(evidence, operation, paths)]
+
+
+def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
+    """A line where a level of Windows is compared, whose numbers are not those of syslog: 3 is a warning, not an error.
+
+    A field beside it has the names.
+    """
+    for leaf in dict.fromkeys(operation.leaves()):
+        if isinstance(leaf, CompareLevel) and leaf.index in paths and leaf.index[-1] == "Level":
+            named = (*leaf.index[:-1], "LevelDisplayName")
+            if is_known(named, fields_in(evidence.sample(SAMPLE))):
+                name = format_path(leaf.index)
+                yield f"numbers of `{name}` are read as those of syslog; did you mean `{typed(leaf.of_field(named))}`?"
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
@@ -243,12 +258,12 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
             return f"{who} `{format_path(path)}`: {there} holds plain numbers such as {held}: compare with a number"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
-    if len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
-        return f"{who} `{format_path(path)}`; of several logs, `{LOG_PATH}` is the path of each record's log"
     meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
+    elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
+        guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
     elif not meant and ("text",) in known and known.keys() <= _OF_TEXT:
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; a format that is a pattern gives them others"
