@@ -269,7 +269,7 @@ def pairs_in(text: str) -> dict[str, Any]:
 
 def are_pairs(text: str) -> bool:
     """Whether a text is two pairs or more, with as many keys alone among them at most."""
-    if not re.match(r"[A-Za-z_@][!#-<>-~]*=", text) or re.search(r"[\x00-\x1f]", text):
+    if not re.match(r"[A-Za-z_@][!#-<>-{}~]*=", text) or re.search(r"[\x00-\x1f]", text):
         return False
     tokens = list[str]()
     at = 0

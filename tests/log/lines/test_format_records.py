@@ -28,7 +28,8 @@ from jitdb.log.lines.line_log import LineLog
 FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",
           "Caused by: java.io.IOException", "goroutine 1 [running]:", "main.main()", "\t/x/main.go:3",
           "plain words"]  # fmt: skip
-PAIRS = ['level=error msg="no \\"way" n=5', "a=1", " a=1 b= c ", "a=1 b=é c=\x1b[0m", "a=1 é=2", "a=1 b=2 c d e",
+PAIRS = ["CEF:0|a|b|src=1 dst=2", "a=CEF:0|x b=2",
+         'level=error msg="no \\"way" n=5', "a=1", " a=1 b= c ", "a=1 b=é c=\x1b[0m", "a=1 é=2", "a=1 b=2 c d e",
          "x a=1 b=2", 'a="x"y b="1', '"The \\"msg" pod="a/b" n=3', '"m" no', '"m" k=v x', '"m"k=v', '"open k=v',
          "a=1  b=2", "=1 b=2", "1a=1 b=2", 'a=1 b=2 "c"', "a=1 b=2 c", "level=x a=\x7f", 'a=1 b="x\\']  # fmt: skip
 BODIES = ['{"level": "info", "n": 1}', '{"a": {"b": [1, 2]}, "t": "é\\n"}', "{}", " { } ", '{"cut": ', "{x}", "[1]",
@@ -72,7 +73,8 @@ def logfmt_lines() -> st.SearchStrategy[bytes]:
 
 MIXED = [
     '{"level": "info", "n": 1}', '{"level": "info"} ', '{"cut": ', '{"a": 1}}', '{ "a": 1}', "{}", '{"a": {"b": "}"}}',
-    "level=error msg=x n=5", "a=1", " a=1 b=2", "a=1 b=2 c d e", "2026-11-20 14:03:11,123 ERROR boom",
+    "level=error msg=x n=5", "a=1", " a=1 b=2", "a=1 b=2 c d e", "CEF:0|a|b|src=1 dst=2",
+    "2026-11-20 14:03:11,123 ERROR boom",
     "[2026-11-20T14:03:11Z] hello", "2026-11-20 half", "E1120 14:03:11.123456       1 a.go:138] x: Failed",
     *FRAMES,
 ]  # fmt: skip
@@ -443,6 +445,11 @@ def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
     found = json.loads(record)
     assert found.get("level") == level
     assert "a" in found or line.endswith(found["text"])
+
+
+def test_bars_are_no_logfmt() -> None:
+    assert recognised([b"CEF:0|Sec|th|1.0|100|worm|3|src=10.0.0.5 rt=1795179600000"]) is None
+    assert recognised([b"a.b/c:d[0]=1 b=2", b"gr\xc3\xb6\xc3\x9fe=1 b=2"]) == BY_NAME["logfmt"]
 
 
 @pytest.mark.parametrize("name", ["syslog", "klog", "combined", "logfmt"])

@@ -20,7 +20,7 @@ from jitdb.log.lines.formats.writing_kernels import (
     without_blanks,
 )
 
-_EQUALS = 61
+_EQUALS, _BAR = 61, 124
 _TRUE = np.frombuffer(b"true        ", np.uint8)
 # Bytes of keys of logfmt: letters, digits, and signs that are neither blanks, quotes nor equals.
 _KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
@@ -37,6 +37,16 @@ def begins_logfmt(data, p, end):
 
 
 @part
+def is_first_key(data, p, end):
+    """Whether a key may be the first one: it begins with a letter and has no bar, as `CEF:0|vendor|product|src` has."""
+    is_one = _LETTERS[data[np.uint64(p)]]
+    while p < end:
+        is_one &= data[np.uint64(p)] != _BAR
+        p += 1
+    return is_one
+
+
+@part
 def are_pairs(data, p, end):
     """Whether data[p:end] is a key and its value, and more such; keys alone among them, as many at most.
 
@@ -49,7 +59,7 @@ def are_pairs(data, p, end):
         while p < end and _KEYS[data[np.uint64(p)]] and data[np.uint64(p)] < 128:
             p += 1
         is_pair = p > first and p < end and data[np.uint64(p)] == _EQUALS
-        if p == first or (pairs == 0 and not (is_pair and _LETTERS[data[np.uint64(first)]])):
+        if p == first or (pairs == 0 and not (is_pair and is_first_key(data, first, p))):
             return False
         if is_pair:
             pairs += 1

@@ -44,7 +44,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 4  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 5  # of what kernels make of lines: raise it with each change of that
 _TRIED: Final = 64  # lines that are looked at
 
 
@@ -100,13 +100,15 @@ def _is_journal(line: bytes) -> bool:
     return isinstance(found, dict) and "__REALTIME_TIMESTAMP" in found
 
 
-_LOGFMT: Final = re.compile(rb'[A-Za-z_@][^\s="]*=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s|$)')
+_PAIR: Final = rb'=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s|$)'
+_FIRST_PAIR: Final = re.compile(rb"[A-Za-z_@][\w.:@/\[\]\x80-\xff-]*" + _PAIR)  # no `CEF:0|vendor|...|src=1`
+_NEXT_PAIR: Final = re.compile(rb'[A-Za-z_@][^\s="]*' + _PAIR)
 
 
 def _is_logfmt(line: bytes) -> bool:
     """Whether a line begins with a key and its value, and has another one."""
-    first = _LOGFMT.match(line)
-    return bool(first and _LOGFMT.search(line, first.end()))
+    first = _FIRST_PAIR.match(line)
+    return bool(first and _NEXT_PAIR.search(line, first.end()))
 
 
 _CRI: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)"
