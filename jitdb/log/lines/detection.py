@@ -1,9 +1,10 @@
 """Is this file one of JSON Lines? And if it is neither that nor a log of jitdb's, what is it, and what is to be done?
 
-The first 64 KiB of its text tell, which may be compressed. They are JSON Lines where they have no zero byte, which no
-JSON has and all of jitdb's logs have (every block ends with one), and where one of their lines is a JSON object; of a
-line that is longer, its beginning. A file of which the folder beside it says that it is a log of jitdb's is one; an
-empty file is what its name says, and a compressed one without text JSON Lines, as logs of jitdb's are not compressed.
+The first 64 KiB of its text tell, which may be compressed. They are JSON Lines where one of their lines is a
+JSON object; of a longer one, its beginning. A zero byte is in all logs of jitdb's, as every block ends with one, and
+in lines only by accident. Where one is, the first line tells: no log of jitdb's begins so, as its first bytes are a
+length. A file of which the folder beside it says that it is a log of jitdb's is one; an empty file is what its name
+says, and a compressed one without text JSON Lines, as logs of jitdb's are not compressed.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def form_of(
 
     name: of the file, which may say that it has rows of CSV or TSV
     """
-    if b"\0" in head:
+    head = _without_zeros(head)
+    if not head:
         return None
     named = "" if is_said_by(form) or looks_like_lines(head) else table_named(name)
     if form.format in HEADED or named:
@@ -108,6 +110,23 @@ def form_of(
         text = None if form.each or head.lstrip().startswith((b"{", MARK)) else _of_text(head)
         return form if form.each else text or _of_json(head)
     return None if form.each or _is_other(head) else _of_text(head)
+
+
+def _without_zeros(head: bytes) -> bytes:
+    """These first bytes of a file without the lines that have zero bytes; empty where it may be a log of jitdb's."""
+    if b"\0" not in head:
+        return head
+    lines = head.split(b"\n")
+    first = lines[0].removeprefix(MARK).lstrip(b"\0")  # a file that was cut while it was written to begins with zeros
+    if b"\0" in first or not (_is_object(first) or (len(lines) > 1 and _is_of_text(first))):
+        return b""
+    return b"\n".join(line for line in lines if b"\0" not in line)
+
+
+def _is_of_text(line: bytes) -> bool:
+    from jitdb.log.lines.formats.table import recognised
+
+    return recognised([line]) is not None
 
 
 def _misfit(head: bytes, form: LineForm) -> int:
