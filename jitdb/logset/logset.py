@@ -28,6 +28,7 @@ from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
+from jitdb.operators.summaries.fields import Logs
 from jitdb.operators.summaries.summary import Matches
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.logset.record_sets import LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
-    from jitdb.operators.summaries.fields import Logs
 
 T = TypeVar("T")
 
@@ -275,10 +275,10 @@ class LogSet(Asker):
 
     def sample(self, count: int) -> list[Any]:
         """At most `count` live records: some of each log, or, of many logs, of some all over the set."""
-        sampled, found = self._sampled(count), list[Any]()
-        for number, db in enumerate(self._asking.readable(sampled)):
-            found += db.sample((number + 1) * count // len(sampled) - number * count // len(sampled))
-        return found
+        sampled = self._sampled(count)
+        ends = [number * count // max(len(sampled), 1) for number in range(len(sampled) + 1)]
+        shares = zip(self._asking.readable(sampled), ends, ends[1:], strict=False)  # some logs may be passed over
+        return [record for db, begin, end in shares for record in db.sample(end - begin)]
 
     def _sampled(self, count: int) -> list[Member]:
         """The logs that a sample of so many records is taken from."""
@@ -287,11 +287,9 @@ class LogSet(Asker):
         return [members[number * len(members) // most] for number in range(most)]
 
     def _logs_looked_at(self, sample: int | None) -> Logs:
-        from jitdb.operators.summaries.fields import Logs
-
-        looked_at = self._asking.members if sample is None else self._sampled(sample)
-        passed = self._asking.passed.errors
-        return Logs(*(sum(member not in passed for member in of) for of in (looked_at, self._asking.members)))
+        every, passed = self._asking.members, self._asking.passed.errors
+        looked_at = every if sample is None else self._sampled(sample)
+        return Logs(*(len(set(members) - set(passed)) for members in (looked_at, every)))
 
     @property
     def times(self) -> Times:
