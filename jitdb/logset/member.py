@@ -80,6 +80,7 @@ def find_members(where: Where | Iterable[Where], *, is_following: bool = False) 
            are meant, or several of these
     is_following: a named file may be missing for a while
 
+    Links to folders below a folder are followed, each real folder once.
     Hidden files, files in sidecar folders (`NAME.jitdb`) and, in folders, summaries of Parquet files are no logs. A
     sidecar folder that is named beside other places is left out. Raises LogError for a file that is not there,
     InvalidArgument.
@@ -136,8 +137,17 @@ def _files(place: str) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str]:
-    for top, folders, files in os.walk(folder, onerror=_unread):
+    root, seen = os.path.realpath(folder), set[str]()
+    for top, folders, files in os.walk(folder, onerror=_unread, followlinks=True):
         folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
+        linked = [name for name in folders if os.path.islink(os.path.join(top, name))]
+        for name in linked:
+            real = os.path.realpath(os.path.join(top, name))
+            folders.remove(name)
+            is_above = os.path.join(root, "").startswith(os.path.join(real, ""))
+            if not is_above and real not in seen and os.access(real, os.R_OK | os.X_OK):
+                folders.append(name)  # last: what is here has its own path
+            seen.add(real)
         names = (name for name in files if not name.startswith(".") and name not in _SUMMARIES)
         yield from (os.path.normpath(os.path.join(top, name)) for name in names)
 

@@ -88,6 +88,23 @@ def test_text_that_was_named_has_a_record_a_line(folder: Path) -> None:
         assert logs.count(field("text") == "Logs.") == 1
 
 
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    """Also where they lead to a folder above them, or two of them to the same one."""
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    (inside / "below").mkdir(parents=True)
+    (outside / "deep").mkdir(parents=True)
+    (inside / "a.log").write_bytes(lines(1))
+    (inside / "below" / "b.log").write_bytes(lines(2))
+    (outside / "c.log").write_bytes(lines(3))
+    (outside / "deep" / "d.log").write_bytes(lines(4))
+    links = {"one": outside, "two": outside, "up": tmp_path, "below/again": inside, "sub": inside / "below"}
+    for link, to in links.items():
+        (inside / link).symlink_to(to)
+    (outside / "back").symlink_to(inside)
+    with jitdb.open_many(inside, "memory", progress=False) as logs:
+        assert sorted(record["n"] for record in logs.all()) == [1, 2, 3, 4]
+
+
 TEXT = b"1:M 20 Nov 2026 13:00:00.000 * DB saved\n[   3.0] usb 1-1: new\n\n# Time: x\n"
 
 
