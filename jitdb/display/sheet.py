@@ -113,8 +113,8 @@ def apart(texts: Sequence[str], width: int) -> list[str]:
     """Texts in a column of this width, cut at the end; in the middle, if some would look the same; whole, if they still
     would.
 
-    >>> apart(["from 10.0.0.131", "from 10.0.0.132"], 14), apart(["a tie x", "a toe x"], 5)
-    (['from 1….0.131', 'from 1….0.132'], ['a tie x', 'a toe x'])
+    >>> apart(["from 10.0.0.131", "from 10.0.0.132"], 14), apart(["aa tie xx", "aa toe xx"], 5)
+    (['from 1….0.131', 'from 1….0.132'], ['aa tie xx', 'aa toe xx'])
     """
     different = set(texts)
     for shortened in (_cut_end, _cut_middle):

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from jitdb.common.paths import TIMESTAMPS, Path, parse_path
 from jitdb.common.times import time_of
@@ -62,6 +63,7 @@ _OF_OTHERS: Final = frozenset((
     "body", "text", "log", "request", "eventname", "operationname",
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
+_FIRST: Final[WeakKeyDictionary[LogSource, tuple[Any, list[dict[str, Any]]]]] = WeakKeyDictionary()
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
 
 
@@ -145,8 +147,18 @@ def _usual_names() -> tuple[tuple[dict[str, None], Callable[[Path, Any], bool]],
 
 
 def first_of(log: LogSource) -> list[dict[str, Any]]:
-    """Records at its beginning. Raises LogError."""
-    return [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
+    """Records at its beginning, which are kept: a question that was answered from indexes reads nothing for its notes.
+
+    Raises LogError.
+    """
+    name = log.identity, log.generation
+    kept = _FIRST.get(log)
+    if kept is not None and kept[0] == name:
+        return kept[1]
+    records = [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
+    if len(records) == _LOOKED_AT:  # else more may come
+        _FIRST[log] = name, records
+    return records
 
 
 def _usual(records: Sequence[Any]) -> tuple[Path, ...]:

@@ -65,7 +65,7 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "one that does not grow": ({"x.parquet": _parquet}, "tail x.parquet"),
     "compact a table of Arrow": ({"x.arrow": _arrow}, "compact x.arrow"),
     "a compressed one": ({"x.arrow.gz": _compressed_arrow}, "count x.arrow.gz"),
-    "a table of CSV": ({"x.csv": b"a,b\n1,2\n"}, "count x.csv"),
+    "a table of CSV": ({"x.csv": b'a,b\n1,"2\n3"\n'}, "count x.csv"),
     "an array of numbers": ({"x.json": b"[1, 2]\n"}, "count x.json"),
     "compressed otherwise": ({"x.log.bz2": bz2.compress(LINES)}, "count x.log.bz2"),
     "each of a log": ({"x.log": _ours}, "count x.log --each items[]"),

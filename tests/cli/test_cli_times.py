@@ -168,7 +168,7 @@ DAYS = [
 def test_a_date_alone_is_that_day(run: Run, tmp_path: Path, question: str, found: Iterable[int]) -> None:
     path = tmp_path / "log.ndjson"
     path.write_text("".join(json.dumps({"n": number, "t": day}) + "\n" for number, day in enumerate(DAYS)))
-    lines = run("query", str(path), question, "--fields", "n", "--arrival", "--quiet", "--timestamp", "t")[0].split()
+    lines = run("query", str(path), question, "--fields", "n", "--arrival", "--timestamp", "t")[0].split()
     assert [json.loads(line)["n"] for line in lines] == list(found)
     asked = parse_expression(question)
     assert parse_expression(format_expression(asked)) == asked

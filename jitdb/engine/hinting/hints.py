@@ -105,8 +105,9 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
 
     A field beside it has the names.
     """
-    for leaf in dict.fromkeys(operation.leaves()):
-        if isinstance(leaf, CompareLevel) and leaf.index in paths and leaf.index[-1] == "Level":
+    levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
+    for leaf in dict.fromkeys(levels):
+        if leaf.index in paths and leaf.index[-1] == "Level":
             named = (*leaf.index[:-1], "LevelDisplayName")
             if is_known(named, fields_in(evidence.sample(SAMPLE))):
                 name = format_path(leaf.index)
@@ -114,16 +115,16 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
-    leaves = dict.fromkeys(operation.leaves())
-    asked = [leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths[0] in paths]
+    named_values = dict.fromkeys(leaf for leaf in operation.leaves() if leaf.names_value)  # others have no hash
+    asked = [leaf for leaf in named_values if leaf.paths and leaf.paths[0] in paths]
     denied = set(_below_not(operation))
     asked = [leaf for leaf in asked if leaf not in denied or evidence.has(leaf)]  # else denied_values() says it
-    named, others = set(leaves), dict[Operation, list[Operation]]()
+    named, others = set(named_values), dict[Operation, list[Operation]]()
     for leaf in asked:
         others[leaf] = [other for other in dict.fromkeys(evidence.spellings(leaf)) if other not in named]
         named.update(others[leaf])
     told = ", ".join(f"`{typed(other)}`" for found in others.values() for other in found)
-    if not told or any(leaf.function is not None for leaf in leaves):
+    if not told or any(leaf.function is not None for leaf in operation.leaves()):
         return []
     every = operation.replaced(lambda leaf: combine(Or, (leaf, *others.get(leaf, ()))))
     return [f"other records have {told}: `{typed(every)}` asks those, too"]
@@ -151,8 +152,10 @@ def _on_fields(
 
 
 def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-    """The other names of these fields that the question does not name itself."""
-    asked, named = may_differ(paths), set(operation.all_paths())
+    """The other names of these fields that the question does not name itself; a function knows what it asks for."""
+    of_functions = {path for leaf in operation.leaves() if leaf.function is not None for path in leaf.paths}
+    asked = may_differ(path for path in paths if path not in of_functions)
+    named = set(operation.all_paths())
     others: Elsewhere = {}
     for path, found in (evidence.elsewhere(operation, asked) if asked else {}).items():
         new = {other: logs for other, logs in found.items() if other not in named}

@@ -49,6 +49,7 @@ class FormatWalker(LineWalker):
         """Put the line before the first one behind the chunk in the buffer."""
         newline = newline_before(self._before_stop, begin + self._first - 1)
         before = self._before_stop(begin + self._first - 1 - (newline + 1), newline + 1)
+        before = before or b"\n"  # an empty line is one, too
         at = max(self._end, self._most + MORE) + _SLACK
         if at + len(before) + _SLACK > len(self.buffer):
             larger = np.zeros(at + len(before) + _SLACK, np.uint8)
@@ -78,7 +79,7 @@ class FormatWalker(LineWalker):
         elif count:
             self._next = self._extend(count - 1) if self._joins else end + 1
         else:
-            self._next, self._before = end + 1, (begun, end)
+            self._next, self._before = end + 1, (begun, max(end, begun + 1))
         self._count = count
         return Counts(count, 0, 0)
 

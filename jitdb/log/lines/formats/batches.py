@@ -43,8 +43,8 @@ def batch_in(begin: bytes, form: LineForm = PLAIN, *, is_printed: bool = False) 
     """The form with what says which elements are records, in what begins so; None where no batch is known.
 
     >>> [batch_in(begin) and batch_in(begin).tag for begin in (b'{"Records": [{', b'{"value": [{', b'{"a": 1}')]
-    ['each-1bd5a5f6', None, None]
-    >>> batch_in(b'{"resourceLogs": [{').format, batch_in(b'{"logEvents": [').format
+    ['each-2b28432a', None, None]
+    >>> batch_in(b'{"resourceLogs": [{').format, batch_in(b'{"messageType":"DATA_MESSAGE","logEvents":[{').format
     ('otlp', 'cloudwatch')
     """
     if begin.startswith(b"["):

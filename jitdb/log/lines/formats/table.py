@@ -45,6 +45,7 @@ from jitdb.log.lines.formats.kinds import (
 from jitdb.log.lines.formats.pattern import compile_pattern
 
 VERSION: Final = 5  # of what kernels make of lines: raise it with each change of that
+_FEW: Final = 8  # lines: as many as a record with a stack trace may have
 _TRIED: Final = 64  # lines that are looked at
 
 
@@ -212,13 +213,14 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
     """The format of a file whose first lines are these; None where no row fits.
 
     One fits where all lines are the format's, or more than half of them; or the first one and a quarter of all, where
-    stack traces may stand between.
+    stack traces may stand between. Of few lines, the first one is enough for that: more come.
     """
     lines = [line.removesuffix(b"\r") for line in lines[:_TRIED] if line.strip()]
     for row in among if lines else ():
         is_line = _line_test(row.name)
         fitting = sum(1 for line in lines if is_line(line))
-        if 2 * fitting > len(lines) or (row.joins and 4 * fitting >= len(lines) and is_line(lines[0])):
+        is_much = 4 * fitting >= len(lines) or len(lines) < _FEW
+        if 2 * fitting > len(lines) or (row.joins and is_much and is_line(lines[0])):
             return row
     return None
 
