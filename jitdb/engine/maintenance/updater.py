@@ -207,10 +207,10 @@ class IndexUpdater(IndexState):
         report, log = self.damage, self.log
         if report.has_malformed or not log.framing.tells_malformed:
             return
+        if not len(self.records.deleted):
+            return
         with self.lock:
             records = self.records
-            if not len(records.deleted):
-                return
             seqs = members_of(records.deleted[: (_LOOKED_AT if is_empty else 1) * LISTED])
             offsets = records.offsets_of(seqs).tolist()
         for first in range(0, len(seqs), LISTED):
