@@ -126,8 +126,9 @@ def note(options: Namespace, text: str) -> None:
 
 @contextmanager
 def warnings_on_one_line(quiet: bool) -> Iterator[None]:
-    """Print jitdb's warnings as `jitdb: warning: …`; of those that differ only in the file, the first. Lines that are
-    left out are told of the first file; at the end, how many there are in others.
+    """Print jitdb's warnings as `jitdb: warning: …`; of those that differ only in the file, the first.
+
+    Of lines that are left out, the first file's warning is printed at once, and at the end their number in all others.
     """
     said: set[str] = set()
     lacking: dict[str, int] = {}  # the lines that are left out, by file

@@ -186,7 +186,7 @@ class Pretty:
         return [Span(" " + " ".join(shown + more), _DIM)] if shown or more else []
 
     def _below(self, name: str, text: str) -> Iterator[Span]:
-        """What is told of a text of several lines: all of it, or its most telling line."""
+        """All lines of a text; or the one that sums it up (of Python the last, else the first), and their number."""
         lines = [printable(line.expandtabs(4).rstrip()) for line in text.split("\n") if line.strip()]
         if not lines:
             return

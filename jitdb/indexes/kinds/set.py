@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 ROW: Final = [("number", "<u8"), ("length", "<u4"), ("crc", "<u4")]  # for numpy; on disk: never change
 _ROW: Final = struct.Struct("<QII")  # the same
-_FEW: Final = 8
-_MANY: Final = 4  # of a log's lines one in so many
 
 
 class Fingerprint(NamedTuple):
@@ -84,11 +82,6 @@ def joined(parts: Sequence[tuple[Fingerprint | None, int]]) -> Fingerprint | Non
             return None
         found = part if found is None else found.followed_by(part, start)
     return found
-
-
-def are_many(deleted: int, records: int) -> bool:
-    """Whether so many of a log's lines are no records that each process tells of them."""
-    return deleted > _FEW and _MANY * deleted > records
 
 
 def records_in_sets(segments: Iterable[Segment]) -> BitMap:

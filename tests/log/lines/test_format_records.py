@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from log.lines import format_oracle as oracle
+from log.lines.walking import walked
 
 import jitdb.operators
 from jitdb.engine.roles import roles_of
@@ -156,22 +157,14 @@ def test_records_are_those_of_the_oracle(tmp_path: Path, name: str, strategy: st
             assert [json.loads(raw) for raw in raws if raw is not None] == expected
             assert len(found) == len(expected)
         for size in (13, 1 << 16):
-            assert walked(path, name, size) == expected
+            assert values_walked(path, name, size) == expected
 
     check()
 
 
-def walked(path: Path, name: str, most: int) -> list[Any]:
-    """The records as scans of chunks find them, each chunk by a walker that knows nothing of the others."""
+def values_walked(path: Path, name: str, most: int) -> list[Any]:
     with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
-        found: list[Any] = []
-        for begin in range(0, log.durable_end, most):
-            walker = log.framing.walker(log, most, log.durable_end)
-            for counts in walker.walks(begin, 0):
-                batch = walker.batch(0, counts.records, begin)
-                batch.states[log.codec.locator([]).invalid(batch)] = 1
-                found += [log.codec.decode(batch.record(number)) for number in batch.live()]
-        return found
+        return [value for _, value in walked(log, most)]
 
 
 SAMPLES = {
@@ -237,7 +230,7 @@ SAMPLES = {
 def test_a_request_without_a_protocol(
     tmp_path: Path, request_line: str, parts: tuple[str | None, ...], end: str
 ) -> None:
-    """As HTTP/0.9 has it, and whoever tries."""
+    """HTTP/0.9 has such lines, and so have scanners that probe a port."""
     path = tmp_path / "access.log"
     path.write_text(f'::1 - - [20/Nov/2026:14:03:11 +0100] "{request_line}" 200 5{end}\n' * 3)
     record = jitdb.open(path).query().first()
@@ -413,7 +406,7 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         key = next(iter(expected))
         good = [record for record in found if isinstance(record, dict) and record.get(key) == expected[key]]
         assert len(good) >= len(parts) + 1
-        assert walked(path, name, 40) == found
+        assert values_walked(path, name, 40) == found
 
     check()
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from log.lines import table_oracle as oracle
+from log.lines.walking import walked
 
 import jitdb
 from jitdb.errors import MalformedWarning, NotALog
@@ -69,19 +70,6 @@ def check(path: Path, data: bytes, names: list[str], delimiter: str = ",", skips
         assert [log.codec.decode(raw) for raw in raws if raw is not None] == [value for _, value in expected]
         for size in (13, 64, 1 << 16):
             assert walked(log, size) == expected
-
-
-def walked(log: LineLog, most: int) -> list[Any]:
-    """The records as scans of chunks find them, each chunk by a walker that knows nothing of the others."""
-    found: list[Any] = []
-    for begin in range(0, log.durable_end, most):
-        walker = log.framing.walker(log, most, log.durable_end)
-        for counts in walker.walks(begin, 0):
-            batch = walker.batch(0, counts.records, begin)
-            batch.states[log.codec.locator([]).invalid(batch)] = 1
-            assert batch.offsets is not None
-            found += [(int(batch.offsets[n]), log.codec.decode(batch.record(n))) for n in batch.live()]
-    return found
 
 
 @settings(max_examples=200, deadline=None)
