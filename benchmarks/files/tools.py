@@ -111,17 +111,19 @@ def run() -> Iterator[Row]:
     for made in (table, small):
         made.unlink(missing_ok=True)
     imports = {
-        "DuckDB, table": _duckdb(f"attach '{table}' as t; create table t.flights as from {raw}"),
+        "DuckDB, table": duckdb_command(f"attach '{table}' as t; create table t.flights as from {raw}"),
         "SQLite": [sys.executable, "-c", _IMPORT_SQLITE, str(path), str(small)],
     }
     taken = {tool: 1e3 * seconds(_quiet, command) for tool, command in imports.items() if command}
     yield Row("before any question", [number(taken[tool]) if tool in taken else "0" for tool in TOOLS])
     for task in tasks():
         commands = {
-            "jitdb, first": _jitdb(task.jitdb, path),
-            "jitdb, again": _jitdb(task.jitdb, path),
-            "DuckDB, raw": _duckdb(task.sql.replace("FLIGHTS", raw)),
-            "DuckDB, table": _duckdb(f"attach '{table}' as t (read_only); {task.sql.replace('FLIGHTS', 't.flights')}"),
+            "jitdb, first": jitdb_command(task.jitdb, path),
+            "jitdb, again": jitdb_command(task.jitdb, path),
+            "DuckDB, raw": duckdb_command(task.sql.replace("FLIGHTS", raw)),
+            "DuckDB, table": duckdb_command(
+                f"attach '{table}' as t (read_only); {task.sql.replace('FLIGHTS', 't.flights')}"
+            ),
             "SQLite": [
                 "sqlite3", "-csv", f"file:{small}?mode=ro", task.sqlite or task.sql.replace("FLIGHTS", "flights")
             ] if shutil.which("sqlite3") else [],
@@ -143,12 +145,12 @@ def _quiet(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True)  # into the void, grep stops at the first match
 
 
-def _jitdb(words: list[str], path: Path) -> list[str]:
+def jitdb_command(words: list[str], path: Path) -> list[str]:
     command, *rest = words
     return [sys.executable, "-m", "jitdb", command, str(path), *rest]
 
 
-def _duckdb(statements: str) -> list[str]:
+def duckdb_command(statements: str) -> list[str]:
     if find_spec("duckdb") is None:
         return []
     program = f"import duckdb; found = duckdb.sql({statements!r}); found is None or print(found.fetchall())"
