@@ -14,25 +14,19 @@ from jitdb.engine.plan import requirements
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.literals import not_an_operation
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import SortKeys, selection, sort_keys
 from jitdb.operators.question import Database, Question
-
-
-def operation_of(question: Operation) -> Operation:
-    if not isinstance(question, Operation):
-        raise QueryError(f"a question is an operation, and {not_an_operation(question)}")
-    return question
+from jitdb.operators.text.taken import operation_of
 
 
 def question_of(
-    db: Database, question: Operation | Question | None, settings: Mapping[str, Any], limit: int | None
+    db: Database, question: str | Operation | Question | None, settings: Mapping[str, Any], limit: int | None
 ) -> Question:
     """What a database is asked: a question as it is, else one of an operation (None: all records) and settings."""
     if isinstance(question, Question):
         return question
-    operation = EVERYTHING if question is None else operation_of(question)
+    operation = EVERYTHING if question is None else operation_of(question, "a question is an operation")
     if not settings and limit is None:
         return Question(db=db, operation=operation)
     said = checked({**settings, "limit": limit} if limit is not None else {**settings})
@@ -89,7 +83,7 @@ def unit_of(unit: object) -> str:
     return unit
 
 
-def operations_of(operations: Sequence[Operation | None]) -> list[Operation | None]:
+def operations_of(operations: Sequence[str | Operation | None]) -> list[str | Operation | None]:
     """Several operations, in a list or whatever may be gone through."""
     if not is_list(operations):
         raise QueryError(f"operations is a list of operations, not {shown(operations)}")

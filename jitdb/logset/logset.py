@@ -353,7 +353,7 @@ class LogSet(Asker):
 
     # --- the logs --------------------------------------------------------------------------------------------------
 
-    def prepare(self, *operations: Operation) -> None:
+    def prepare(self, *operations: str | Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""
         for operation in operations:
             parts = self._asking.parts(self._ready(operation, {}).operation)

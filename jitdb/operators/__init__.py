@@ -19,7 +19,7 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 | running/         | asking: at once, in a loop, in an async one, live                              |
 | queries          | the value with methods                                                         |
 | chain            | the same value in the JavaScript module's words: `query(from_db(db), …)`        |
-| text/            | the same operations as expressions and as JSON                                 |
+| text/            | the same operations as expressions and as JSON; taken: whatever asks takes text |
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, lt, lte
     from jitdb.operators.nodes.equal import absent, equal, includes
     from jitdb.operators.nodes.field import field
-    from jitdb.operators.nodes.operation import Operation, and_, everything, not_, or_
+    from jitdb.operators.nodes.operation import Operation, everything
     from jitdb.operators.nodes.positions import offsets, seqs
     from jitdb.operators.nodes.predicate import predicate
     from jitdb.operators.nodes.text_match import contains, ends_with, like, matches, starts_with
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from jitdb.operators.tasks.live_seqs import live_seqs
     from jitdb.operators.text.expression import format_expression, parse_expression
     from jitdb.operators.text.json import from_json, to_json
+    from jitdb.operators.text.taken import and_, not_, or_
 
 __all__ = [
     "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "between", "contains", "count", "debug",
@@ -99,7 +100,7 @@ _HOMES = {
     "nodes.field": ("field",),
     "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
     "nodes.equal": ("absent", "equal", "includes"),
-    "nodes.operation": ("Operation", "and_", "everything", "not_", "or_"),
+    "nodes.operation": ("Operation", "everything"),
     "nodes.positions": ("offsets", "seqs"),
     "nodes.predicate": ("predicate",),
     "nodes.text_match": ("contains", "ends_with", "like", "matches", "starts_with"),
@@ -108,6 +109,7 @@ _HOMES = {
     "tasks.live_seqs": ("live_seqs",),
     "text.expression": ("format_expression", "parse_expression"),
     "text.json": ("from_json", "to_json"),
+    "text.taken": ("and_", "not_", "or_"),
 }  # fmt: skip
 
 

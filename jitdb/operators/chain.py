@@ -55,7 +55,7 @@ class Word(Query):
     def __repr__(self) -> str:
         return ", ".join(self.question.words()) or "where()"
 
-    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: str | Operation | None) -> Any:
         return Word(self.where(where).question.changed(summary=asked))
 
 
@@ -269,7 +269,7 @@ def _not_a_part(thing: object) -> str:
     if hasattr(thing, "paginate") and hasattr(thing, "pages"):
         return "wrap the database in from_db(...)"
     if isinstance(thing, str):
-        return f"{shown(thing)} is no part of a query; an expression is read by where(parse_expression({shown(thing)}))"
+        return f"{shown(thing)} is no part of a query; an expression stands in where({shown(thing)})"
     if callable(thing):
         name = function_name(thing)
         return f"{name} is a function: was it meant to be called, as in {name}(...)?"

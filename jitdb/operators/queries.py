@@ -19,8 +19,7 @@ from jitdb.errors import QueryError, library
 from jitdb.operators.nodes.compare import Bound, declared_time
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.instants import instant_at
-from jitdb.operators.nodes.literals import not_an_operation
-from jitdb.operators.nodes.operation import And, Everything, Operation, and_, combine
+from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, SortField, selection, sort_keys
 from jitdb.operators.question import Context, Explained, Live, Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
@@ -28,6 +27,7 @@ from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tabular import Tabular, arrays_of, pandas_of
 from jitdb.operators.tasks.deferred import resolved_async
+from jitdb.operators.text.taken import operation_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,16 +55,16 @@ class Query(Immutable, Tabular, Summaries, Shown):
 
     question: Question
 
-    def where(self, *operations: Operation | None) -> Query:
-        """Only the records of which all `operations` are true. None, or nothing, leaves all records in."""
-        for each in operations:
-            if each is not None and not isinstance(each, Operation):
-                raise QueryError(f"where() takes operations, and {not_an_operation(each)}")
-        more = operations[0] if len(operations) == 1 else and_(*operations) if operations else None
-        if more is None:
+    def where(self, *operations: str | Operation | None) -> Query:
+        """Only the records of which all `operations` are true: `where("status >= 500")`, or `field("status") >= 500`.
+        None, or nothing, leaves all records in.
+        """
+        given = [operation_of(each, "where() takes operations") for each in operations if each is not None]
+        if not given:
             return self
-        before = self.question.operation
-        return self._with(operation=more if isinstance(before, Everything) else combine(And, (before, more)))
+        if not isinstance(self.question.operation, Everything):
+            given.insert(0, self.question.operation)
+        return self._with(operation=given[0] if len(given) == 1 else combine(And, tuple(given)))
 
     def since(self, time: Bound) -> Query:
         """Only the records whose declared time is this one or later: text (RFC 3339; or as --since takes it, "2h" ago,
@@ -173,7 +173,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
         after: int = 0,
         *,
         same: PathLike | None = None,
-        among: Operation | None = None,
+        among: str | Operation | None = None,
         limit: int | None = None,
     ) -> Passages:
         """The records with so many before and after each, in passages: what overlaps or touches is one. For a loop, or
@@ -312,7 +312,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _with(self, **settings: Any) -> Query:
         return type(self)(self.question.changed(**settings).checked())
 
-    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: str | Operation | None) -> Any:
         return self.where(where)._answer(f"{asked.name}()", batch=None, summary=asked)
 
     def _answer(self, method: str, **settings: Any) -> Any:

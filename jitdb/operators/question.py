@@ -18,6 +18,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.nodes.literals import describe_path, describe_value
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
+from jitdb.operators.text.taken import operation_of
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import SelectField, Selection, SortField, SortKeys
@@ -69,14 +70,14 @@ class Context(NamedTuple):
 
     @classmethod
     def around(
-        cls, before: int = 0, after: int = 0, same: PathLike | None = None, among: Operation | None = None
+        cls, before: int = 0, after: int = 0, same: PathLike | None = None, among: str | Operation | None = None
     ) -> Context:
         """One with checked parts. Raises QueryError."""
         return cls(
             whole_number("before is a number of records", before),
             whole_number("after is a number of records", after),
             None if same is None else as_single_path("context", same),
-            among,
+            None if among is None else operation_of(among, "among is an operation"),
         )
 
 

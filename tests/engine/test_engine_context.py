@@ -226,7 +226,7 @@ def test_an_answer_without_records_around(tmp_path: Path) -> None:
         assert wanted(db, 3, 3) == wanted(db) == [[(1, True)]]
         assert list(db.context(not_(everything()), 3, 3)) == []
         assert db.context(everything(), 1).total == 1
-        for wrong in ({"before": -1}, {"after": 1.5}, {"same": 5}, {"among": "n > 5"}, {"limit": 0}):
+        for wrong in ({"before": -1}, {"after": 1.5}, {"same": 5}, {"among": "n = 5"}, {"among": 5}, {"limit": 0}):
             with pytest.raises(QueryError):
                 db.context(everything(), **wrong)  # type: ignore[arg-type]
 

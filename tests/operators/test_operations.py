@@ -232,7 +232,7 @@ def test_conditions_left_out():
         (True, "compare a field"),
         ([A, B], r"put a star before it"),
         (equal, "equal is a function: was it meant to be called"),
-        ("a == 1", "is no operation"),
+        ("a = 1", "equality is written"),
         (field("a"), "is no operation"),
     ],
 )

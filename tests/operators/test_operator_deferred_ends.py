@@ -83,9 +83,9 @@ def test_an_error_ends_the_iterators(db):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (lambda meta: "type == 1", r"gives an operation or None: 'type == 1' is no operation but text"),
+        (lambda meta: "type = 1", r"equality is written `==`, not `=`"),
         (lambda meta: [seqs([1])], "put a star before it"),
-        (lambda meta: 5, "gives an operation or None: 5 is no operation"),
+        (lambda meta: 5, "gives an operation or None, and 5 is no operation"),
         (lambda meta: not_(live_seqs([1])), r"below no not_\(\)"),
     ],
 )

@@ -76,11 +76,11 @@ def test_fields_can_be_copied_and_looked_at():
 # Text and times where operations and numbers are meant
 
 
-def test_text_is_no_operation():
-    with pytest.raises(QueryError, match=r"parse_expression\('type == 1'\)"):
-        where("type == 1")
-    with pytest.raises(QueryError, match=r"read by where\(parse_expression\('type == 1'\)\)"):
+def test_text_is_no_part_and_no_half_of_an_operation():
+    with pytest.raises(QueryError, match=r"an expression stands in where\('type == 1'\)"):
         query("type == 1")
+    with pytest.raises(QueryError, match=r"parse_expression\('type == 1'\)"):
+        equal("type", 1) & "type == 1"
 
 
 DAY = datetime.datetime(2023, 11, 14)

@@ -133,7 +133,7 @@ def test_explaining_needs_a_database():
             lambda db: from_db("ssb.log"),
             r"takes an open database, as jitdb.open\(path\) gives it, not 'ssb.log' \(str\)",
         ),
-        (lambda db: where("a == 1"), "'a == 1' is no operation"),
+        (lambda db: where("a = 1"), "equality is written"),
         (lambda db: where([POST]), "put a star before it"),
         (lambda db: where(True), "compare a field"),
         (lambda db: where(POST, equal), "was it meant to be called"),

@@ -69,6 +69,8 @@ def asks(db: jitdb.JITDB) -> None:
     query(asked, to_callback(lambda error, result: None))
 
     assert_type(db.count(posts, start_from=3), int)
+    assert_type(db.count("type == 'post'"), int)
+    assert_type(db.query("type == 'post'", posts, None).where("size > 1").stats("size", "a == 1").count, int)
     assert_type(db.all(posts, descending=True, as_of=10), list[Any])
     assert_type(db.paginate(posts, limit=3, sort_by="arrival").data, list[Any])
     assert_type([page.next_seq for page in db.pages(posts, limit=3)], list[int])
@@ -87,7 +89,7 @@ async def asks_beside(db: jitdb.JITDB) -> None:
 
 
 def mistakes(db: jitdb.JITDB) -> None:
-    db.query("type == 1")  # type: ignore[arg-type]
+    db.query(5)  # type: ignore[arg-type]
     db.all(sort_by=5)  # type: ignore[arg-type]
     db.query().sort_by(("a", "b"))  # type: ignore[arg-type]
     db.count(descend=True)  # type: ignore[call-arg]

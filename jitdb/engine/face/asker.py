@@ -1,6 +1,7 @@
 """What can be asked of a database, whether it is one log (JITDB) or many (LogSet).
 
-Each method takes an operation (None: all records) with settings, or a Question, which has its own. It makes a question
+Each method takes an operation, or its expression as text (None: all records), with settings; or a Question, which has
+its own. It makes a question
 ready (checked settings, resolved tasks) and hands it to a method `_…`, which one log and many each have their own of.
 """
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import FieldNames, Logs
     from jitdb.operators.summaries.summary import Summary
 
-Asked: TypeAlias = Operation | Question | None
+Asked: TypeAlias = str | Operation | Question | None
 Cancel: TypeAlias = threading.Event | None
 
 
@@ -103,10 +104,10 @@ class Asker(Summaries, Shown, ABC):
         if self.warns_of_questions:
             self._warnings.tell(asked, is_empty, paths)
 
-    def query(self, *operations: Operation | None) -> Query:
+    def query(self, *operations: str | Operation | None) -> Query:
         """The records of which all `operations` are true, to be asked for in any way: see Query.
 
-        db.query(field("type") == "post").descending().page(10)
+        db.query("type == 'post'").descending().page(10)
         """
         from jitdb.operators.queries import Query
 
@@ -132,7 +133,7 @@ class Asker(Summaries, Shown, ABC):
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         return found
 
-    def _summarized(self, asked: Summary[Any], where: Operation | None) -> Any:
+    def _summarized(self, asked: Summary[Any], where: str | Operation | None) -> Any:
         return self.summarize(self._asked(where, {}).changed(summary=asked))
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
@@ -164,7 +165,7 @@ class Asker(Summaries, Shown, ABC):
         after: int = 0,
         *,
         same: PathLike | None = None,
-        among: Operation | None = None,
+        among: str | Operation | None = None,
         limit: int | None = None,
         cancel: Cancel = None,
         **settings: Unpack[Settings],
@@ -278,7 +279,7 @@ class Asker(Summaries, Shown, ABC):
             asked = asked.changed(live=Live(flag("old", old), after))
         return self._feed(resolved(asked, cancel), cancel)
 
-    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
+    def live(self, operation: str | Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
 
         `.cursor` is the place behind the last record, for a later `after`; close() ends it from any thread. For async

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from jitdb.common import js_aliases
 from jitdb.common.arguments import function, progress_function, whole_number
 from jitdb.common.paths import Path, single
-from jitdb.engine.checks import dropped_names, operation_of, operations_of, paths_of
+from jitdb.engine.checks import dropped_names, operations_of, paths_of
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.face.asker import Asker, Cancel
 from jitdb.engine.manager import IndexManager
@@ -26,6 +26,7 @@ from jitdb.operators.nodes.compare import gt
 from jitdb.operators.nodes.equal import equal, includes
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation, and_
+from jitdb.operators.text.taken import operation_of
 
 if TYPE_CHECKING:
     from jitdb.engine.answering.finder import Columns, Finder
@@ -67,10 +68,10 @@ class OneLog(Asker):
             self._sets = SavedSets(self._manager)
         return self._sets
 
-    def _operation(self, operation: Operation | None, cancel: Cancel = None) -> Operation:
+    def _operation(self, operation: str | Operation | None, cancel: Cancel = None) -> Operation:
         return self._ready(operation, {}, None, cancel).operation
 
-    def _needs_of(self, operations: Sequence[Operation | None], cancel: Cancel = None) -> list[Requirement]:
+    def _needs_of(self, operations: Sequence[str | Operation | None], cancel: Cancel = None) -> list[Requirement]:
         asked = [self._operation(operation, cancel) for operation in operations_of(operations)]
         return self._manager.look(lambda: [need for each in asked for need in self._manager.leaf_needs(each)])
 
@@ -80,7 +81,7 @@ class OneLog(Asker):
             function("on_ready() takes a function without arguments", callback, 0)
             callback()
 
-    def prepare(self, *operations: Operation, cancel: Cancel = None) -> float:
+    def prepare(self, *operations: str | Operation, cancel: Cancel = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
         needs = self._needs_of(operations, cancel)
@@ -120,7 +121,7 @@ class OneLog(Asker):
         self._manager.forget_files(names)
         return names
 
-    def delete(self, *operations: Operation, cancel: Cancel = None) -> int:
+    def delete(self, *operations: str | Operation, cancel: Cancel = None) -> int:
         """Delete the records of which all `operations` are true, and give how many these were: all of them or none.
 
         They are gone from all answers, and zeros on the disk when this returns; compact() gives their room back. What
@@ -130,7 +131,9 @@ class OneLog(Asker):
         log = self._maintained("deleted from")
         if not operations:
             raise QueryError("delete() takes the operations that say which records", remedy="all are everything()")
-        asked = and_(*map(operation_of, operations))  # None, a condition left out elsewhere, would be all records
+        asked = and_(
+            *(operation_of(each, "delete() takes operations") for each in operations)
+        )  # None, a condition left out elsewhere, would be all records
         from jitdb.engine.reading.paging import offsets_of
 
         while True:
@@ -166,7 +169,7 @@ class OneLog(Asker):
         self,
         sample: float | int | None = None,
         *,
-        operations: Sequence[Operation] = (),
+        operations: Sequence[str | Operation] = (),
         progress: Progress | None = None,
     ) -> Report:
         """Whether the log and its indexes are what was written, and the indexes say what the records do.
@@ -185,7 +188,7 @@ class OneLog(Asker):
         with self._telling("verifying", progress) as tell:
             return verify_database(self.log, self.folder, needs, part, self._threads, tell)
 
-    def repair(self, *, operations: Sequence[Operation] = (), progress: Progress | None = None) -> RepairReport:
+    def repair(self, *, operations: Sequence[str | Operation] = (), progress: Progress | None = None) -> RepairReport:
         """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.
 
         operations: questions with predicates or functions, whose indexes cannot be checked and built without them
@@ -219,7 +222,7 @@ class OneLog(Asker):
 
     # --- for stores --------------------------------------------------------------------------------------------------
 
-    def lookup(self, operation: Operation, seq: int) -> bool:
+    def lookup(self, operation: str | Operation, seq: int) -> bool:
         """Whether the operation is true of the record with this seq."""
         number = whole_number("a seq is the ordinal of a record", seq)
         asked, manager = self._operation(operation), self._manager
@@ -252,7 +255,7 @@ class OneLog(Asker):
         values: Sequence[PathLike] = (),
         *,
         start: int = 0,
-        where: Operation | None = None,
+        where: str | Operation | None = None,
     ) -> Columns:
         """What indexes know of the live records, as arrays, without reading one of them: for stores built on a log.
 
@@ -279,7 +282,7 @@ class OneLog(Asker):
 
         return manager.ask(and_(asked, *compared, *equated), False, None, look)
 
-    def distinct(self, path: PathLike, where: Operation | None = None) -> list[Any]:
+    def distinct(self, path: PathLike, where: str | Operation | None = None) -> list[Any]:
         """The values that a field of few values has in the records that match, or in all, in no order; none is read.
 
         Raises QueryError, LogError.

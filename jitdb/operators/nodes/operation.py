@@ -479,14 +479,7 @@ def _inside(operation: Operation, outer: type[Operation]) -> str:
 
 
 def and_(*operations: Operation | None) -> Operation:
-    """The records of which all `operations` are true. None stands for a condition left out.
-
-    >>> from jitdb.operators import equal, gt
-    >>> and_(equal("value.content.type", "vote"), gt(10, "sequence"))
-    and_(equal('value.content.type', 'vote'), gt(10, 'sequence'))
-    >>> and_(equal("value.content.type", "vote"), None)
-    equal('value.content.type', 'vote')
-    """
+    """All of them: see text/taken.py, whose and_ takes text, too, as do the two below."""
     given = tuple(operation for operation in operations if operation is not None)
     if given:
         return combine(And, given)
@@ -496,12 +489,7 @@ def and_(*operations: Operation | None) -> Operation:
 
 
 def or_(*operations: Operation | None) -> Operation:
-    """The records of which at least one of `operations` is true. None stands for a condition left out.
-
-    >>> from jitdb.operators import equal
-    >>> or_(equal("value.author", "@alice"), equal("value.author", "@bob"))
-    or_(equal('value.author', '@alice'), equal('value.author', '@bob'))
-    """
+    """At least one of them."""
     given = tuple(operation for operation in operations if operation is not None)
     if given:
         return combine(Or, given)
@@ -511,12 +499,7 @@ def or_(*operations: Operation | None) -> Operation:
 
 
 def not_(operation: Operation) -> Operation:
-    """The live records of which `operation` is not true, those without its field among them.
-
-    >>> from jitdb.operators import equal
-    >>> not_(equal("value.content.type", "post"))
-    not_(equal('value.content.type', 'post'))
-    """
+    """The opposite."""
     if not isinstance(operation, Operation):
         raise QueryError(f"not_() takes one operation, and {not_an_operation(operation)}")
     return ~operation

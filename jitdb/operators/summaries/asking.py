@@ -17,19 +17,23 @@ from jitdb.operators.summaries.value_counts import GroupCounts, GroupsAsked, Val
 class Summaries:
     """Each reads no record: what it needs is indexed by the scan of the first question, and kept up to date.
 
-    `where`: only records that match it. Raises QueryError, LogError.
+    `where`: only records that match it: an operation, or an expression as text. Raises QueryError, LogError.
     """
 
     __slots__ = ()
 
-    def value_counts(self, path: PathLike, where: Operation | None = None, *, limit: int | None = None) -> ValueCounts:
+    def value_counts(
+        self, path: PathLike, where: str | Operation | None = None, *, limit: int | None = None
+    ) -> ValueCounts:
         """How many records have which value of the field, the most frequent first; with `limit`, only so many values.
 
         db.value_counts("level", limit=10)
         """
         return self._summarized(ValuesAsked(path, limit), where)
 
-    def group_count(self, *paths: PathLike, where: Operation | None = None, limit: int | None = None) -> GroupCounts:
+    def group_count(
+        self, *paths: PathLike, where: str | Operation | None = None, limit: int | None = None
+    ) -> GroupCounts:
         """How many records have which values of several fields together, the most frequent first.
 
         db.group_count("carrier", "origin")
@@ -37,7 +41,7 @@ class Summaries:
         return self._summarized(GroupsAsked(paths, limit), where)
 
     def histogram(
-        self, path: PathLike, where: Operation | None = None, *, bins: int | Sequence[float] = BINS
+        self, path: PathLike, where: str | Operation | None = None, *, bins: int | Sequence[float] = BINS
     ) -> Histogram:
         """How many records have numbers of which size.
 
@@ -49,7 +53,7 @@ class Summaries:
 
     def timeline(
         self,
-        where: Operation | None = None,
+        where: str | Operation | None = None,
         *,
         every: str | timedelta = AUTO,
         by: PathLike | None = None,
@@ -63,11 +67,13 @@ class Summaries:
         tz:    the zone by whose clocks steps begin, such as Europe/Berlin; None is UTC. An hour that they show twice is
                one step
 
-        db.timeline(field("level") == "error", every="1h", by="host")
+        db.timeline('level == "error"', every="1h", by="host")
         """
         return self._summarized(TimelineAsked(every, by, limit, tz), where)
 
-    def stats(self, path: PathLike, where: Operation | None = None, *, quantiles: Sequence[float] = QUANTILES) -> Stats:
+    def stats(
+        self, path: PathLike, where: str | Operation | None = None, *, quantiles: Sequence[float] = QUANTILES
+    ) -> Stats:
         """What the numbers of the field are like: how many, from, to, sum, mean, deviation and quantiles."""
         return self._summarized(StatsAsked(path, quantiles), where)
 
@@ -75,7 +81,7 @@ class Summaries:
         self,
         path: PathLike,
         by: PathLike,
-        where: Operation | None = None,
+        where: str | Operation | None = None,
         *,
         limit: int | None = None,
         quantiles: Sequence[float] = QUANTILES,
@@ -86,5 +92,5 @@ class Summaries:
         """
         return self._summarized(StatsByAsked(path, by, limit, quantiles), where)
 
-    def _summarized(self, asked: Summary[S], where: Operation | None) -> S:
+    def _summarized(self, asked: Summary[S], where: str | Operation | None) -> S:
         raise NotImplementedError

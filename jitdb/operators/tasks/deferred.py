@@ -18,15 +18,16 @@ from jitdb.common.arguments import failure, function
 from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.literals import function_name, not_an_operation
+from jitdb.operators.nodes.literals import function_name
 from jitdb.operators.nodes.operation import DEFERRED, EVERYTHING, Identity, Operation
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.live_seqs import given_so_far
+from jitdb.operators.text.taken import operation_of
 
 if TYPE_CHECKING:
     import asyncio  # elsewhere imported late: that takes longer than a question without tasks
 
-Task: TypeAlias = Callable[["Meta"], Operation | Awaitable[Operation | None] | None]
+Task: TypeAlias = Callable[["Meta"], str | Operation | Awaitable[str | Operation | None] | None]
 
 MOST_THREADS: Final = 32  # tasks of a question that run in threads at the same time
 MOST_ROUNDS: Final = 10  # of tasks that give operations with tasks in them
@@ -211,9 +212,7 @@ async def _given(question: Question) -> dict[Identity, Operation]:
 def _operation_of(given: Any, error: BaseException | None, meta: Meta) -> Operation:
     if error is not None:
         raise failure(f"the task {meta.name} of deferred()", error)
-    if given is not None and not isinstance(given, Operation):
-        raise QueryError(f"the task of a deferred() gives an operation or None: {not_an_operation(given)}")
-    return EVERYTHING if given is None else given
+    return EVERYTHING if given is None else operation_of(given, "the task of a deferred() gives an operation or None")
 
 
 async def _asked(task: Task, meta: Meta, threads: asyncio.Semaphore) -> tuple[Any, BaseException | None]:

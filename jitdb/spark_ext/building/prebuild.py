@@ -38,6 +38,7 @@ from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.text.taken import operation_of
 from jitdb.spark_ext.building.driver import Again, Driver, files_read
 from jitdb.spark_ext.building.hadoop import Remote, staged
 from jitdb.spark_ext.building.scanning import RangeHead
@@ -61,7 +62,7 @@ def prebuild(
     path: str | os.PathLike[str],
     *,
     fields: PathLike | Sequence[PathLike] = (),
-    operations: Operation | Sequence[Operation] = (),
+    operations: str | Operation | Sequence[str | Operation] = (),
     indexes: IndexSpec | str | Sequence[IndexSpec | str] = (),
     folder: str | os.PathLike[str] | None = None,
     codec: str | None = None,
@@ -79,7 +80,7 @@ def prebuild(
     spark:      a session, or a function that starts one: of a path it is called when there is anything to do
     path:       a file that the driver and all workers see under this name, or a URI that Hadoop reads (hdfs, s3a …)
     fields:     paths whose values are asked for (equal, absent): an index each, of bitmaps or hashes as the data say
-    operations: questions; all indexes that they need. Functions in them (predicates) are sent to the workers
+    operations: questions, also as text; all indexes that they need. Functions in them (predicates) are sent to workers
     indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
     folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
     range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI, what
@@ -94,7 +95,7 @@ def prebuild(
     """
     named = None if timestamp is None else paths_of(timestamp)
     core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit))
-    asked = (operations,) if isinstance(operations, Operation) else operations
+    asked = (operations,) if isinstance(operations, (str, Operation)) else operations
     further = (indexes,) if isinstance(indexes, (IndexSpec, str)) else indexes
     needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
     task = None if range_bytes is None else bytes_of(range_bytes, "range_bytes")
@@ -149,11 +150,15 @@ def _session(spark: SparkSession | Callable[[], SparkSession], path: str) -> Spa
 
 
 def needs_of(
-    fields: Sequence[FieldPath], operations: Sequence[Operation], indexes: Sequence[IndexSpec | str], core: CoreFields
+    fields: Sequence[FieldPath],
+    operations: Sequence[str | Operation],
+    indexes: Sequence[IndexSpec | str],
+    core: CoreFields,
 ) -> list[Requirement]:
     """The indexes that are asked for. Raises QueryError."""
     found = [need for field in fields for need in requirements(equal(field, None), core)]
-    found += [need for operation in operations for need in requirements(operation, core)]
+    asked = [operation_of(each, "operations is a list of operations") for each in operations]
+    found += [need for operation in asked for need in requirements(operation, core)]
     for index in indexes:
         spec = index
         if isinstance(index, str):
