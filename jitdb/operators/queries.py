@@ -6,12 +6,10 @@ posts.count(), posts.page(10), [post for post in posts]
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from jitdb.common.arguments import whole_number
-from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
 from jitdb.common.words import shown
 from jitdb.display.shown import Shown
@@ -22,11 +20,11 @@ from jitdb.operators.nodes.instants import instant_at
 from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, SortField, selection, sort_keys
 from jitdb.operators.question import Context, Explained, Live, Page, Question
+from jitdb.operators.running.aio import Aio
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tabular import Tabular, arrays_of, pandas_of
-from jitdb.operators.tasks.deferred import resolved_async
 from jitdb.operators.text.taken import operation_of
 
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
     count, all, offsets, first, page, pages, context, live, explain: ask
     to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
     value_counts, group_count, histogram, timeline, stats, stats_by: ask of all records together (Summaries)
+    aio: all of these for async programs, to be awaited
     """
 
     __slots__ = __match_args__ = ("question",)
@@ -212,19 +211,6 @@ class Query(Immutable, Tabular, Summaries, Shown):
         """
         return self._arrow(columns, limit, times).table()
 
-    async def to_arrow_async(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
-        """The same, awaited: it is made in a thread. Cancelling stops a scan that is under way."""
-        question, schema = self._tabled(columns, limit)
-        question, cancel = await resolved_async(question), threading.Event()
-
-        def make() -> Any:
-            return question.database.arrow(question, schema=schema, times=times, cancel=cancel).table()
-
-        try:
-            return await in_thread(make)
-        finally:
-            cancel.set()
-
     def to_pandas(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
         """The same as a pandas.DataFrame. Whole numbers stay whole: where some are missing, as pandas' Int64."""
         return pandas_of(self.to_arrow(columns, limit=limit, times=times))
@@ -284,6 +270,11 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def explain(self) -> Explained:
         """How the database would answer: which indexes, which of them are up to date."""
         return self.question.database.explain(self.question)
+
+    @property
+    def aio(self) -> Aio:
+        """The same query for async programs: `await query.aio.count()`, and so on for every word."""
+        return Aio(self)
 
     def __iter__(self) -> Results:
         """Go through the records; pages are read when they are asked for."""

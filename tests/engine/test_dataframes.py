@@ -87,6 +87,10 @@ def plain(record: dict[str, Any], names: list[str]) -> dict[str, Any]:
 NAMES = ["time", "user.name", "user.rare", "size", "took", "tags", "mixed"]
 
 
+async def arrow_of(asked: Any) -> Any:
+    return await asked.to_arrow(NAMES)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -105,7 +109,7 @@ def test_a_table_has_what_the_records_have(db: JITDB, change: Callable[[Any], An
     assert rows(asked.to_arrow(NAMES, limit=5)) == wanted[:5]
     assert rows(asked.select(*NAMES).to_record_batches().read_all()) == wanted
     assert rows(pa.table(asked.select(*NAMES))) == wanted
-    assert rows(asyncio.run(asked.to_arrow_async(NAMES))) == wanted
+    assert rows(asyncio.run(arrow_of(asked.aio))) == wanted
 
 
 def test_types_are_told_by_the_values(db: JITDB) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.question import Explained, Feed
+    from jitdb.operators.running.aio import Aio
     from jitdb.operators.running.iterate import Results
     from jitdb.operators.summaries.fields import FieldNames, Logs
     from jitdb.operators.summaries.summary import Summary
@@ -112,6 +113,13 @@ class Asker(Summaries, Shown, ABC):
         from jitdb.operators.queries import Query
 
         return Query(Question(db=self)).where(*operations)
+
+    @property
+    def aio(self) -> Aio:
+        """The same database for async programs: `await db.aio.count("status >= 500")`, and so on for every word."""
+        from jitdb.operators.running.aio import Aio
+
+        return Aio(self)
 
     def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
         """How many live records match, after the first `start_from`; never negative.

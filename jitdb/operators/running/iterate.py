@@ -302,6 +302,11 @@ class Results(_Answer, Iterator[Any]):
     def __iter__(self) -> Self:
         return self
 
+    def awaited(self) -> AsyncResults:
+        """The same for `async for`, in place of this."""
+        self.close()
+        return AsyncResults(self._reader.question)
+
     def _not_async(self) -> NoReturn:
         raise QueryError(
             "to_iter() is for a plain loop, `for … in`", remedy="for `async for` end the query with to_async_iter()"
