@@ -14,6 +14,7 @@ from jitdb.common.times import as_text, time_of
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError
 from jitdb.log.codecs import get_codec
+from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
@@ -202,6 +203,8 @@ class Oracle:
             bound = rank_of(operation.value, "")
             ranks = [rank_of(value, str(operation.index[-1])) for value in fields(record, operation.index)]
             return any(_compared(operation.op, rank, bound) for rank in ranks)
+        if isinstance(operation, Anywhere):
+            return any(text_within(operation, held) for held in scalars(record))
         assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch))
         (path,) = operation.paths
         found = fields(record, path)
@@ -271,6 +274,29 @@ def place_of(value: Any) -> tuple[Any, ...] | None:
     if isinstance(value, bool):
         return (4 if value else 3,)
     return (5, value) if isinstance(value, bytes) else (6,)
+
+
+def scalars(value: Any) -> Iterator[Any]:
+    """All values in it that are no arrays and no maps."""
+    if isinstance(value, dict):
+        for held in value.values():
+            yield from scalars(held)
+    elif isinstance(value, (list, tuple)) and not hasattr(value, "code"):
+        for held in value:
+            yield from scalars(held)
+    else:
+        yield value
+
+
+def text_within(operation: Anywhere, value: Any) -> bool:
+    """Whether a scalar's text has the text in it."""
+    if isinstance(value, bytes) or hasattr(value, "code"):
+        return operation.value.encode() in (value if isinstance(value, bytes) else value.data)
+    if not isinstance(value, str):
+        value = "null" if value is UNDEFINED else json.dumps(value)
+    if operation.ignore_case:
+        return operation.value.casefold() in value.casefold()
+    return operation.value in value
 
 
 def text_matches(operation: TextMatch, value: Any) -> bool:

@@ -30,6 +30,8 @@ MODULES: Final = (
     "jitdb.log.codecs.json.row_kernels",
     "jitdb.log.codecs.json.locate_kernels",
     "jitdb.log.codecs.json.payload_kernels",
+    "jitdb.log.codecs.json.search_kernels",
+    "jitdb.log.codecs.fields.search_kernels",
     "jitdb.indexes.numbering_kernels",
     "jitdb.indexes.kinds.number_kernels",
     "jitdb.indexes.hash_kernels",

@@ -1,7 +1,7 @@
 """Kernels that look into values: which texts of a dictionary hold a text or are like a pattern, which values are equal.
 
 The keys of values stand one behind the other in `buf`, as dictionary.py has them, a byte for the kind in front of each;
-that of value i ends before ends[i]. A *folded* byte is a capital ASCII letter made small.
+that of value i ends before ends[i].
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import NUMBER
 from jitdb.indexes.hash_kernels import number_bits
+from jitdb.log.codecs.fields.search_kernels import folded
 from jitdb.log.codecs.fields.sixteen import pairs, trailing_zeros
 
 if TYPE_CHECKING:
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 LITERAL = 0  # a step is a byte that is meant as such
 ONE = 1  # one character
 RUN = 2  # any characters, or none
-
-
-@part
-def folded(byte, fold):
-    """The byte, folded if wanted."""
-    if fold and 65 <= byte <= 90:
-        return byte | 32
-    return byte
 
 
 @part

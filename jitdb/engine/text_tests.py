@@ -18,6 +18,7 @@ import numpy as np
 from jitdb.common.values import BYTES, STRING, value_of_key
 from jitdb.engine import text_kernels as kernels
 from jitdb.errors import QueryError
+from jitdb.log.codecs.search import wanted_byte
 from jitdb.operators.nodes.text_match import (
     LITERAL,
     RUN,
@@ -171,18 +172,13 @@ class _Like:
             buffer[:end] = texts.buffer[:end]
         found = np.full(count, not needle, np.bool_)
         if needle:
-            wanted = _wanted(needle[0], fold) | _wanted(needle[-1], fold) << 16
+            wanted = wanted_byte(needle[0], fold) | wanted_byte(needle[-1], fold) << 16
             kernels.find_texts(
                 buffer, texts.ends, self._kind, np.frombuffer(bytearray(needle), np.uint8), wanted, fold, found
             )
         if not self._is_plain:
             kernels.like_texts(buffer, texts.ends, self._kind, self._steps, self._bytes, self._fixed, fold, found)
         return found
-
-
-def _wanted(byte: int, fold: bool) -> int:
-    """A byte, and above it the bit that capital letters lack, if it is a letter and case is ignored."""
-    return byte | (0x2000 if fold and chr(byte).isascii() and chr(byte).isalpha() else 0)
 
 
 def _joined(steps: Sequence[Step]) -> list[Step]:

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         value_counts,
         where,
     )
+    from jitdb.operators.nodes.anywhere import anywhere
     from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, lt, lte
     from jitdb.operators.nodes.equal import absent, equal, includes
     from jitdb.operators.nodes.field import field
@@ -79,14 +80,14 @@ if TYPE_CHECKING:
     from jitdb.operators.text.taken import and_, not_, or_
 
 __all__ = [
-    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "between", "contains", "count", "debug",
-    "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal", "everything", "field",
-    "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live",
-    "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query",
-    "select", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
-    "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow",
-    "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result",
-    "to_set", "value_counts", "where",
+    "Operation", "Query", "absent", "and_", "anywhere", "as_of", "as_offsets", "batch", "between", "contains",
+    "count", "debug", "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal",
+    "everything", "field", "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram",
+    "includes", "like", "live", "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate",
+    "parse_expression", "predicate", "query", "select", "seqs", "slow_absent", "slow_equal", "slow_includes",
+    "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "starts_with", "stats", "stats_by", "timeline",
+    "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars",
+    "to_result", "to_set", "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used.
@@ -103,6 +104,7 @@ _HOMES = {
     "nodes.operation": ("Operation", "everything"),
     "nodes.positions": ("offsets", "seqs"),
     "nodes.predicate": ("predicate",),
+    "nodes.anywhere": ("anywhere",),
     "nodes.text_match": ("contains", "ends_with", "like", "matches", "starts_with"),
     "queries": ("Query",),
     "tasks.deferred": ("deferred",),

@@ -19,6 +19,7 @@ from jitdb.log.codecs import Codec
 from jitdb.operators import (
     absent,
     and_,
+    anywhere,
     between,
     contains,
     ends_with,
@@ -144,6 +145,9 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             st.booleans(),
         ),
         st.builds(lambda f, p: f(p, b"os"), st.sampled_from([contains, ends_with]), PATHS),
+        st.builds(
+            lambda t, case: anywhere(t, ignore_case=case), st.sampled_from(["os", "É", "1", "ul"]), st.booleans()
+        ),
         st.builds(
             lambda f, v, i: f(v, i),
             st.sampled_from([gt, gte, lt, lte]),

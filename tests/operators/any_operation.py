@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from jitdb.operators import (
     absent,
     and_,
+    anywhere,
     between,
     contains,
     ends_with,
@@ -60,6 +61,7 @@ leaves = st.one_of(
         st.sampled_from([contains, starts_with, ends_with]), paths, texts, st.booleans(),
     ),
     st.builds(contains, paths, st.binary(max_size=5)),
+    st.builds(lambda text, case: anywhere(text, ignore_case=case), texts.filter(bool), st.booleans()),
     st.builds(like, paths, st.sampled_from(["a%", r"_\%", ""])),
     st.builds(lambda path, case: matches(path, r"^a|\d'\"", ignore_case=case), paths, st.booleans()),
     st.builds(

@@ -14,6 +14,7 @@ from oracle import Oracle, text_matches
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key, values_at
 from jitdb.errors import QueryCancelled
+from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
 from jitdb.operators.nodes.instants import Instant
@@ -248,6 +249,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return any(fn(held) for held in values_at(record, field.path))
         case TextMatch(_, path):
             return any(text_matches(operation, held) for held in values_at(record, path))
+        case Anywhere():
+            return operation.holds(record)
         case CompareLevel(index):
             return any(map(operation.holds, values_at(record, index)))
         case Compare(index, op, value):

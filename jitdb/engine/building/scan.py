@@ -105,6 +105,8 @@ class ChunkScanner:
         self._walker = self._framing.walker(log, chunk_bytes, stop)
         self._chunk_bytes = chunk_bytes
         self._fingerprinted = any(target.index.spec.form == "deleted" for target in targets)
+        # Which records are malformed is known, then, and taken out of every answer; to find it out again takes long.
+        self._is_of_texts = not paths and all(target.index.spec.form == "text" for target in targets)
         self._is_slow = is_slow
         self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
         self._sums, self._sums_begin = _NO_SUMS, 0
@@ -196,11 +198,12 @@ class ChunkScanner:
         starts, lengths = room.starts[low:high], room.lengths[low:high]
         records = self._walker.batch(low, high, begin - framing.before)
         fields, malformed = self._locator.fields(records)
-        left_out = _NO_SEQS if framing.keeps_malformed else self._leave_out(records, fields, malformed)
+        is_known = framing.keeps_malformed or self._is_of_texts
+        left_out = _NO_SEQS if is_known else self._leave_out(records, fields, malformed)
         last = buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if records.states[-1] != DELETED else 0
         ends = self._walker.ends(low, high) + begin
-        batch = LocatedBatch(records, fields, self._locator)
+        batch = LocatedBatch(records, fields, self._locator, self._log.codec)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(worker, batch)
             for target, worker in zip(self._targets, self._workers, strict=True)

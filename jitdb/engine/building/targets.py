@@ -20,6 +20,7 @@ from jitdb.indexes.kinds.dictionary import DictionaryBuilder, TooLarge
 from jitdb.indexes.kinds.numbers import ExtremesBuilder, NumbersBuilder
 from jitdb.indexes.kinds.prefixes import PrefixBuilder
 from jitdb.indexes.kinds.set_builders import (
+    AnywhereBuilder,
     DeletedBuilder,
     OffsetsBuilder,
     PredicateBuilder,
@@ -29,6 +30,7 @@ from jitdb.indexes.kinds.set_builders import (
 )
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.indexes.spec import Requirement
+from jitdb.operators.nodes.anywhere import anywhere_of
 from jitdb.operators.nodes.literals import seek_name
 from jitdb.operators.nodes.text_match import text_match_of
 
@@ -163,6 +165,9 @@ class IndexBuilderFactory:
             if spec.is_owned:
                 return ExtremesBuilder(self._source(need), spec.largest, unit)
             return NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
+        if spec.form == "text" and not spec.paths:
+            asked = anywhere_of(spec)
+            return AnywhereBuilder(asked.value, asked.ignore_case)
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
             return PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")

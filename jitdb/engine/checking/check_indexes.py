@@ -43,6 +43,7 @@ from jitdb.log.io import osfile
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport, counted
 from jitdb.log.source import MaintainedSource, ScanSource
+from jitdb.operators.nodes.anywhere import anywhere_of
 from jitdb.operators.nodes.text_match import text_match_of
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement |
     """What building such an index takes; None where only the next question brings it."""
     if spec.form == "text":
         with suppress(QueryError):  # of a regular expression, where RE2 is not installed
-            text_match_of(spec)
+            (text_match_of if spec.paths else anywhere_of)(spec)
             return Requirement(spec)
         return None
     return given.get(spec) if spec.form == "predicate" or spec.index_type is not None else Requirement(spec)

@@ -25,6 +25,7 @@ from jitdb.indexes.segment import SPAN, Run, Segment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.log.codecs.base import Codec
     from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 
 Seek: TypeAlias = Callable[[bytes, int], int | None]
@@ -36,6 +37,7 @@ class LocatedBatch(NamedTuple):
     records: RecordBatch
     fields: Sequence[FieldValues]
     locator: Locator
+    codec: Codec
 
     def states(self, owners: NDArray[np.int32] | None) -> NDArray[np.uint8]:
         """Those of the records that own values; None: a value a record."""

@@ -128,6 +128,24 @@ class TextBuilder(SetBuilder):
         return Piece(len(batch.records), (), where[self._test(keys, ends)].astype(np.int32))
 
 
+class AnywhereBuilder(SetBuilder):
+    """The records that hold a text in any value."""
+
+    def __init__(self, text: str, ignore_case: bool) -> None:
+        self._text, self._ignore_case = text, ignore_case
+
+    def new_worker(self) -> Any:
+        return []  # the search, which serves one thread
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        if not worker:
+            from jitdb.log.codecs.search import Search
+
+            worker.append(Search(batch.codec, self._text, self._ignore_case))
+        owners = np.flatnonzero(worker[0](batch.records)).astype(np.int32)
+        return Piece(len(batch.records), (), owners)
+
+
 # --- a set for each value --------------------------------------------------------------------------------------------
 
 

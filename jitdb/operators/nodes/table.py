@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final, Literal, NamedTuple, get_args
 
 from jitdb.operators.nodes import text_match
+from jitdb.operators.nodes.anywhere import Anywhere, anywhere
 from jitdb.operators.nodes.compare import Between, Compare, between, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, Includes, absent, equal, includes
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or, and_, everything, not_, or_
@@ -36,6 +37,7 @@ OPERATORS: Final[dict[str, Row]] = {
         name: Row(getattr(text_match, name), text_match.TextMatch, f'{name}(field, "text")', "ignore_case")
         for name in get_args(text_match.TextOperator)
     },
+    "anywhere": Row(anywhere, Anywhere, "", "ignore_case"),
     "gt": Row(gt, Compare),
     "gte": Row(gte, Compare),
     "lt": Row(lt, Compare),
@@ -53,6 +55,6 @@ OPERATORS: Final[dict[str, Row]] = {
 TEXT_OPERATORS: Final[dict[str, Callable[..., Operation]]] = {
     spelling: partial(row.make, ignore_case=True) if spelling[0] == "i" else row.make
     for name, row in OPERATORS.items()
-    if row.takes == "ignore_case"
+    if row.kind is text_match.TextMatch
     for spelling in sorted({case + word for word in (name, name.replace("s_with", "swith")) for case in ("", "i")})
 }

@@ -118,6 +118,7 @@ EXPRESSION_HELP: Final = """\
   message contains "timeout"           text with this in it; also starts_with, ends_with
   name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
   message icontains "timeout"          without regard to case, as ilike, istarts_with and others
+  * contains "9f3a"                     any value of the record has this in it; also * icontains
   includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
   date > "2015-12-01T10:30:00Z"        times; as much of it as is known
   date == "2015-12-01"                 on this day; > after it, <= up to its end

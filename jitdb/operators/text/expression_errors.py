@@ -82,10 +82,10 @@ class Part(NamedTuple):
     """What stands between two places of an expression.
 
     kind: an operation, a Field, the name of an index, a value, several values (a list, a tuple, a set), a length of
-          time (its seconds), or a sum, which only errors speak of
+          time (its seconds), a star (any value of the record), or a sum, which only errors speak of
     """
 
-    kind: Literal["operation", "field", "index", "value", "list", "length", "sum"]
+    kind: Literal["operation", "field", "index", "value", "list", "length", "star", "sum"]
     value: Any
     start: int
     end: int
@@ -161,6 +161,8 @@ def dashed_name(text: str, part: Part) -> str:
 def no_field(text: str, part: Part) -> str:
     """What to say of what is no field."""
     dashed = dashed_name(text, part)
+    if part.kind == "star":
+        return 'a star, any value of the record, goes with contains and icontains: * contains "timeout"'
     if part.kind == "index":
         return "index(...) is compared by <, <=, > and >=, or between(), only"
     if dashed and not dashed[0].isdigit():

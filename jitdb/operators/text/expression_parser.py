@@ -7,12 +7,15 @@ operator where an operator can stand, behind an operand, and a field elsewhere.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from jitdb.common.paths import ANY, CASTS, Path, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.times import length_of_text
+from jitdb.operators.nodes.anywhere import anywhere
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
 from jitdb.operators.nodes.field import Field, field
@@ -37,6 +40,10 @@ _NOT, _INVERT = 3, 7
 _LEVELS: Final = {
     "or": 1, "and": 2, **dict.fromkeys((*_COMPARISONS, "==", "!=", "in", "not in", "is", "is not"), 4), "|": 5, "&": 6,
     **dict.fromkeys(TEXT_OPERATORS, 8), **dict.fromkeys("+-*/%^", 9),
+}  # fmt: skip
+# Of any value: `*`.
+_ANYWHERE: Final[dict[str, Callable[..., Operation]]] = {
+    "contains": anywhere, "icontains": partial(anywhere, ignore_case=True),
 }  # fmt: skip
 _COMBINING: Final = {"or": or_, "|": or_, "and": and_, "&": and_}
 
@@ -78,9 +85,14 @@ class Parser(Tokens):
                 is_denied = self._word == "not"
                 if is_denied:
                     self._next()
-                make = TEXT_OPERATORS[self._next()]
-                subject, right = self._field(left), self._expression(level + 1)
-                found = self._made(right, make, subject.path, self._value(right))
+                word = self._next()
+                make: Callable[..., Operation]
+                if left.kind == "star" and word in _ANYWHERE:
+                    make = _ANYWHERE[word]
+                else:
+                    make = partial(TEXT_OPERATORS[word], self._field(left).path)
+                right = self._expression(level + 1)
+                found = self._made(right, make, self._value(right))
                 found = not_(found) if is_denied else found
             else:
                 while self._kind == "sign" and self._word in "+-*/%^":
@@ -233,6 +245,9 @@ class Parser(Tokens):
             return Part("length", float(length) / 1e9, start, self._done)
         if kind == "word":
             return self._named()
+        if word == "*":
+            self._next()
+            return Part("star", None, start, self._done)
         if word == "(":
             return self._parenthesized()
         if word == "[":

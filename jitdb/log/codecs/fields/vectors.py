@@ -12,17 +12,16 @@ from numba.extending import intrinsic
 
 _I1, _I8, _I16, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 64))
 _BYTES: Final = ir.VectorType(_I8, 16)
-_LINE: Final = ir.VectorType(_I8, 64)
 
 
-def _each(byte: int, vector: Any = _BYTES) -> ir.Constant:
-    return ir.Constant(vector, [ir.Constant(_I8, byte)] * vector.count)
+def _each(byte: int) -> ir.Constant:
+    return ir.Constant(_BYTES, [ir.Constant(_I8, byte)] * _BYTES.count)
 
 
-def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = _BYTES) -> Any:
+def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     """A vector of bytes from the item `at` of an array on."""
     place = builder.gep(context.make_array(kind)(context, builder, array).data, [at])
-    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
+    loaded = builder.load(builder.bitcast(place, _BYTES.as_pointer()))
     loaded.align = 1
     return loaded
 
@@ -52,11 +51,27 @@ def _digits(builder: Any, loaded: Any) -> Any:
     return builder.icmp_unsigned(">", builder.sub(loaded, _each(48)), _each(9))
 
 
+def _of_line(marks: Callable[[Any, int], Any], builder: Any) -> Any:
+    """The mask of 64 bytes, of the marks of four vectors: what a processor has no vector of 64 bytes for, LLVM takes
+    apart byte by byte.
+    """
+    mask = None
+    for part in range(4):
+        bits = builder.zext(builder.bitcast(marks(builder, 16 * part), _I16), _I64)
+        moved = builder.shl(bits, ir.Constant(_I64, 16 * part)) if part else bits
+        mask = moved if mask is None else builder.or_(mask, moved)
+    return mask
+
+
 def _newlines(typing: Any, buf: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         buf, at = arguments
-        loaded = _load(context, builder, signature.args[0], buf, at, _LINE)
-        return builder.bitcast(builder.icmp_unsigned("==", loaded, _each(10, _LINE)), _I64)
+
+        def marks(builder: Any, part: int) -> Any:
+            place = builder.add(at, ir.Constant(_I64, part))
+            return builder.icmp_unsigned("==", _load(context, builder, signature.args[0], buf, place), _each(10))
+
+        return _of_line(marks, builder)
 
     return types.uint64(buf, types.int64), generate
 
@@ -64,21 +79,26 @@ def _newlines(typing: Any, buf: Any, at: Any) -> Any:
 def _spread(builder: Any, word: Any, shift: int) -> Any:
     """A byte of a word in all places of a vector."""
     byte = builder.trunc(builder.lshr(word, ir.Constant(_I64, shift)), _I8)
-    one = builder.insert_element(ir.Constant(_LINE, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), 64), None)  # all of them the first
-    return builder.shuffle_vector(one, ir.Constant(_LINE, ir.Undefined), places)
+    one = builder.insert_element(ir.Constant(_BYTES, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), 16), None)  # all of them the first
+    return builder.shuffle_vector(one, ir.Constant(_BYTES, ir.Undefined), places)
 
 
 def _pairs(typing: Any, buf: Any, at: Any, distance: Any, wanted: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         buf, at, distance, wanted = arguments
-        found = None
-        for place, shift in ((at, 0), (builder.add(at, distance), 16)):
-            loaded = _load(context, builder, signature.args[0], buf, place, _LINE)
-            folded = builder.or_(loaded, _spread(builder, wanted, shift + 8))
-            same = builder.icmp_unsigned("==", folded, _spread(builder, wanted, shift))
-            found = same if found is None else builder.and_(found, same)
-        return builder.bitcast(found, _I64)
+
+        def marks(builder: Any, part: int) -> Any:
+            found = None
+            for begin, shift in ((at, 0), (builder.add(at, distance), 16)):
+                place = builder.add(begin, ir.Constant(_I64, part))
+                loaded = _load(context, builder, signature.args[0], buf, place)
+                folded = builder.or_(loaded, _spread(builder, wanted, shift + 8))
+                same = builder.icmp_unsigned("==", folded, _spread(builder, wanted, shift))
+                found = same if found is None else builder.and_(found, same)
+            return found
+
+        return _of_line(marks, builder)
 
     return types.uint64(buf, types.int64, types.int64, types.int64), generate
 
