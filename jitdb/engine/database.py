@@ -67,6 +67,7 @@ class JITDB(OneLog):
     sequence:  the field behind `declared_sequence`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
+    follow:    see what other processes did to the log before each question, without refresh()
     max_indexes, max_index_bytes: the most indexes, and bytes of them, that questions may build; one that needs more is
                a TooManyIndexes error; prepare() is not bound, nor are the indexes that all answers need
 
@@ -83,12 +84,16 @@ class JITDB(OneLog):
         sequence: PathLike = SEQUENCE,
         threads: int = 0,
         progress: bool | None = None,
+        follow: bool = False,
         max_indexes: int | None = None,
         max_index_bytes: int | None = None,
     ) -> None:
         if not isinstance(log, LogSource):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
+        self._follows = flag("follow", follow, InvalidArgument)
+        if self._follows:
+            log.check_growing()
         place = self._place_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
         self._settings: dict[str, Any] = {
@@ -309,6 +314,7 @@ def open(
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
+    follow: bool = False,
     max_indexes: int | None = None,
     max_index_bytes: int | None = None,
 ) -> JITDB:
@@ -319,6 +325,7 @@ def open(
     indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
                (and nothing else of JSON Lines on disk)
     read_only: open beside a process that writes; `refresh()` shows what it wrote
+    follow:    each question sees what was written since the one before, also in another file that got this name
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
     allow_prefix: of JSON Lines: text may stand before the JSON of a line, and lines without JSON are text (see
                docs/json-lines.md)
@@ -345,7 +352,7 @@ def open(
     try:
         return JITDB(
             log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
-            progress=progress, max_indexes=max_indexes, max_index_bytes=max_index_bytes,
+            progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes,
         )  # fmt: skip
     except BaseException:
         log.close()

@@ -74,16 +74,25 @@ class Asking:
         self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
         self.members = find_members(where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
+        self.tells_at_once = True  # of files that are passed over; else who asks does, once the answer stands
         self._known: set[Any] = set()  # identities of the operations that logs were asked since the last refresh()
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
         self.passed.forget(self.open, self.members)
-        before, self.members = self.members, find_members(self.where)
-        self._known.clear()
-        changed = [db.refresh() for db in self.open.opened() if os.path.exists(db.log.path)]
+        return self.see(find_members(self.where))
+
+    def see(self, members: list[Member]) -> bool:
+        """See that these are the logs now, and what was written to them; True if there was anything."""
+        before, self.members = self.members, members
+        self.forget_asked()
+        changed = [db.refresh() for _, db in self.open.members() if os.path.exists(db.log.path)]
         changed.append(self._look_at_bundles())
         return before != self.members or any(changed)
+
+    def forget_asked(self) -> None:
+        """What logs were asked before does not tell any more that they need no scan."""
+        self._known.clear()
 
     def parts(self, operation: Operation) -> list[Part]:
         """What each log is asked; logs in which nothing can match are left out."""
@@ -146,7 +155,7 @@ class Asking:
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
             done = [one(part) for part in parts]
-            self.passed.tell(self.members)
+            self._tell()
             return done
         scanned = list(accumulate(part.member.size for part in parts))
         logs = list(accumulate(part.member.logs for part in parts))
@@ -167,8 +176,12 @@ class Asking:
         if len(self._known) + len(asked) > _MOST:
             self._known.clear()
         self._known |= asked
-        self.passed.tell(self.members)
+        self._tell()
         return done
+
+    def _tell(self) -> None:
+        if self.tells_at_once:
+            self.passed.tell(self.members)
 
     @contextmanager
     def opened(self, path: str) -> Iterator[JITDB]:

@@ -23,6 +23,7 @@ from jitdb.engine.roles import first_of
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Bundles, Counts, Part, Together
+from jitdb.logset.keeping_up import Following
 from jitdb.logset.member import Member, Where, fields_of, find_members
 from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
@@ -64,12 +65,13 @@ class LogSet(Asker):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
     where:    files, patterns and folders (member.py); which files these are is looked up when the set is made, by
-              refresh(), and by live questions
+              refresh(), by live questions, and with `follow`
     open_log: opens one of them; by default as jitdb.open does, read-only
     lines, over: how files of lines are opened, and parts of them asked, while they are followed
     labelled: let each record that is a dict have the fields that its log's path gives: `_path`, and those of folders
               `name=value`
     threads:  that scan at the same time; 0 is one a core
+    follow:   each question sees what came since the one before, without refresh(): new, rotated and removed files too
 
     Questions can ask for those fields in any case, and a log in which nothing can match by them is not opened. A
     record's own field of the same name is not seen by questions.
@@ -88,11 +90,14 @@ class LogSet(Asker):
         labelled: bool = False,
         threads: int = 0,
         progress: bool | None = None,
+        follow: bool = False,
     ) -> None:
         self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
         self._labelled = labelled
         self._lines, self._over = lines, over
         self._asking = Asking(self._where, partial(_without_warning, open_log), bundles, threads, progress)
+        self._follows, self._following = follow, Following(self._asking)
+        self._look, self._asking.tells_at_once = self._following.look, not follow
         self._warnings = QuestionWarnings(lambda: self.evidence(), None)
         self._counts = Counts()
 
@@ -122,7 +127,11 @@ class LogSet(Asker):
             unknown = self._asking.of_each([part for part, found in known if found is None], count)
             return sum(unknown) + sum(found for _, found in known if found is not None)
 
-        return self._asking.of_together(question, counted)
+        return self._held(lambda: self._asking.of_together(question, counted))
+
+    def _held(self, ask: Callable[[], T]) -> T:
+        """What `ask` gives; in a set that is kept up to date, of logs that kept their names meanwhile."""
+        return self._following.held(ask) if self._follows else ask()
 
     def _summary(self, question: Question, cancel: Cancel) -> Any:
         """The counts of all logs added up. Fields that logs' paths give are counted, too."""
@@ -141,7 +150,7 @@ class LogSet(Asker):
             settled = summary.settled(each(summary.survey) if summary.surveys else [])
             return summary.result(each(lambda view: summary.count(view, settled)), settled)
 
-        return self._asking.of_together(question, counted)
+        return self._held(lambda: self._asking.of_together(question, counted))
 
     def _page(self, question: Question, cancel: Cancel) -> Page:
         from jitdb.engine.reading.paging import Page
@@ -167,7 +176,7 @@ class LogSet(Asker):
 
             return self._asking.of_each(parts, one)
 
-        return MergedPages(question, begin, self._tell)
+        return MergedPages(question, lambda: self._held(begin), self._tell)
 
     def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
         from jitdb.engine.reading.selecting import batch_of_rows
@@ -187,7 +196,7 @@ class LogSet(Asker):
             own = db.leaf_paths(question.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
             return [*own, *((name,) for name in part.member.fields if own and self._labelled)]
 
-        found = self._asking.of_each(self._asking.parts(question.operation), of_one)
+        found = self._held(lambda: self._asking.of_each(self._asking.parts(question.operation), of_one))
         return list(dict.fromkeys(path for paths in found for path in paths))
 
     def _arrow(
@@ -245,7 +254,7 @@ class LogSet(Asker):
         def one(db: JITDB, part: Part) -> tuple[str, LogRecordSet]:
             return part.member.path, db.record_set(part.operation, cancel=cancel)
 
-        parts = self._asking.of_each(self._asking.parts(question.operation), one)
+        parts = self._held(lambda: self._asking.of_each(self._asking.parts(question.operation), one))
         return LogSetRecordSet(self._asking, dict(parts))
 
     @property

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import islice
-from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -70,15 +69,23 @@ class Member(NamedTuple):
 
     def look(self) -> object:
         """The stamp of its file: an equal one later (LogSource.settled_stamp) proves the file unchanged."""
-        return stamp_at(FilePath(self.path))
+        return stamp_at(self.path)
 
 
 def find_members(where: Where | Iterable[Where], *, is_following: bool = False) -> list[Member]:
-    """The logs at these places now, ordered by their paths, each once.
+    """The logs at these places now, ordered by their paths, each once: see below."""
+    return sorted(find_by_real_path(where, is_following=is_following).values())
+
+
+def find_by_real_path(
+    where: Where | Iterable[Where], *, is_following: bool = False, folders: set[str] | None = None
+) -> dict[str, Member]:
+    """The logs at these places now, by where their paths lead.
 
     where: a file, a pattern (`*`, `?`, `[…]`, and `**` for folders within folders), a folder, whose files at any depth
            are meant, or several of these
     is_following: a named file may be missing for a while
+    folders: gets those that were looked into: without a change of one, no file comes, goes or is replaced
 
     Links to folders below a folder are followed, each real folder once.
     Hidden files, files in sidecar folders (`NAME.jitdb`) and, in folders, summaries of Parquet files are no logs. A
@@ -89,13 +96,15 @@ def find_members(where: Where | Iterable[Where], *, is_following: bool = False) 
     found: dict[str, Member] = {}
     real_folder = cache(os.path.realpath)  # to look at each part of each path takes longer than all else
     for place in without_sidecars(places):
+        if folders is not None and not os.path.isdir(place):
+            folders.update(_looked_into(place))
         if is_following and not glob.has_magic(place) and not os.path.exists(place):
             continue
-        for path in _files(place):
+        for path in _files(place, folders):
             folder, name = os.path.split(path)
             real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
             found.setdefault(real, Member(path))
-    return sorted(found.values())
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -119,11 +128,23 @@ def _value(text: str) -> Any:
     return int(text) if _INTEGER.fullmatch(text) else text
 
 
-def _files(place: str) -> Iterator[str]:
+def _looked_into(place: str) -> Iterator[str]:
+    """The folders in which a name, or a pattern, is looked for; where one is missing, that in which it would come."""
+    parts = place.split(os.sep)
+    first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    above = os.sep.join(parts[:first]) or (os.sep if first else os.curdir)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above) or os.curdir
+    yield above
+    for number in range(first + 1, len(parts)):
+        yield from glob.iglob(os.path.join(os.sep.join(parts[:number]), ""), recursive=True)
+
+
+def _files(place: str, folders: set[str] | None = None) -> Iterator[str]:
     if os.path.isdir(place):
         if place.rstrip(os.sep).endswith(SIDECAR_SUFFIX):
             raise InvalidArgument(f"{shown(place)} is a folder of indexes: name the log, not its indexes")
-        yield from _below(place)
+        yield from _below(place, folders)
     elif glob.has_magic(place) and not os.path.exists(place):
         for path in glob.iglob(place, recursive=True):
             if os.path.isfile(path) and not is_in_sidecar(path):
@@ -136,9 +157,11 @@ def _files(place: str) -> Iterator[str]:
         raise LogError("there is no such file", path=place)
 
 
-def _below(folder: str) -> Iterator[str]:
+def _below(folder: str, looked_into: set[str] | None) -> Iterator[str]:
     root, seen = os.path.realpath(folder), set[str]()
     for top, folders, files in os.walk(folder, onerror=_unread, followlinks=True):
+        if looked_into is not None:
+            looked_into.add(top)
         folders[:] = [name for name in folders if not name.endswith(SIDECAR_SUFFIX) and not name.startswith(".")]
         linked = [name for name in folders if os.path.islink(os.path.join(top, name))]
         for name in linked:
@@ -230,10 +253,14 @@ class OpenLogs:
             gone = [] if entry is None or entry.users else [self._entries.pop(member)]
         _close(gone)
 
-    def opened(self) -> list[JITDB]:
-        """Those that are open now."""
+    def members(self) -> list[tuple[Member, JITDB]]:
+        """Those that are open, and their databases. Empty files that have grown are opened anew when used."""
         with self._lock:
-            return [entry.db for entry in self._entries.values() if entry.db is not None]
+            entries = [(member, entry) for member, entry in self._entries.items() if entry.db is not None]
+        for member, entry in entries:
+            if entry.is_of_nothing and member.size:
+                self.drop(member)
+        return [(member, entry.db) for member, entry in entries if entry.db is not None and not entry.is_of_nothing]
 
     def close(self) -> None:
         with self._lock:

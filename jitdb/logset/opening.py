@@ -46,12 +46,13 @@ def open_many(
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
+    follow: bool = False,
 ) -> LogSet:
     """Ask many logs as one: files, patterns such as "logs/*/*.log", folders, or several of these.
 
     indexes:  a folder for the index files of all logs, a folder in it each; by default each log's own; "memory" keeps
               them in memory
-    labelled: see LogSet
+    labelled, follow: see LogSet
     threads:  that scan; 0 is one a core, up to eight
     The rest is explained at open(), and holds for each log. All are opened read-only. Raises LogError.
     """
@@ -84,10 +85,11 @@ def open_many(
     bundles = (
         Bundles(partial(_store_of, folder), partial(_has_own, folder), timestamp is not None) if is_plain else None
     )
-    is_labelled = flag("labelled", labelled, InvalidArgument)
+    is_labelled, follows = flag("labelled", labelled, InvalidArgument), flag("follow", follow, InvalidArgument)
     return LogSet(
-        where, open_log, lines=lines, over=over, bundles=bundles, labelled=is_labelled, threads=count, progress=progress
-    )
+        where, open_log, lines=lines, over=over, bundles=bundles, labelled=is_labelled, threads=count,
+        progress=progress, follow=follows,
+    )  # fmt: skip
 
 
 def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:

@@ -52,6 +52,7 @@ class Asker(Summaries, Shown, ABC):
     """
 
     warns_of_questions = True
+    _follows = False  # whether each question sees what came since the one before, without refresh()
     _names: FieldNames | None = None
     _warnings: QuestionWarnings
 
@@ -66,6 +67,7 @@ class Asker(Summaries, Shown, ABC):
     explained_soon: Callable[[Question], Any]  # the same with its order; None where only a scan could tell
     _remarks: Callable[[Question, bool], list[str]]  # see remarks()
     _state: Callable[[], object]  # changes whenever there may be new fields
+    _look: Callable[[], object]  # sees what came since the last look; where nothing did, in microseconds
     evidence: Callable[[], Evidence]  # what existing indexes say of fields and values, for hints
     # These call `_tell` themselves, once they know whether there is an answer.
     _pages: Callable[[Question, Cancel], PagesOf]  # the records page by page
@@ -92,6 +94,8 @@ class Asker(Summaries, Shown, ABC):
     # --- asking ----------------------------------------------------------------------------------------------------
 
     def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None = None) -> Question:
+        if self._follows:
+            self._look()
         return question_of(self, question, settings, limit)
 
     def _ready(
@@ -304,6 +308,8 @@ class Asker(Summaries, Shown, ABC):
         """
         from jitdb.operators.summaries.fields import FieldNames, all_records
 
+        if self._follows:
+            self._look()
         if self._names is None:
             self._names = FieldNames(self.sample, self._state, lambda: all_records(self), self._logs_looked_at)
         return self._names

@@ -88,8 +88,13 @@ class OneLog(Asker):
         self._manager.prepare(needs, cancel)
         return 1e3 * (time.perf_counter() - begin)
 
+    def _look(self) -> bool:
+        return self.log.refresh()
+
     def refresh(self) -> bool:
-        """See what other processes did to the log; True if there was anything."""
+        """See what other processes did to the log; True if there was anything. One opened with `follow` does that
+        before each question.
+        """
         changed = self.log.refresh()
         self._manager.follow(None)
         return changed

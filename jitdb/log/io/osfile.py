@@ -129,7 +129,7 @@ class FileSystem:
     def size(self, fd: int) -> int:
         return self.fstat(fd).st_size
 
-    def find(self, path: Path) -> os.stat_result | None:
+    def find(self, path: Path | str) -> os.stat_result | None:
         """The status of the file or folder of this name; None where there is none."""
         try:
             return self.stat(path)

@@ -466,7 +466,7 @@ class LineLog(LogSource):
                     self._keeper = self._keeper_of(file.stamp())
                 # What came to the old one since must be in a copy of it.
                 state = state._replace(known=judged(state.file, state.known))
-            elif self._is_as_seen(state):
+            elif self._is_as_seen(state, there or file.stamp()):
                 return False
             elif self._take_header(file):
                 self._keeper = self._keeper_of(file.stamp())
@@ -477,8 +477,8 @@ class LineLog(LogSource):
             self._watcher.tell()
         return seen != self._seen
 
-    def _is_as_seen(self, state: _State) -> bool:
-        is_same = state.file.stamp() == state.known.stamp and state.is_settled and state.file.agrees(state.known.end)
+    def _is_as_seen(self, state: _State, there: Stamp) -> bool:
+        is_same = there == state.known.stamp and state.is_settled and state.file.agrees(state.known.end)
         return is_same and self._state() == self._seen
 
     def _there(self) -> Stamp | None:

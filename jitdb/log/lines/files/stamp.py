@@ -38,9 +38,9 @@ class Stamp(NamedTuple):
     def of(cls, found: os.stat_result) -> Stamp:
         return cls(found.st_dev, found.st_ino, found.st_size, _wrapped(found.st_mtime_ns), _wrapped(found.st_ctime_ns))
 
-    def is_settled(self) -> bool:
-        """Whether a change from now on shows: the times in it are older than the system's clock ticks."""
-        return time.time_ns() - max(self.mtime, self.ctime) > _TICK
+    def is_settled(self, at: int | None = None) -> bool:
+        """Whether a change from now (or `at`) on shows: the times in it are older than the system's clock ticks."""
+        return (time.time_ns() if at is None else at) - max(self.mtime, self.ctime) > _TICK
 
     def is_of(self, other: Stamp) -> bool:
         """Whether both are of the same file, as it was at two moments."""
@@ -51,7 +51,7 @@ def _wrapped(time: int) -> int:
     return (time + _HALF) % (2 * _HALF) - _HALF
 
 
-def stamp_at(path: Path) -> Stamp | None:
+def stamp_at(path: Path | str) -> Stamp | None:
     """That of the file of this name; None where there is none."""
     found = osfile.fs.find(path)
     return Stamp.of(found) if found is not None and stat.S_ISREG(found.st_mode) else None
