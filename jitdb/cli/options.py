@@ -155,17 +155,6 @@ def changed(name: str, help: str, **settings: Any) -> Option:
     return Option(settings.pop("group", shared.group), shared.flags, {**shared.settings, "help": help, **settings})
 
 
-class Once(argparse.Action):
-    """An option that other commands take several times, and this one does not: the last would win silently."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is said twice, and stands here once")
-        setattr(namespace, self.dest, values)
-
-
 SHOWN: Final = "which records, and how"
 AROUND: Final = "records around the matches"
 _LOG: Final = "the log"
@@ -207,6 +196,11 @@ OPTIONS: Final = {
     "full": option("--full", "pretty: all fields, whole values, messages and stack traces", group=SHOWN),
     "traces": option("--traces", "pretty: stack traces, and other texts of several lines, as lines", group=SHOWN),
     "utc": option("--utc", "pretty: times in UTC (default: in the local zone)", group=SHOWN),
+    "by": option(
+        "--by PATHS", "a row for each value of another field, or of several: a.b,c.d",
+        type=fields, action="extend", default=[],
+    ),
+    "tz": option("--tz ZONE", "use the time of a place, such as Europe/Berlin (default: UTC)"),
     "same": option("--same PATH", "show only records with the same value in this field", group=AROUND),
     "as_of": option(
         "--as-of PLACE", "ask the log as it was when it ended with the record at this offset, or before this cursor",

@@ -385,7 +385,7 @@ def is_of_each(question: Question) -> bool:
 
 def is_timed(question: Question) -> bool:
     """Whether it is about the declared time."""
-    is_counted = question.summary is not None and question.summary.column == DECLARED_TIME
+    is_counted = question.summary is not None and DECLARED_TIME in question.summary.columns
     return is_counted or question.operation.compares(DECLARED_TIME)
 
 

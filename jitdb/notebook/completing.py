@@ -33,10 +33,12 @@ _VALUE: Final = re.compile(  # a value that is begun, and the field that it is c
 )
 _OPERATORS: Final = "|".join(name for name, row in OPERATORS.items() if "path" in row.kind.arguments)
 _TAKE_A_PATH: Final = (
-    f"field|predicate|value_counts|group_count|histogram|stats|stats_by|select|sort_by|values|distinct|{_OPERATORS}"
+    "field|predicate|value_counts|group_count|count_distinct|histogram|stats|stats_by|select|sort_by|values|distinct|"
+    + _OPERATORS
 )
 _PATH: Final = re.compile(  # a path that is begun: the first argument, a later one, or an element of a list
-    rf"""\b(?:{_TAKE_A_PATH})\(\s*\[?(?:"[^"]*",\s*|'[^']*',\s*)*(["'])(-?)([^"']*)$|\b(?:by|same|select)=(["'])([^"']*)$"""
+    rf"""\b(?:{_TAKE_A_PATH})\(\s*\[?(?:"[^"]*",\s*|'[^']*',\s*)*(["'])(-?)([^"']*)$"""
+    r"""|\b(?:by|same|select)=\[?(?:"[^"]*",\s*|'[^']*',\s*)*(["'])([^"']*)$"""
 )
 _KEY: Final = re.compile(r"\.fields\[([\"'])([^\"']*)$")
 _COMPARED: Final = re.compile(  # a value that is begun, and the field that it is compared with

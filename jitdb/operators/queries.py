@@ -46,7 +46,8 @@ class Query(Immutable, Tabular, Summaries, Shown):
         another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
     to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
-    value_counts, group_count, histogram, timeline, stats, stats_by: ask of all records together (Summaries)
+    value_counts, group_count, count_distinct, histogram, timeline, stats, stats_by: ask of all records together
+        (Summaries)
     aio: all of these for async programs, to be awaited
     """
 

@@ -150,14 +150,60 @@ def test_quantiles_that_are_named(run, rows, events: Path) -> None:
 
 
 def test_one_field_where_one_stands(run, events: Path) -> None:
-    done = run("stats", "events.log", "status", "--by", "level", "--by", "user")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--by is said twice" in done.stderr
     assert "here stands one field" in run("stats", "events.log", "level,status").stderr
     unknown = run("stats", "events.log", "status", "--by", "levle").stderr
     assert "the field `levle`; did you mean `level`?" in unknown
     assert "`status`" not in unknown
     assert run("histogram", "events.log", "status", "--bins", "-50,0,600").returncode == 0
+
+
+def test_groups(run, rows, events: Path) -> None:
+    """By several fields, over time, in another order; and how many different values."""
+    said = ["--by", "level", "--by", "user.name"]
+    groups = rows("stats", "events.log", "status", *said)
+    assert groups == rows("stats", "events.log", "status", "--by", "level,user.name")
+    assert {(row["level"], row["user.name"]): row["sum"] for row in groups} == {
+        ("error", "ada"): 500, ("error", "grace"): 502, ("info", "ada"): 200, ("info", "grace"): 200,
+    }  # fmt: skip
+    first = rows("stats", "events.log", "status", *said, "--order", "sum", "--limit", "1")
+    assert [row["sum"] for row in first] == [502]
+    assert "p99" in rows("stats", "events.log", "status", "--by", "level", "--order", "p99")[0]
+    timed = rows("stats", "events.log", "status", "--every", "2s", "--tz", "Asia/Kolkata")
+    assert [(row["time"][-14:], row["records"]) for row in timed] == [
+        ("03:43:20+05:30", 2), ("03:43:22+05:30", 2), ("03:43:24+05:30", 1),
+    ]  # fmt: skip
+    assert rows("stats", "events.log", "user.name", "--distinct") == [{"distinct": 2, "count": 4}]
+    assert rows("stats", "events.log", "user.name", "--distinct", "--by", "level", "--every", "1d") == [
+        {"time": "2023-11-14", "level": "info", "distinct": 2, "count": 2},
+        {"time": "2023-11-14", "level": "error", "distinct": 2, "count": 2},
+    ]
+    whole = json.loads(run("stats", "events.log", "user.name", "--distinct", *said, "--format", "json").stdout)
+    assert (whole["field"], whole["by"], whole["missing"]) == ("user.name", ["level", "user.name"], 1)
+    several = run("timeline", "events.log", "--every", "1d", "--by", "level,user.name", "--limit", "1").stdout
+    assert "error, ada" in several
+    assert (
+        "1 without `user.name` or a time"
+        in run("stats", "events.log", "user.name", "--distinct", "--every", "1d").stdout
+    )
+
+
+def test_groups_that_nobody_has(run, events: Path) -> None:
+    """Of several fields that is said which no record has."""
+    for command in (["values", "level"], ["stats", "status"], ["stats", "user.name", "--distinct"]):
+        told = run(command[0], "events.log", *command[1:], "--by", "level,usr.name").stderr
+        assert told == "jitdb: none of these records has the field `usr.name`; did you mean `user.name`?\n"
+    for options, told in (
+        (["--order", "sum"], "say --by user"),
+        (["--tz", "UTC"], "say --every 1h"),
+        (["--by", "level", "--order", "som"], "did you mean sum?"),
+        (["--distinct", "--quantiles", "0.5"], "of any kind"),
+    ):
+        done = run("stats", "events.log", "status", *options)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told in done.stderr
+    assert "say --timestamp time" in run("stats", "events.log", "status", "--every", "1h", "--timestamp", "ts").stderr
+    rare = run("stats", "events.log", "user.name", "--by", "level", "--limit", "1")
+    assert "holds no numbers but string" in rare.stderr
 
 
 def test_histogram(run: Run, rows: Any, events: Path) -> None:

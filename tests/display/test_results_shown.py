@@ -17,6 +17,7 @@ from jitdb.display.html import html_of, value_html
 from jitdb.display.parts import Display, Records
 from jitdb.display.text import text_of
 from jitdb.engine.reading.paging import Page
+from jitdb.operators.summaries.distinct import DistinctCount, DistinctCounts
 from jitdb.operators.summaries.fields import fields_of
 from jitdb.operators.summaries.histograms import Bin, Histogram
 from jitdb.operators.summaries.stats import GroupStats, Stats, StatsBy
@@ -46,12 +47,18 @@ def results(value: Any) -> list[Any]:
         ValueCounts((ValueCount(value, 3), ValueCount("b", 1)), 5, 1, ("a", "<p>"), 2),
         GroupCounts((GroupCount((value, 1), 3),), 5, 1, (("a",), ("b",)), 2),
         Histogram((Bin(0.0, 10.0, 2), Bin(10.0, 20.0, 0), Bin(20.0, 30.0, 5)), 9, 2, ("n",), 0, 0),
-        Timeline(steps, 999, 0, "1h", ("a",), (value, "b")),
-        Timeline(tuple(step._replace(counts=()) for step in steps), 999, 0, "1h", None, ()),
+        Timeline(steps, 999, 0, "1h", (("a",),), (value, "b")),
+        Timeline(tuple(step._replace(counts=()) for step in steps), 999, 0, "1h", (), ()),
         stats,
-        StatsBy((GroupStats(value, stats),), 3, 0, ("n",), ("a",), 1),
+        StatsBy((GroupStats(value, stats),), 3, 0, ("n",), (("a",),), 1, ""),
         fields_of([{"a": value, "b": 1}, {"b": 2}]),
         Page([{"a": value, "b": 1}, value, {"c": {"d": value}}], 9, 3, 0.2),
+        Timeline(steps, 999, 0, "1h", (("a",), ("b",)), ((value, 1), ("b", None))),
+        StatsBy((GroupStats((value, 1), stats, DAY),), 3, 0, ("n",), (("time",), ("<p>",)), 1, "1h"),
+        DistinctCounts(
+            tuple(DistinctCount(value, 3, 2, step.start) for step in steps[:2]), 9, 3, ("a",), (("b",),), 1, "1h"
+        ),
+        DistinctCounts(tuple(DistinctCount(None, 3, 2, step.start) for step in steps), 99, 9, ("a",), (), 1, "1h"),
     ]
 
 

@@ -58,6 +58,7 @@ WORDS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "timeline": (lambda asked: asked.timeline(every="1y"), [150]),
     "stats": (lambda asked: asked.stats("ms"), sum(record["ms"] for record in ERRORS)),
     "stats_by": (lambda asked: asked.stats_by("ms", "level"), [("error", sum(record["ms"] for record in ERRORS))]),
+    "count_distinct": (lambda asked: asked.count_distinct("ms", "level"), [("error", 5)]),
 }
 PLAIN: dict[str, Callable[[Any], Any]] = {
     "offsets": len,
@@ -77,6 +78,7 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
     "timeline": lambda rows: [row.count for row in rows],
     "stats": lambda stats: stats.sum,
     "stats_by": lambda rows: [(row.value, row.stats.sum) for row in rows],
+    "count_distinct": lambda rows: [(row.value, row.distinct) for row in rows],
 }
 ASKS_NOTHING = {
     "where", "since", "until", "descending", "sort_by", "sort_by_arrival", "select", "start_from", "paginate", "batch",

@@ -11,12 +11,12 @@ from argparse import Namespace
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jitdb.cli.expressions import read_question
-from jitdb.cli.failures import note
+from jitdb.cli.failures import UsageError, note
 from jitdb.cli.opening import seen_or_asked
-from jitdb.cli.options import READING, SUMMARY, Once, changed, number, option
+from jitdb.cli.options import READING, SUMMARY, changed, number, option
 from jitdb.cli.output.tables import TABLE_ROWS, show_result
 from jitdb.cli.parser import Show, command, question
 from jitdb.common.paths import format_path
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Query
+    from jitdb.operators.summaries.distinct import DistinctCounts
     from jitdb.operators.summaries.fields import Fields
     from jitdb.operators.summaries.histograms import Histogram
     from jitdb.operators.summaries.stats import Stats, StatsBy
     from jitdb.operators.summaries.timelines import Timeline
     from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
+
+    AnyStats: TypeAlias = Stats | StatsBy | DistinctCounts
 
 _OF_A_FIELD: Final = "LOG FIELD [EXPR] [options]"
 _COMMON: Final = (*SUMMARY, *READING)
@@ -74,11 +77,11 @@ def shares(text: str) -> list[float]:
     [
         ("values events.log level", "of all records"),
         ("values events.log user.name 'level == \"error\"' --limit 5", "of those that match"),
-        ("values events.log level --by status", "of several fields together"),
+        ("values events.log level --by status,user.name", "of several fields together"),
         ("values events.log level --format csv", "for a spreadsheet"),
     ],
     *("log", "field_and_expression"),
-    option("--by PATH", "count it together with another field", action="append", default=[]),
+    changed("by", "count it together with another field, or several: a.b,c.d"),
     changed("limit", f"at most N values (default: {TABLE_ROWS} in a table, else all)"),
     *_COMMON,
 )
@@ -98,7 +101,7 @@ def values(options: Namespace) -> int:
 
 @values.answers
 def count_values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | GroupCounts:
-    paths = [options.path, *(as_path("values", by) for by in options.by)]
+    paths = [options.path, *_by(options)]
     query, limit = _query(db, options), _rows(options)
     counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(options.path, limit=limit)
     show(counts)
@@ -132,57 +135,65 @@ def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
     ],
     *("log", "expressions"),
     option("--every STEP", "10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: by the span)", default=AUTO),
-    option("--tz ZONE", "use the time of a place, such as Europe/Berlin (default: UTC)"),
-    option("--by PATH", "count the most frequent values of another field separately", action=Once),
+    "tz",
+    changed("by", "count the most frequent values of another field, or of several, separately"),
     changed("limit", f"at most N of these values (default: {SERIES})"),
     *_COMMON,
 )
 def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
-    from jitdb.cli.output.notes import note_times, time_fields
-
-    by = None if options.by is None else as_path("timeline", options.by)
+    by = _by(options)
     line = _query(db, options).timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
     show(line)
-    _note_nothing(db, options, line.total, () if by is None or line.values or not line.rows else [by], of_times=True)
-    note_times(db, options.operation, options, ordered=True, is_full=not line.total)
-    if line.total and not line.rows:
-        from jitdb.engine.hinting.hints import SAMPLE
-        from jitdb.operators.summaries.fields import fields_in
-
-        shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
-        note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
+    _note_nothing(db, options, line.total, () if line.values or not line.rows else by, of_times=True)
+    _note_times(db, options, line)
     return line
 
 
 @question(
     _OF_A_FIELD,
     "Summarize the numbers of a field: how many, the smallest and the largest, sum, mean, standard deviation and "
-    "quantiles. Sums are exact; a quantile is one of the numbers.",
+    "quantiles; or how many different values it has. Sums and counts are exact; a quantile is one of the numbers.",
     [
-        ("stats events.log status", "of all records"),
         ("stats events.log status 'level == \"error\"'", "of those that match"),
-        ("stats events.log status --by user.name", "for each value of another field"),
-        ("stats events.log ms --by service --quantiles 0.5,0.99", "with these quantiles"),
+        ("stats events.log ms --every 1m --by service,status", "over time, for each value of other fields"),
+        ("stats events.log bytes --by user --order sum --limit 10", "the greatest sums"),
+        ("stats events.log user --distinct --every 1d", "how many different values, a day"),
     ],
     *("log", "field_and_expression"),
-    option("--by PATH", "one row for each value of another field", action=Once),
-    option("--quantiles SHARES", "such as 0.5,0.9,0.99", type=shares, default=QUANTILES),
-    changed("limit", f"at most N of these values (default: {TABLE_ROWS} in a table, else all)"),
+    "by",
+    option("--every STEP", "a row for each step of time: 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, …, or auto"),
+    "tz",
+    option("--distinct", "count the different values of the field, of any kind"),
+    option(
+        "--order NAME", "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, …"
+    ),
+    option("--quantiles SHARES", "such as 0.5,0.9,0.99", type=shares),
+    changed("limit", f"at most N values of --by (default: {TABLE_ROWS} in a table, else all)"),
     *_COMMON,
 )
-def stats(db: AnyDatabase, options: Namespace, show: Show) -> Stats | StatsBy:
-    query, path, quantiles = _query(db, options), options.path, options.quantiles
-    found: Stats | StatsBy
-    if options.by is None:
-        found = query.stats(path, quantiles=quantiles)
-        numbers, empty = found.count, []
+def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats:
+    from jitdb.operators.summaries.stats import Stats
+
+    query, path, by, quantiles = _query(db, options), options.path, _by(options), options.quantiles
+    limit, timed = _rows(options) if by else None, {"every": options.every, "tz": options.tz, "order": options.order}
+    found: AnyStats
+    if options.distinct:
+        if quantiles:
+            raise UsageError("stats: --quantiles are those of numbers, and --distinct counts values of any kind")
+        found = query.count_distinct(path, by, limit=limit, **timed)
+        numbers = found.total
+    elif by or any(timed.values()):
+        found = query.stats_by(path, by, limit=limit, quantiles=quantiles or QUANTILES, **timed)
+        numbers = sum(row.stats.count for row in found)
     else:
-        by = as_path("stats", options.by)
-        found = query.stats_by(path, by, limit=_rows(options), quantiles=quantiles)
-        numbers, empty = sum(row.stats.count for row in found), [] if found.rows else [by]
+        found = query.stats(path, quantiles=quantiles or QUANTILES)
+        numbers = found.count
     show(found)
-    _note_nothing(db, options, found.total, empty)
-    if not empty:
+    is_empty = not isinstance(found, Stats) and found.missing == found.total
+    _note_nothing(db, options, found.total, [*([path] if options.distinct else ()), *by] if is_empty else ())
+    if options.every is not None and not isinstance(found, Stats):
+        _note_times(db, options, found)
+    if not is_empty and not options.distinct:
         _note_others(db, options, found.total, numbers)
     return found
 
@@ -231,6 +242,10 @@ def _query(db: AnyDatabase, options: Namespace) -> Query:
     return query if options.as_of is None else query.as_of(options.as_of)
 
 
+def _by(options: Namespace) -> list[Path]:
+    return [as_path("--by", name) for name in options.by]
+
+
 def _rows(options: Namespace) -> int | None:
     """How many rows are asked for: a table for people is short."""
     limit: int | None = options.limit or (TABLE_ROWS if options.format == "table" else None)
@@ -240,7 +255,8 @@ def _rows(options: Namespace) -> int | None:
 def _note_nothing(
     db: AnyDatabase, options: Namespace, total: int, empty: Iterable[Path] = (), *, of_times: bool = False
 ) -> None:
-    """Note which fields of the question no record has, why nothing matched, or that these are `empty`.
+    """Note which fields of the question no record has, why nothing matched, or that these are `empty`: each, or all of
+    them together.
 
     of_times: notes on times follow, and say whether all records are of another time
     """
@@ -253,8 +269,23 @@ def _note_nothing(
     note_missing(db, options.operation, options, is_empty=not total)
     if not total and not of_times and not options.quiet:
         note_beyond(db, options)
-    if total:
-        note_unknown_columns(db, empty, options)
+    fields = list(empty)
+    if total and fields and not options.quiet:
+        unknown = fields if len(fields) == 1 else list(filter(db.evidence().lack, fields))
+        note_unknown_columns(db, unknown, options)
+
+
+def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts) -> None:
+    """Note which field is the time, and that none of the records has one."""
+    from jitdb.cli.output.notes import note_times, time_fields
+
+    note_times(db, options.operation, options, ordered=True, is_full=not found.total)
+    if found.total and not found.rows:
+        from jitdb.engine.hinting.hints import SAMPLE
+        from jitdb.operators.summaries.fields import fields_in
+
+        shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
+        note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
 
 
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:
@@ -271,7 +302,7 @@ def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) 
         kinds = next((field.kinds for field in db.fields() if field.path == path), None)
         if kinds is None:
             note_unknown_columns(db, [path], options)
-        else:
+        elif "number" not in kinds:  # else those are in rows that are not shown
             other = "timeline" if path in db.declared_time else "values"
             note(options, f"`{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
         return

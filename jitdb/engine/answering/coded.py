@@ -36,7 +36,7 @@ from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
-from jitdb.operators.summaries.summary import Keys, Ranked
+from jitdb.operators.summaries.summary import Keys, Ranked, ValuesIn
 from jitdb.operators.summaries.value_counts import in_order
 
 if TYPE_CHECKING:
@@ -287,11 +287,7 @@ def ranked_groups(columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]],
         lacking |= found == 0
     if lacking.any():
         codes = [found[~lacking] for found in codes]
-    numbers, size = np.zeros(len(codes[0]), np.int64), 1
-    for column, found in zip(columns, codes, strict=True):
-        if size > (1 << 62) // len(column):
-            numbers, size = np.unique(numbers, return_inverse=True)[1], len(numbers)
-        numbers, size = numbers * len(column) + found, size * len(column)
+    numbers, size = _numbered(codes, list(map(len, columns)))
     examples, counts = _counted(numbers, size)
     chosen = np.arange(len(counts))
     if limit is not None and len(counts) > limit:
@@ -302,6 +298,65 @@ def ranked_groups(columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]],
     )
     pairs = zip(keys, counts[chosen].tolist(), strict=True)
     return Ranked(in_order(pairs, limit), len(counts), records, records - len(numbers))
+
+
+def _numbered(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """A number for each record, the same for the same codes; and below which number all are."""
+    numbers, size = np.zeros(len(codes[0]), np.int64), 1
+    for found, most in zip(codes, sizes, strict=True):
+        if size > (1 << 62) // most:
+            numbers, size = np.unique(numbers, return_inverse=True)[1], len(numbers)
+        numbers, size = numbers * most + found, size * most
+    return numbers, size
+
+
+def places_of(
+    columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]], keys: Sequence[Keys], records: int
+) -> NDArray[np.int64]:
+    """For each record the place of its values among these groups of them: see View.places."""
+    others = len(keys)
+    if not columns or not keys:
+        found = np.zeros(records, np.int64)
+    elif len(columns) == 1:
+        found = _places_by_code(columns[0], [key for (key,) in keys])[codes[0]]
+    else:
+        numbers = []  # of the groups, then of the records
+        for column, own, held in zip(columns, codes, zip(*keys, strict=True), strict=True):
+            distinct = dict.fromkeys(held)
+            table = _places_by_code(column, list(distinct))
+            of_key = dict(zip(distinct, range(len(distinct)), strict=True))
+            numbers.append(np.append(np.array([of_key[key] for key in held], np.int64), table[own]))
+        both, _ = _numbered(numbers, [int(number.max()) + 1 for number in numbers])
+        groups, of_records = both[:others], both[others:]
+        order = np.argsort(groups)
+        near = order[np.minimum(np.searchsorted(groups, of_records, sorter=order), others - 1)]
+        found = np.where(groups[near] == of_records, near, others)
+    for own in codes:
+        found[own == 0] = others + 1
+    return found
+
+
+def values_of_places(
+    column: Coded, codes: NDArray[np.uint32], places: NDArray[np.int64], count: int, *, has_keys: bool
+) -> ValuesIn:
+    """Which values the records of each place below `count` have: see View.values_in."""
+    there = codes != 0
+    counts = np.bincount(places[there], minlength=count + 2)
+    there &= places < count
+    values, size = codes[there].astype(np.int64), len(column)
+    keys = None
+    if has_keys:  # of those alone that are there
+        held, values = np.unique(values, return_inverse=True)
+        keys, size = list(map(column.key, held.tolist())), max(1, len(held))
+    numbers, most = _numbered([places[there], values], [count + 1, size])
+    examples, _ = _counted(numbers, most)
+    return ValuesIn(places[there][examples], values[examples], counts, keys)
+
+
+def _places_by_code(column: Coded, keys: Sequence[bytes]) -> NDArray[np.int64]:
+    """For each code the place of its value among these keys; len(keys) where it is none of them."""
+    place = {key: number for number, key in enumerate(keys)}
+    return np.array([place.get(column.key(code), len(place)) for code in range(len(column))], np.int64)
 
 
 def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

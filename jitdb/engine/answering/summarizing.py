@@ -16,14 +16,23 @@ from jitdb.common.paths import Path, format_path
 from jitdb.common.times import NUMBER
 from jitdb.common.values import number_of, split_number, value_at
 from jitdb.engine.answering.apart import are_many, ranked_apart
-from jitdb.engine.answering.coded import BitmapCodes, Coded, ConstantCodes, places_in, ranked_groups, ranked_values
+from jitdb.engine.answering.coded import (
+    BitmapCodes,
+    Coded,
+    ConstantCodes,
+    places_in,
+    places_of,
+    ranked_groups,
+    ranked_values,
+    values_of_places,
+)
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.summaries.numbers import Numbers
-from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary
+from jitdb.operators.summaries.summary import DECLARED_TIME, Keys, Ranked, Summary, ValuesIn
 
 if TYPE_CHECKING:
     import threading
@@ -77,10 +86,16 @@ class LogView(NamedTuple):
             return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
 
-    def places(self, path: Path, keys: Sequence[bytes]) -> NDArray[np.int64]:
-        coded, place = self._coded(path), {key: number for number, key in enumerate(keys)}
-        table = np.array([place.get(coded.key(code), len(place)) for code in range(len(coded))], np.int64)
-        return np.asarray(table[coded.codes(self.matches)])
+    def places(self, paths: Sequence[Path], keys: Sequence[Keys]) -> NDArray[np.int64]:
+        columns = list(map(self._coded, paths))
+        return places_of(columns, [column.codes(self.matches) for column in columns], keys, len(self.matches))
+
+    def values_in(self, path: Path, places: NDArray[np.int64], count: int) -> ValuesIn:
+        coded = self._coded(path)
+        found = values_of_places(coded, coded.codes(self.matches), places, count, has_keys=not self.is_whole)
+        if found.keys is not None and len(found.keys) > MOST_OF_SEVERAL:
+            raise _too_many(path, len(found.keys), self.manager.log)
+        return found
 
     def _many(self, path: Path) -> Sequence[Segment] | None:
         """The values of the field, where these are too many to be numbered all at once, and nobody needed that yet."""
@@ -150,24 +165,22 @@ def viewed(
     def serving() -> list[IndexSpec]:
         return [serving_spec(manager.catalog, path) for path in paths]
 
-    def needed() -> IndexSpec | None:
-        column, core = summary.column, manager.core
-        if column is None or (column != DECLARED_TIME and column[0] in known):
-            return None
-        if column == DECLARED_TIME and core.unit == NUMBER:
+    def needed() -> list[IndexSpec]:
+        columns, core = summary.columns, manager.core
+        if DECLARED_TIME in columns and core.unit == NUMBER:
             raise QueryError("the declared time is a number here, of which there is no timeline", remedy="histogram()")
-        return core.column(column)
+        return [core.column(column) for column in columns if column == DECLARED_TIME or column[0] not in known]
 
     def look(end: int) -> tuple[T] | None:
-        if column != needed() or chosen != serving():
+        if numbers != needed() or chosen != serving():
             return None
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
         return (work(LogView(manager, matches, known, is_whole)),)
 
     while True:
-        chosen, column = manager.look(serving), needed()
-        also: Needs = tuple(map(Requirement, chosen if column is None else (*chosen, column)))
+        chosen, numbers = manager.look(serving), needed()
+        also: Needs = tuple(map(Requirement, (*chosen, *numbers)))
         found = manager.ask(question.operation, False, cancel, look, also)
         if found is not None:
             return found[0]

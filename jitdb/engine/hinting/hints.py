@@ -198,7 +198,7 @@ def numbers_of(question: Question) -> list[Path]:
     compared = (leaf.compared for leaf in question.operation.leaves())
     found: list[Any] = [each[0] for each in compared if each is not None and not each[1]]
     if question.summary is not None:
-        found.append(question.summary.column)
+        found += question.summary.columns
     if not isinstance(question.order, bool):
         found += [key.path for key in question.order]
     return [path for path in dict.fromkeys(found) if isinstance(path, tuple)]

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.summaries.distinct import DistinctAsked, DistinctCounts
+from jitdb.operators.summaries.groups import By
 from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
 from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByAsked
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary
@@ -56,14 +58,14 @@ class Summaries:
         where: str | Operation | None = None,
         *,
         every: str | timedelta = AUTO,
-        by: PathLike | None = None,
+        by: By = None,
         limit: int = SERIES,
         tz: str | None = None,
     ) -> Timeline:
         """How many records are of which time, by the time that they declare.
 
         every: 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, …, or a timedelta; auto: about as many steps as a screen has lines
-        by:    another field, whose `limit` most frequent values are counted one by one
+        by:    another field, or a list of several, whose `limit` most frequent values are counted one by one
         tz:    the zone by whose clocks steps begin, such as Europe/Berlin; None is UTC. An hour that they show twice is
                one step
 
@@ -80,17 +82,46 @@ class Summaries:
     def stats_by(
         self,
         path: PathLike,
-        by: PathLike,
+        by: By = None,
         where: str | Operation | None = None,
         *,
         limit: int | None = None,
         quantiles: Sequence[float] = QUANTILES,
+        every: str | timedelta | None = None,
+        tz: str | None = None,
+        order: str | None = None,
     ) -> StatsBy:
-        """The same for each value of another field, that of most records first; with `limit`, only so many values.
+        """The same in groups: for each value of another field, for each step of time, or both.
 
-        db.stats_by("duration", "host")
+        by:    another field, or a list of several
+        every: the step, and `tz` its zone, as timeline() has them
+        order: the values with the greatest of these first: records, count, min, max, sum, mean, stddev, median, or p95
+               (any of the quantiles)
+        limit: only so many values, the first in this order
+
+        db.stats_by("duration", "host"), db.stats_by("duration", ["host", "status"], every="1h")
+        db.stats_by("bytes", "user", order="sum", limit=10)
         """
-        return self._summarized(StatsByAsked(path, by, limit, quantiles), where)
+        return self._summarized(StatsByAsked(path, by, limit, quantiles, every, tz, order), where)
+
+    def count_distinct(
+        self,
+        path: PathLike,
+        by: By = None,
+        where: str | Operation | None = None,
+        *,
+        limit: int | None = None,
+        every: str | timedelta | None = None,
+        tz: str | None = None,
+        order: str | None = None,
+    ) -> DistinctCounts:
+        """How many different values a field has, exactly: in all records, or in groups as stats_by() has them.
+
+        order: the values of `by` with the greatest of these first: distinct, count
+
+        db.count_distinct("user", every="1d"), db.count_distinct("user", "country", limit=10)
+        """
+        return self._summarized(DistinctAsked(path, by, limit, every, tz, order), where)
 
     def _summarized(self, asked: Summary[S], where: str | Operation | None) -> S:
         raise NotImplementedError

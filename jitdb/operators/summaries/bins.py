@@ -6,7 +6,7 @@ A bin has the same number in every log, so the counts of many logs add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ MOST: Final = 100_000  # bins of an answer
 _DAY: Final = 86_400 * 10**9
 _NEAR: Final = 4000  # days, each of which a zone is asked for its offset: a few milliseconds
 _FAR: Final = 9.2e18  # nanoseconds: beyond, in the years 1678 and 2261, times are doubles
+NOWHERE: Final = np.iinfo(np.int64).min  # the step of what has no time
 _BEGIN: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
 _END: Final = 253_402_300_800 * 10**9
 
@@ -110,18 +111,73 @@ def by_clock(
     """As by_steps, by the clocks of a zone: each span between two changes of its offset is counted by itself."""
     if zone is None:
         return by_steps(times, step, columns, width)
+    return added(
+        [
+            by_steps(some, shifted, None if columns is None else columns[inside], width)
+            for inside, some, shifted in _by_offset(times, step, zone)
+        ]
+    )
+
+
+def _by_offset(times: Numbers, step: Step, zone: tzinfo) -> Iterator[tuple[NDArray[np.bool_], Numbers, Step]]:
+    """Which of the times are in each span, these, and the step by its clocks."""
     extent = calendar_extent(times)
     if extent.low > extent.high:
-        return None
+        return
     hi, lo = times
     rest = 0 if lo is None else lo
-    parts = []
     for begin, end, offset in spans(zone, _days(hi, extent)):
         inside = ((hi > begin) | ((hi == begin) & (rest >= 0))) & ((hi < end) | ((hi == end) & (rest < 0)))
         some = Numbers(hi[inside], None if lo is None else lo[inside])
-        shifted = step.changed(shift=step.shift + offset)
-        parts.append(by_steps(some, shifted, None if columns is None else columns[inside], width))
-    return added(parts)
+        yield inside, some, step.changed(shift=step.shift + offset)
+
+
+def step_of_each(times: Numbers, step: Step, zone: tzinfo | None) -> NDArray[np.int64]:
+    """The number of the step of each time, by the clocks of a zone; NOWHERE of what is outside of the calendar."""
+    hi, lo = times
+    found = np.full(len(hi), NOWHERE)
+    if zone is not None:
+        for inside, some, shifted in _by_offset(times, step, zone):
+            found[inside] = step_of_each(some, shifted, None)
+        return found
+    size = _DAY if step.months else step.nanoseconds
+    near = np.flatnonzero(np.abs(hi) < _FAR)
+    whole = hi[near].astype(np.int64) + step.shift
+    found[near] = (whole if lo is None else whole + lo[near]) // size
+    far = np.flatnonzero((np.abs(hi) >= _FAR) & (hi >= _BEGIN) & (hi < _END))
+    found[far] = np.floor((hi[far] + step.shift) / size).astype(np.int64)
+    if step.months:
+        there = found != NOWHERE
+        found[there] = _months(found[there], step)
+    return found
+
+
+def by_step_and_place(
+    steps: NDArray[np.int64], places: NDArray[np.int64], many: int
+) -> tuple[NDArray[np.int64], list[int], list[int]]:
+    """The groups of records that have a step, and a place below `many`: the number of each record's, and the step and
+    the place of each group. Records of place `many` have the number behind the last one, the others the next.
+
+    Raises QueryError for steps that are too far apart.
+    """
+    lacking = (steps == NOWHERE) | (places > many)
+    there = np.flatnonzero(~lacking & (places < many))
+    if not len(there):
+        return lacking.astype(np.int64), [], []
+    own = steps[there]
+    first, last = int(own.min()), int(own.max())
+    check(first, last)
+    own = (own - first) * many + places[there]
+    size = (last - first + 1) * many
+    if size > max(1 << 16, 4 * len(own)):
+        groups, own = np.unique(own, return_inverse=True)
+    else:
+        is_there = np.zeros(size, np.bool_)
+        is_there[own] = True
+        groups, own = np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[own]
+    numbers = lacking + np.int64(len(groups))
+    numbers[there] = own
+    return numbers, (groups // many + first).tolist(), (groups % many).tolist()
 
 
 def _days(times: NDArray[np.float64], extent: Extent) -> Iterable[int]:
@@ -149,8 +205,7 @@ def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, widt
         near = np.abs(hi) < _FAR
         some = Numbers(hi[near], None if lo is None else lo[near])
         far = ~near & (hi >= _BEGIN) & (hi < _END)
-        steps = np.floor((hi[far] + step.shift) / size).astype(np.int64)
-        steps = _months(steps, step) if step.months else steps
+        steps = step_of_each(Numbers(hi[far], None), step, None)
         of_near, of_far = (None, None) if columns is None else (columns[near], columns[far])
         return added([by_steps(some, step, of_near, width), Series.of(steps, of_far, width)])
     first, last = ((int(end) + step.shift) // size + by for end, by in ((low, -1), (high, 1)))  # rests reach beyond

@@ -85,8 +85,8 @@ class HistogramAsked(Summary[Histogram]):
         self._keep(as_single_path(self.name, path), _bins(bins))
 
     @property
-    def column(self) -> Path:
-        return self.path
+    def columns(self) -> tuple[Path, ...]:
+        return (self.path,)
 
     @property
     def surveys(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the numbers of a field are like, and for each value of another one."""
+"""What the numbers of a field are like: of all records, or of each group."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.arguments import is_list
 from jitdb.common.paths import Path, format_path
-from jitdb.common.values import value_of_key
 from jitdb.common.words import counted, shown
 from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
-from jitdb.operators.summaries.summary import QUANTILES, Ranked, Result, Rows, S, Summary, View, limit_of
-from jitdb.operators.summaries.value_counts import added
+from jitdb.operators.summaries.groups import RECORDS, By, Every, Group, GroupRows, GroupsAsked, Part, Settled, order_of
+from jitdb.operators.summaries.summary import QUANTILES, Result, Summary, View
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jitdb.operators.summaries.numbers import Numbers
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
@@ -85,48 +89,39 @@ class Stats(Result):
 
 
 class GroupStats(NamedTuple):
-    """A value of the field that stats were asked by, and what the numbers are like where it stands."""
+    """What the numbers of a group are like.
+
+    value: of the field that stats were asked by, or a tuple of several
+    start: of the step, where they were asked by time
+    """
 
     value: Any
     stats: Stats
+    start: datetime | None = None
 
     @property
     def count(self) -> int:  # type: ignore[override]
-        """Records that have the value; `stats.count` of them a number, too."""
+        """Records of the group; `stats.count` of them have a number, too."""
         return self.stats.total
 
 
-class StatsBy(Rows[GroupStats]):
-    """What the numbers of a field are like for each value of another one: that of most records first.
+class StatsBy(GroupRows[GroupStats]):
+    """What the numbers of a field are like in each group: see GroupRows."""
 
-    missing:  records that lack the other field
-    distinct: how many values there are, those without a row too
-    """
-
-    __slots__ = __match_args__ = ("rows", "total", "missing", "path", "by", "distinct")
-
-    path: Path
-    by: Path
-    distinct: int
+    __slots__ = ()
 
     def sheet(self) -> Sheet:
         """The quantiles are the median and p95, or those asked for."""
         asked = next((tuple(share for share, _ in row.stats.quantiles) for row in self if row.stats.count), QUANTILES)
         shares = _SHARES if asked == QUANTILES else asked
-        rows = [
+        cells = [
             [
-                row.value, row.count, row.stats.count, *(getattr(row.stats, name) for name in _PARTS),
+                row.count, row.stats.count, *(getattr(row.stats, name) for name in _PARTS),
                 *(dict(row.stats.quantiles).get(share) for share in shares),
             ]
             for row in self
         ]  # fmt: skip
-        by = format_path(self.by)
-        about = {"field": format_path(self.path), "by": by, "total": self.total, "missing": self.missing}
-        notes = [counted(self.total, "record", "records"), counted(self.distinct, "value", "values")]
-        if self.missing:
-            notes.append(f"{self.missing:,} without `{by}`")
-        names = [by, "records", "count", *_PARTS, *map(_share_name, shares)]
-        return Sheet(names, rows, None, about, "; ".join(notes))
+        return self.grouped([RECORDS, "count", *_PARTS, *map(_share_name, shares)], cells)
 
 
 def _share_name(share: float) -> str:
@@ -138,27 +133,21 @@ def _share_name(share: float) -> str:
     return "median" if share == 0.5 else f"p{100 * share:.10g}"
 
 
-class _OfNumbers(Summary[S]):
-    """Counted from the numbers of a field."""
-
-    __slots__ = ()
-
-    path: Path
-    quantiles: tuple[float, ...]
-
-    @property
-    def column(self) -> Path:
-        return self.path
-
-
-class StatsAsked(_OfNumbers[Stats]):
+class StatsAsked(Summary[Stats]):
     """What the numbers of a field are like."""
 
     __slots__ = __match_args__ = ("path", "quantiles")
     name = "stats"
 
+    path: Path
+    quantiles: tuple[float, ...]
+
     def __init__(self, path: PathLike, quantiles: Sequence[float] = QUANTILES) -> None:
         self._keep(as_single_path(self.name, path), _quantiles(quantiles))
+
+    @property
+    def columns(self) -> tuple[Path, ...]:
+        return (self.path,)
 
     def count(self, view: View, settled: object) -> tuple[int, Numbers]:
         from jitdb.operators.summaries.numbers import joined, known
@@ -172,54 +161,66 @@ class StatsAsked(_OfNumbers[Stats]):
         return Stats(self.path, found.count, sum(total for total, _ in counts), *found[1:])
 
 
-class StatsByAsked(_OfNumbers[StatsBy]):
-    """The same for each value of another field: the most frequent values are found first, then their numbers."""
+class StatsByAsked(GroupsAsked[StatsBy]):
+    """The same of each group."""
 
-    __slots__ = __match_args__ = ("path", "by", "limit", "quantiles")
+    __slots__ = __match_args__ = ("path", "by", "limit", "quantiles", "every", "tz", "order")
     name = "stats_by"
 
-    by: Path
-    limit: int | None
+    quantiles: tuple[float, ...]
 
     def __init__(
-        self, path: PathLike, by: PathLike, limit: int | None = None, quantiles: Sequence[float] = QUANTILES
+        self,
+        path: PathLike,
+        by: By = None,
+        limit: int | None = None,
+        quantiles: Sequence[float] = QUANTILES,
+        every: Every = None,
+        tz: str | None = None,
+        order: str | None = None,
     ) -> None:
-        fields = (as_single_path(self.name, field) for field in (path, by))
-        self._keep(*fields, limit_of(limit), _quantiles(quantiles))
+        fields, step, most, zone = self._grouped(by, every, limit, tz)
+        shares = _quantiles(quantiles)
+        order = order_of(order, (RECORDS, "count", *_PARTS, *map(_share_name, shares)), fields)
+        leading = [share for share in shares if _share_name(share) == order and share not in _SHARES]
+        if shares == QUANTILES and leading:  # of these few are shown: then this one, too
+            shares = tuple(sorted([*_SHARES, *leading]))
+        self._keep(as_single_path(self.name, path), fields, most, shares, step, zone, order)
 
     @property
-    def values_of(self) -> tuple[Path, ...]:
-        return (self.by,)
+    def columns(self) -> tuple[str | Path, ...]:
+        return (*super().columns, self.path)
 
-    @property
-    def surveys(self) -> bool:
-        return True
+    def part(self, view: View, numbers: NDArray[np.int64], groups: list[Group]) -> Part:
+        import numpy as np
 
-    def survey(self, view: View) -> Ranked:
-        return view.ranked((self.by,), self.limit)
-
-    def settled(self, surveys: Sequence[Ranked]) -> Ranked:
-        return added(surveys, self.limit)
-
-    def count(self, view: View, settled: Ranked) -> list[Numbers]:
         from jitdb.operators.summaries.numbers import joined, parted
 
-        return parted(joined(list(view.numbers(self.path))), view.places(self.by, _keys(settled)), len(settled.pairs))
+        counts = np.bincount(numbers, minlength=len(groups) + 2)
+        found = parted(joined(list(view.numbers(self.path))), numbers, len(groups))
+        return Part(groups, counts[: len(groups)], found, len(view.matches), int(counts[-1]))
 
-    def result(self, counts: Sequence[list[Numbers]], settled: Ranked) -> StatsBy:
+    def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> Sequence[Stats]:
+        import numpy as np
+
         from jitdb.operators.summaries.numbers import described_each, joined
 
-        pairs, distinct, total, missing = settled
-        numbers = [joined([part[place] for part in counts]) for place in range(len(pairs))]
-        rows = [
-            GroupStats(value_of_key(key), Stats(self.path, found.count, count, *found[1:]))
-            for ((key,), count), found in zip(pairs, described_each(numbers, self.quantiles), strict=True)
-        ]
-        return StatsBy(tuple(rows), total, missing, self.path, self.by, distinct)
+        totals = np.zeros(groups, np.int64)
+        held: list[list[Numbers]] = [[] for _ in range(groups)]
+        for part, numbers in zip(parts, to, strict=True):
+            np.add.at(totals, numbers, part.counts)
+            for number, own in zip(numbers.tolist(), part.measured, strict=True):
+                held[number].append(own)
+        each = zip(described_each(list(map(joined, held)), self.quantiles), totals.tolist(), strict=True)
+        return [Stats(self.path, found.count, total, *found[1:]) for found, total in each]
 
+    def weight(self, found: Stats) -> Any:
+        shares = {_share_name(share): share for share in self.quantiles}
+        return found.quantile(shares[self.order]) if self.order in shares else getattr(found, self.order)
 
-def _keys(values: Ranked) -> list[bytes]:
-    return [key for (key,), _ in values.pairs]
+    def result(self, counts: Sequence[Part], settled: Settled) -> StatsBy:
+        rows = tuple(GroupStats(*row) for row in self.rows_of(counts, settled))
+        return StatsBy(rows, *self.about(counts, settled))
 
 
 def _quantiles(shares: Sequence[float]) -> tuple[float, ...]:

@@ -1,9 +1,9 @@
 """What is asked of all records together, and what comes back.
 
-A summary is a file: value_counts, histograms, timelines, stats. Its class of `Summary` is what is asked, with checked
-arguments; it says which fields it needs, how the records of one log are counted, how the counts of many logs add up,
-and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how it is drawn.
-asking.py has the methods, operators/chain.py the words of the chain.
+A summary is a file: value_counts, histograms, timelines, stats, distinct. Its class of `Summary` is what is asked,
+with checked arguments; it says which fields it needs, how the records of one log are counted, how the counts of many
+logs add up, and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how it is
+drawn. asking.py has the methods, operators/chain.py the words of the chain.
 """
 
 from __future__ import annotations
@@ -68,6 +68,19 @@ class Ranked(NamedTuple):
     missing: int
 
 
+class ValuesIn(NamedTuple):
+    """The values that some groups of records have: pairs of a group's number and a value's, each once.
+
+    counts: how many records with the field are in each place
+    keys:   of the values, by number; None: this log is all that is asked
+    """
+
+    groups: NDArray[np.int64]
+    values: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    keys: list[bytes] | None
+
+
 class View(Protocol):
     """The records of a log that match, and what its indexes say of them. The engine implements it."""
 
@@ -77,8 +90,13 @@ class View(Protocol):
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         """The most frequent values of these fields; all values where other logs are asked, too."""
 
-    def places(self, path: Path, keys: Sequence[bytes]) -> NDArray[np.int64]:
-        """For each record the place of its value among these keys; len(keys) for any other value, and for none."""
+    def places(self, paths: Sequence[Path], keys: Sequence[Keys]) -> NDArray[np.int64]:
+        """For each record the place of its values in these fields among the keys; len(keys) for other values, and
+        len(keys) + 1 where it lacks one of the fields.
+        """
+
+    def values_in(self, path: Path, places: NDArray[np.int64], count: int) -> ValuesIn:
+        """Which values of the field the records of each place below `count` have."""
 
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
         """The numbers of a field, or DECLARED_TIME, of all records in some parts; NaN where a record has none."""
@@ -93,7 +111,8 @@ class Summary(Immutable, Generic[S]):
     @property
     def paths(self) -> tuple[Path, ...]:
         """The fields that it is about, but for the declared time."""
-        return tuple(path for path in (getattr(self, "path", None), getattr(self, "by", None)) if path is not None)
+        path: Path | None = getattr(self, "path", None)
+        return self.values_of if path is None else (path,)
 
     @property
     def values_of(self) -> tuple[Path, ...]:
@@ -101,9 +120,9 @@ class Summary(Immutable, Generic[S]):
         return ()
 
     @property
-    def column(self) -> str | Path | None:
-        """The field whose numbers are, or DECLARED_TIME."""
-        return None
+    def columns(self) -> tuple[str | Path, ...]:
+        """The fields whose numbers are, or DECLARED_TIME."""
+        return ()
 
     @property
     def surveys(self) -> bool:
@@ -126,7 +145,7 @@ class Summary(Immutable, Generic[S]):
 
     def __repr__(self) -> str:
         said: Iterator[tuple[str, Any]] = zip(self.__match_args__, self._parts(), strict=True)
-        return f"{self.name}({', '.join(f'{name}={_written(part)}' for name, part in said if part is not None)})"
+        return f"{self.name}({', '.join(f'{name}={_written(part)}' for name, part in said if part not in (None, ()))})"
 
 
 class Matches(Summary[int]):

@@ -1,0 +1,335 @@
+"""Records in groups: by the values of fields, by steps of time, or by both.
+
+Which values these are is found first, for all logs together; then each log says of each of its groups what there is.
+In another order than that of most records all values have groups, and the limit is of rows.
+Groups that are to be ordered by that need all values; those of most records are among the most frequent values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from jitdb.common.paths import Path, format_path
+from jitdb.common.spelling import did_you_mean
+from jitdb.common.values import value_of_key
+from jitdb.common.words import counted, shown
+from jitdb.display.sheet import Sheet
+from jitdb.errors import QueryError, Remedy
+from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.summaries.calendar import Step, parse_step, usual_step, zone_called
+from jitdb.operators.summaries.summary import AUTO, DECLARED_TIME, Keys, R, Ranked, Rows, S, Summary, View, limit_of
+from jitdb.operators.summaries.value_counts import added
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.operators.summaries.bins import Extent
+
+#: A field, or a list of several.
+By: TypeAlias = "PathLike | Sequence[PathLike] | None"
+
+#: A step of time, `auto`, or none at all.
+Every: TypeAlias = "str | timedelta | Step | None"
+
+RECORDS: Final = "records"  # groups of most records first
+_MOST: Final = 50  # steps that are chosen: what a screen has room for
+
+
+def paths_by(caller: str, by: By) -> tuple[Path, ...]:
+    """The fields to group by: a list is of several, and anything else the path of one. Raises QueryError.
+
+    >>> paths_by("stats_by", "user.name"), paths_by("stats_by", ["service", "http.status"])
+    ((('user', 'name'),), (('service',), ('http', 'status')))
+    """
+    fields = [] if by is None else by if isinstance(by, list) else [by]
+    return tuple(as_single_path(caller, field) for field in fields)
+
+
+def order_of(order: str | None, names: Sequence[str], by: Sequence[Path]) -> str:
+    """An order of groups by these fields: one of the names, of which the first is the usual one. Raises QueryError."""
+    if order is None:
+        return names[0]
+    if not by:
+        remedy = Remedy("say by='user'", "say --by user")
+        raise QueryError("an order needs another field, whose values it puts in order", remedy=remedy)
+    if order in names:
+        return order
+    usual = f"groups are ordered by {', '.join(names)}"
+    raise QueryError(f"there is no order by {shown(order)}", remedy=did_you_mean(str(order), names, usual))
+
+
+def named(paths: Sequence[Path]) -> str:
+    """The fields in words."""
+    return ", ".join(map(format_path, paths))
+
+
+def names_of(paths: Sequence[Path]) -> str | list[str]:
+    """For programs."""
+    names = list(map(format_path, paths))
+    return names[0] if len(names) == 1 else names
+
+
+def value_of(keys: Keys) -> Any:
+    """The value of one field, or a tuple of those of several."""
+    values = tuple(map(value_of_key, keys))
+    return values[0] if len(values) == 1 else values
+
+
+def start_texts(starts: Sequence[datetime]) -> list[str]:
+    """Where steps begin, as RFC 3339 has it, no longer than it takes."""
+    if all(start.time() == datetime.min.time() for start in starts):
+        return [start.strftime("%Y-%m-%d").rjust(10, "0") for start in starts]
+    return [
+        start.isoformat(timespec="auto" if start.microsecond else "seconds").replace("+00:00", "Z") for start in starts
+    ]
+
+
+class Settled(NamedTuple):
+    """What is known of all logs before any is counted. `step`: of time; None where time does not matter."""
+
+    step: Step | None
+    values: Ranked
+
+    @property
+    def keys(self) -> list[Keys]:
+        """Those of the values that have groups."""
+        return [keys for keys, _ in self.values.pairs]
+
+
+class Grouped(Summary[S]):
+    """What is asked of records in groups.
+
+    by:    the fields
+    every: the step; AUTO is chosen by how much time the records span; None is no time
+    limit: of values, the most frequent
+    tz:    the zone by whose clocks steps begin; None is UTC
+    """
+
+    __slots__ = ()
+
+    by: tuple[Path, ...]
+    every: Step | str | None
+    limit: int | None
+    tz: str | None
+
+    def _grouped(self, by: By, every: Every, limit: int | None, tz: str | None) -> tuple[Any, ...]:
+        """These parts, checked. Raises QueryError."""
+        if tz is not None:
+            zone_called(tz)
+            if every is None:
+                raise QueryError("a zone needs steps of time", remedy=Remedy("say every='1h'", "say --every 1h"))
+        step = AUTO if isinstance(every, str) and every == AUTO else None if every is None else parse_step(every)
+        return paths_by(self.name, by), step, limit_of(limit), tz
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        path: Path | None = getattr(self, "path", None)
+        return self.by if path is None else (path, *self.by)
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        return self.by
+
+    @property
+    def columns(self) -> tuple[str | Path, ...]:
+        return () if self.every is None else (DECLARED_TIME,)
+
+    @property
+    def surveys(self) -> bool:
+        return bool(self.by) or self.every == AUTO
+
+    @property
+    def most(self) -> int | None:
+        """How many values of the fields are looked at."""
+        return self.limit
+
+    def survey(self, view: View) -> tuple[Extent, Ranked]:
+        from jitdb.operators.summaries.bins import Extent, calendar_extent
+
+        parts = view.numbers(DECLARED_TIME) if self.every == AUTO else ()
+        extent = reduce(Extent.with_, map(calendar_extent, parts), Extent())
+        return extent, view.ranked(self.by, self.most) if self.by else ALL
+
+    def settled(self, surveys: Sequence[tuple[Extent, Ranked]]) -> Settled:
+        from jitdb.operators.summaries.bins import Extent
+
+        low, high, _ = reduce(Extent.with_, (extent for extent, _ in surveys), Extent())
+        step = self.every
+        if isinstance(step, str):
+            step = usual_step(low, high, _MOST) if low <= high else parse_step("1d")
+        return Settled(step, added([ranked for _, ranked in surveys], self.most) if self.by else ALL)
+
+    def start_of(self, step: Step) -> Callable[[int], datetime]:
+        """What says where the step with a number begins."""
+        if self.tz is None:
+            return step.start
+        zone = zone_called(self.tz)
+        return lambda number: step.start(number).replace(tzinfo=zone)
+
+
+#: Where nothing is grouped by: all records are one group.
+ALL: Final = Ranked([((), 0)], 1, 0, 0)
+
+
+class Group(NamedTuple):
+    """The number of a step, 0 without steps, and the place of the values among those that have groups."""
+
+    step: int
+    place: int
+
+
+class Part(NamedTuple):
+    """What one log has: how many of its records are in each of its groups, and what was measured of these.
+
+    missing: how many of the `total` are in no group because they lack something
+    """
+
+    groups: list[Group]
+    counts: NDArray[np.int64]
+    measured: Any
+    total: int
+    missing: int
+
+
+class GroupsAsked(Grouped[S]):
+    """What is asked of a field, of each group by itself.
+
+    order: what of a group decides where it stands, the greatest first
+    """
+
+    __slots__ = ()
+
+    path: Path
+    order: str
+
+    @property
+    def most(self) -> int | None:
+        return self.limit if self.order == RECORDS else None
+
+    def count(self, view: View, settled: Settled) -> Part:
+        places, step = view.places(self.by, settled.keys), settled.step
+        if step is None:
+            return self.part(view, places, [Group(0, place) for place in range(len(settled.keys))])
+        import numpy as np
+
+        from jitdb.operators.summaries.bins import by_step_and_place, step_of_each
+
+        zone = None if self.tz is None else zone_called(self.tz)
+        steps = [step_of_each(times, step, zone) for times in view.numbers(DECLARED_TIME)]
+        numbers, *groups = by_step_and_place(np.concatenate([places[:0], *steps]), places, len(settled.keys))
+        return self.part(view, numbers, list(map(Group, *groups)))
+
+    def part(self, view: View, numbers: NDArray[np.int64], groups: list[Group]) -> Part:
+        """What one log has.
+
+        numbers: that of each record's group: len(groups) where its values have none, and one more where it lacks one of
+                 the fields, or a time
+        """
+        raise NotImplementedError
+
+    def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> Sequence[Any]:
+        """What so many groups have; `to`: for each group of each part its number among them."""
+        raise NotImplementedError
+
+    def weight(self, found: Any) -> Any:
+        """What decides where a group stands; None, or NaN, stands last."""
+        raise NotImplementedError
+
+    def rows_of(self, parts: Sequence[Part], settled: Settled) -> Iterator[tuple[Any, Any, datetime | None]]:
+        """For each row the value of its group, what that has, and where its step begins."""
+        import numpy as np
+
+        keys, order = settled.keys, list(range(len(settled.keys)))
+        groups = sorted({group for part in parts for group in part.groups})
+        if settled.step is not None and not self.by and groups:  # steps without records, too
+            groups = [Group(step, 0) for step in range(groups[0].step, groups[-1].step + 1)]
+        number = {group: at for at, group in enumerate(groups)}
+        to = [np.array([number[group] for group in part.groups], np.int64) for part in parts]
+        found = self.summed(parts, to, len(groups))
+        if self.order != RECORDS and self.by:
+            places = [np.array([group.place for group in part.groups], np.int64) for part in parts]
+            whole = found if settled.step is None else self.summed(parts, places, len(keys))
+            order = sorted(order, key=lambda place: _from_greatest(self.weight(whole[place])))[: self.limit]
+        ranks = {place: rank for rank, place in enumerate(order)}
+        values = [value_of(keys[place]) if self.by else None for place in order]
+        start = None if settled.step is None else self.start_of(settled.step)
+        shown = sorted((step, ranks[place], at) for at, (step, place) in enumerate(groups) if place in ranks)
+        for step, rank, at in shown:
+            yield values[rank], found[at], start and start(step)
+
+    def about(self, parts: Sequence[Part], settled: Settled) -> tuple[Any, ...]:
+        """What a result says beside its rows."""
+        total, missing = sum(part.total for part in parts), sum(part.missing for part in parts)
+        every = "" if settled.step is None else settled.step.text
+        return total, missing, self.path, self.by, settled.values.distinct, every
+
+
+def _from_greatest(weight: Any) -> tuple[bool, Any]:
+    is_last = weight is None or weight != weight
+    return is_last, 0 if is_last else -weight
+
+
+class GroupRows(Rows[R]):
+    """Rows for groups: in the order that was asked for; by time, the oldest first.
+
+    missing:  records that lack one of the fields, or a time
+    path:     the field that it is about, `by` those that records are grouped by, `every` the step, as it is written
+    distinct: how many values, or groups of values, `by` has, those without a row too
+    """
+
+    __slots__ = __match_args__ = ("rows", "total", "missing", "path", "by", "distinct", "every")
+
+    path: Path
+    by: tuple[Path, ...]
+    distinct: int
+    every: str
+
+    @property
+    def starts(self) -> list[datetime]:
+        """Where the step of each row begins; nothing without steps."""
+        rows: tuple[Any, ...] = self.rows
+        return [row.start for row in rows] if self.every else []
+
+    def grouped(self, names: Sequence[str], cells: Sequence[Sequence[Any]], bars: int | None = None) -> Sheet:
+        """A sheet: the groups, and what each row has beside; `bars`: which of that."""
+        texts, fields = start_texts(self.starts), list(map(format_path, self.by))
+        heads = ["time"] if self.every else []
+        rows: list[list[Any]] = []
+        for at, held in enumerate(cells):
+            value: Any = getattr(self.rows[at], "value", None)
+            values = value if len(fields) > 1 else [value] * len(fields)
+            rows.append([*texts[at : at + 1], *values, *held])
+        own = [f"`{name}`" if name in (*heads, *names) else name for name in fields]  # those that are called as ours
+        about: dict[str, Any] = {"field": format_path(self.path)}
+        about |= {"by": names_of(self.by)} if fields else {}
+        about |= {"every": self.every} if self.every else {}
+        about |= {"total": self.total, "missing": self.missing}
+        return Sheet(
+            [*heads, *own, *names], rows, None if bars is None else len(heads) + len(own) + bars, about, self._said()
+        )
+
+    def _said(self) -> str:
+        notes = [counted(self.total, "record", "records")]
+        if self.every:
+            notes.append(f"{counted(len(set(self.starts)), 'step', 'steps')} of {self.every}")
+        if self.by:
+            what = ("group of values", "groups of values") if len(self.by) > 1 else ("value", "values")
+            notes.append(counted(self.distinct, *what))
+        if self.others:
+            notes.append(f"{self.others:,} with other values")
+        if self.missing:
+            lacking = [f"`{format_path(path)}`" for path in self._needed()]
+            notes.append(f"{self.missing:,} without {' or '.join([*lacking, *(['a time'] if self.every else [])])}")
+        return "; ".join(notes)
+
+    def _needed(self) -> tuple[Path, ...]:
+        """The fields that a record of a row has."""
+        return self.by
+
+    def _columns(self) -> tuple[list[str], list[Sequence[Any]]]:
+        names, columns = super()._columns()
+        return names, [self.starts, *columns[1:]] if self.every else columns
