@@ -126,6 +126,19 @@ def test_timeline(run: Run, rows: Any, events: Path) -> None:
     assert "no step of time" in wrong.stderr
 
 
+def test_rates(run: Run, rows: Any, events: Path) -> None:
+    assert run("timeline", "events.log", "--every", "2s", "--per", "1m").stdout.splitlines()[-2:] == [
+        "2023-11-14T22:13:24Z      1    30  ████████████████████",
+        "5 records; 3 steps of 2s; rates per 1m",
+    ]
+    assert rows("timeline", "events.log", "--every", "2s", "--per", "1s", "--by", "level")[-1] == {
+        "time": "2023-11-14T22:13:24Z", "count": 1, "rate": 0.5, "info": 0.5, "error": 0.0,
+    }  # fmt: skip
+    wrong = run("timeline", "events.log", "--per", "1y")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "no rates for them" in wrong.stderr
+
+
 def test_a_timeline_without_times(run: Run, folder: Path) -> None:
     (folder / "a.ndjson").write_text('{"n": 1, "when": "2024-01-01"}\n')
     done = run("timeline", "a.ndjson")

@@ -47,13 +47,13 @@ def results(value: Any) -> list[Any]:
         ValueCounts((ValueCount(value, 3), ValueCount("b", 1)), 5, 1, ("a", "<p>"), 2),
         GroupCounts((GroupCount((value, 1), 3),), 5, 1, (("a",), ("b",)), 2),
         Histogram((Bin(0.0, 10.0, 2), Bin(10.0, 20.0, 0), Bin(20.0, 30.0, 5)), 9, 2, ("n",), 0, 0),
-        Timeline(steps, 999, 0, "1h", (("a",),), (value, "b")),
-        Timeline(tuple(step._replace(counts=()) for step in steps), 999, 0, "1h", (), ()),
+        Timeline(steps, 999, 0, "1h", (("a",),), (value, "b"), "", ()),
+        Timeline(tuple(step._replace(counts=()) for step in steps), 999, 0, "1h", (), (), "", ()),
         stats,
         StatsBy((GroupStats(value, stats),), 3, 0, ("n",), (("a",),), 1, ""),
         fields_of([{"a": value, "b": 1}, {"b": 2}]),
         Page([{"a": value, "b": 1}, value, {"c": {"d": value}}], 9, 3, 0.2),
-        Timeline(steps, 999, 0, "1h", (("a",), ("b",)), ((value, 1), ("b", None))),
+        Timeline(steps, 999, 0, "1h", (("a",), ("b",)), ((value, 1), ("b", None)), "1s", (3600.0,) * 30),
         StatsBy((GroupStats((value, 1), stats, DAY),), 3, 0, ("n",), (("time",), ("<p>",)), 1, "1h"),
         DistinctCounts(
             tuple(DistinctCount(value, 3, 2, step.start) for step in steps[:2]), 9, 3, ("a",), (("b",),), 1, "1h"

@@ -261,6 +261,43 @@ def test_clocks_of_a_zone(name: str, drawn: list[int], every: str) -> None:
     )
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    drawn=st.lists(st.integers(0, 400), min_size=1, max_size=40),
+    every=st.sampled_from(["1h", "30m", "1d", "1mo"]),
+    zone=st.sampled_from([None, "Europe/Berlin", "Australia/Lord_Howe"]),
+    per=st.sampled_from(["1s", "1m", "1h", timedelta(hours=3)]),
+)
+def test_rates(drawn: list[int], every: str, zone: str | None, per: Any) -> None:
+    """Over the days in which clocks change: steps are as long as time goes, not as clocks show."""
+    begin = datetime(2023, 10, 25, tzinfo=UTC)
+    with memory_log([{"ts": (begin + timedelta(hours=at)).isoformat(), "by": at % 3} for at in drawn]) as db:
+        line = db.timeline(every=every, tz=zone, per=per, by="by", limit=2)
+        plain = db.timeline(every=every, tz=zone, by="by", limit=2)
+    assert (line.rows, plain.rates, plain.lengths) == (plain.rows, (), ())
+    sizes = {"1s": 1, "1m": 60, "1h": 3600}
+    size = sizes[per] if isinstance(per, str) else per.total_seconds()
+    starts = [row.start.timestamp() for row in line]
+    for length, start, end in zip(line.lengths, starts, starts[1:], strict=False):
+        assert length == pytest.approx((end - start) / size)
+    for row, rate, length, cells in zip(line, line.rates, line.lengths, line.sheet().rows, strict=True):
+        assert rate == (row.count / length if length else 0)
+        assert cells[1:3] == [row.count, rate]
+        assert sum(cells[3:]) == pytest.approx(rate)
+
+
+def test_rates_at_the_ends_of_the_calendar() -> None:
+    with memory_log([{"ts": f"{year}-06-01T00:00:00Z"} for year in ("0001", "9999")]) as db:
+        for zone in (None, "Asia/Kolkata", "America/New_York"):
+            line = db.timeline(every="100y", tz=zone, per="1d")
+            assert (line.counts[0], line.counts[-1]) == (1, 1)
+            assert all(rate < 1 for rate in line.rates)
+        with pytest.raises(QueryError, match="no rates"):
+            db.timeline(per="1mo")
+        with pytest.raises(QueryError, match="no step of time"):
+            db.timeline(per="second")
+
+
 def test_one_date_of_a_far_year_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The days on which no record is are not looked at."""
     looks, offset = [0], calendar._offset

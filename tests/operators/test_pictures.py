@@ -75,7 +75,7 @@ def test_a_timeline_is_stacked_by_value() -> None:
     from matplotlib import dates
 
     rows = tuple(TimeBin(DAY + timedelta(hours=hour), 3 * hour, (hour, 1)) for hour in range(1, 9))
-    line = Timeline(rows, 99, 0, "1h", (("a$",),), HOSTILE[:2])
+    line = Timeline(rows, 99, 0, "1h", (("a$",),), HOSTILE[:2], "", ())
     ax = line.plot()
     drawn(ax)
     tops, bases = zip(*((list(part.get_data()[0]), part.get_data()[2]) for part in ax.patches), strict=True)
@@ -87,7 +87,7 @@ def test_a_timeline_is_stacked_by_value() -> None:
     assert list(bases[1]) == tops[0]
     assert dates.num2date(ax.patches[0].get_data()[1][0]) == rows[0].start
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [*HOSTILE[:2], "others"]
-    plain = Timeline(tuple(row._replace(counts=()) for row in rows[:1]), 3, 0, "1h", (), ()).plot()
+    plain = Timeline(tuple(row._replace(counts=()) for row in rows[:1]), 3, 0, "1h", (), (), "", ()).plot()
     drawn(plain)
     assert plain.get_legend() is None
 
@@ -97,7 +97,7 @@ def test_nothing_can_be_drawn_and_so_can_axes_of_ones_own() -> None:
 
     _, (left, right) = pyplot.subplots(1, 2)
     assert ValueCounts((), 0, 0, ("a",), 0).plot(ax=left) is left
-    assert Timeline((), 0, 0, "1h", (), ()).plot(right) is right
+    assert Timeline((), 0, 0, "1h", (), (), "", ()).plot(right) is right
     drawn(Histogram((), 0, 0, ("a",), 0, 0).plot())
     drawn(left)
 

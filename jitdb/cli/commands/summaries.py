@@ -132,17 +132,21 @@ def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
         ("timeline events.log", "in about as many steps as a screen has lines"),
         ("timeline events.log 'level == \"error\"' --every 1h", "by the hour"),
         ("timeline events.log --every 1d --by level", "and by another field"),
+        ("timeline events.log --every 1m --per 1s", "and how many a second"),
     ],
     *("log", "expressions"),
     option("--every STEP", "10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: by the span)", default=AUTO),
     "tz",
     changed("by", "count the most frequent values of another field, or of several, separately"),
+    option("--per TIME", "show rates, too: how many records in each 1s, 1m, 1h, …"),
     changed("limit", f"at most N of these values (default: {SERIES})"),
     *_COMMON,
 )
 def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     by = _by(options)
-    line = _query(db, options).timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
+    line = _query(db, options).timeline(
+        every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz, per=options.per
+    )
     show(line)
     _note_nothing(db, options, line.total, () if line.values or not line.rows else by, of_times=True)
     _note_times(db, options, line)

@@ -61,6 +61,7 @@ class Summaries:
         by: By = None,
         limit: int = SERIES,
         tz: str | None = None,
+        per: str | timedelta | None = None,
     ) -> Timeline:
         """How many records are of which time, by the time that they declare.
 
@@ -68,10 +69,11 @@ class Summaries:
         by:    another field, or a list of several, whose `limit` most frequent values are counted one by one
         tz:    the zone by whose clocks steps begin, such as Europe/Berlin; None is UTC. An hour that they show twice is
                one step
+        per:   rates, too: how many records in this time, such as 1s
 
         db.timeline('level == "error"', every="1h", by="host")
         """
-        return self._summarized(TimelineAsked(every, by, limit, tz), where)
+        return self._summarized(TimelineAsked(every, by, limit, tz, per), where)
 
     def stats(
         self, path: PathLike, where: str | Operation | None = None, *, quantiles: Sequence[float] = QUANTILES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import Path
@@ -11,7 +12,8 @@ from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, Spark, cut
-from jitdb.operators.summaries.calendar import zone_called
+from jitdb.errors import QueryError
+from jitdb.operators.summaries.calendar import Step, parse_step, zone_called
 from jitdb.operators.summaries.groups import By, Every, Grouped, Settled, named, names_of, start_texts, value_of
 from jitdb.operators.summaries.pictures import steps_plot
 from jitdb.operators.summaries.summary import AUTO, DECLARED_TIME, SERIES, Drawn, View, charted
@@ -40,29 +42,46 @@ class Timeline(Drawn[TimeBin]):
     missing:  records without a time, or with one that is not in the years 1 to 9999
     by:       other fields, and `values` their most frequent values, a tuple of several fields; a row's other records
               have others, or none
+    per:      the length of time that rates are of, as it is written, and `lengths` how many of it each step has: months
+              differ, and so do hours by the clocks of some places
     """
 
-    __slots__ = __match_args__ = ("rows", "total", "missing", "every", "by", "values")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "every", "by", "values", "per", "lengths")
 
     every: str
     by: tuple[Path, ...]
     values: tuple[Any, ...]
+    per: str
+    lengths: tuple[float, ...]
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """How many records each step has in the time of `per`; a step that has only begun counts as a whole one."""
+        return tuple(_rate(row.count, length) for row, length in zip(self, self.lengths, strict=bool(self.per)))
 
     def sheet(self) -> Sheet:
-        names = ["time", "count", *map(self._name, self.values)]
-        others = self._rest()
+        """With rates, the columns of values have rates, too."""
+        names = ["time", "count", *(["rate"] if self.per else []), *map(self._name, self.values)]
+        others, rates = self._rest(), self.rates
         starts = self._start_texts()
         rows: list[list[Any]] = []
         for number, row in enumerate(self):
-            rest = [others[number]] if others else []
-            rows.append([starts[number], row.count, *row.counts, *rest])
+            counts: list[Any] = [*row.counts, *others[number : number + 1]]
+            if self.per:
+                counts = [rates[number], *(_rate(count, self.lengths[number]) for count in counts)]
+            rows.append([starts[number], row.count, *counts])
         about: dict[str, Any] = {"every": self.every, "total": self.total, "missing": self.missing}
+        if self.per:
+            about["per"] = self.per
         if self.by:
             about["by"] = names_of(self.by)
         said = [counted(self.total, "record", "records"), f"{counted(len(self), 'step', 'steps')} of {self.every}"]
+        if self.per:
+            said.append(f"rates per {self.per}")
         if self.missing:
             said.append(f"{self.missing:,} without a time")
-        return Sheet([*names, *(["others"] if others else [])], rows, 1, about, "; ".join(said))
+        bars = 2 if self.per else 1
+        return Sheet([*names, *(["others"] if others else [])], rows, bars, about, "; ".join(said))
 
     def _name(self, value: Any) -> str:
         return cell(value) if len(self.by) == 1 else ", ".join(map(cell, value))
@@ -104,14 +123,27 @@ class Timeline(Drawn[TimeBin]):
 class TimelineAsked(Grouped[Timeline]):
     """How many records are of which time."""
 
-    __slots__ = __match_args__ = ("every", "by", "limit", "tz")
+    __slots__ = __match_args__ = ("every", "by", "limit", "tz", "per")
     name = "timeline"
 
     limit: int
+    per: Step | None
 
-    def __init__(self, every: Every = AUTO, by: By = None, limit: int | None = SERIES, tz: str | None = None) -> None:
+    def __init__(
+        self,
+        every: Every = AUTO,
+        by: By = None,
+        limit: int | None = SERIES,
+        tz: str | None = None,
+        per: str | timedelta | Step | None = None,
+    ) -> None:
         fields, step, most, zone = self._grouped(by, AUTO if every is None else every, limit, tz)
-        self._keep(step, fields, most or SERIES, zone)
+        length = None if per is None else parse_step(per)
+        if length is not None and length.months:
+            raise QueryError(
+                "months and years differ in length: there are no rates for them", remedy="say 1s, 1m or 1d"
+            )
+        self._keep(step, fields, most or SERIES, zone, length)
 
     def count(self, view: View, settled: Settled) -> Tally:
         from jitdb.operators.summaries.bins import Tally, by_clock
@@ -128,6 +160,20 @@ class TimelineAsked(Grouped[Timeline]):
             begin = end
         return Tally.of(parts, len(view.matches))
 
+    def _lengths(self, starts: Sequence[datetime]) -> tuple[str, tuple[float, ...]]:
+        """What rates are of, and how many of it are between these starts, if any are asked for."""
+        if self.per is None:
+            return "", ()
+        size = timedelta(microseconds=self.per.nanoseconds / 1000)
+        return self.per.text, tuple(_between(*both) / size for both in pairwise(starts))
+
+    def _end_of(self, step: Step, number: int) -> datetime:
+        start_of = self.start_of(step)
+        try:
+            return start_of(number + 1)
+        except (OverflowError, ValueError):  # Python's last year ends in it
+            return datetime.max.replace(tzinfo=start_of(number).tzinfo)
+
     def result(self, counts: Sequence[Tally], settled: Settled) -> Timeline:
         from jitdb.operators.summaries.bins import Tally
 
@@ -139,7 +185,19 @@ class TimelineAsked(Grouped[Timeline]):
             sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, : len(keys)].tolist()
             starts = map(self.start_of(step), range(series.first, series.last + 1))
             rows = list(map(TimeBin, starts, sums, map(tuple, columns)))
-        return Timeline(tuple(rows), total, missing, step.text, self.by, tuple(map(value_of, keys)))
+        last = [self._end_of(step, series.last)] if series is not None else []
+        per, lengths = self._lengths([*(row.start for row in rows), *last])
+        return Timeline(tuple(rows), total, missing, step.text, self.by, tuple(map(value_of, keys)), per, lengths)
+
+
+def _between(start: datetime, end: datetime) -> timedelta:
+    """How long it is, whatever clocks show; near the first and the last year, too, which UTC may not have."""
+    shifts = (time.utcoffset() or timedelta() for time in (start, end))
+    return end.replace(tzinfo=None) - start.replace(tzinfo=None) + next(shifts) - next(shifts)
+
+
+def _rate(count: int, length: float) -> float:
+    return count / length if length else 0.0  # an hour that clocks leave out
 
 
 def _thinned(counts: Sequence[int]) -> list[int]:
