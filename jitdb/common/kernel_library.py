@@ -38,6 +38,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.length_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.indexes.kinds.dictionary_kernels",
+    "jitdb.indexes.kinds.gram_kernels",
     "jitdb.engine.text_kernels",
     "jitdb.operators.summaries.summary_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",

@@ -48,6 +48,7 @@ NUMBERS: Final = 4
 OFFSETS: Final = 5
 SET: Final = 6
 DICTIONARY: Final = 7
+GRAMS: Final = 8
 
 
 class Layout(NamedTuple):
@@ -75,6 +76,7 @@ LAYOUTS: Final[dict[int, Layout]] = {
     OFFSETS: Layout(1, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),
+    GRAMS: Layout(1, "grams:Grams", "grams", ("grams",)),
 }
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers

@@ -13,7 +13,18 @@ from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, Cast, Path, Step, format_path, plain_step, step_of
 
 Form: TypeAlias = Literal[
-    "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "text", "deleted"
+    "auto",
+    "bitmap",
+    "prefix",
+    "prefix_map",
+    "column",
+    "time",
+    "dictionary",
+    "offsets",
+    "predicate",
+    "text",
+    "grams",
+    "deleted",
 ]
 
 # Those of the values of a field. One of a field in which no record has a value is not kept at once: it may be mistyped.
@@ -27,7 +38,9 @@ class IndexSpec(NamedTuple):
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
                    "dictionary" has all values of the field, and for each record the number of its own
-                   "text" has the records whose text a question is true of: `name` says which (text_match.py)
+                   "text" has the records whose text a question is true of: `name` says which (text_match.py); without
+                   a path, whose values are (anywhere.py)
+                   "grams" tells in which part of the log a text may be (grams.py)
     paths:         the field; a column may take the smallest number, or the earliest time, of several
     index_type:    the name that stands for a function which finds the field (then `paths` is empty)
     elements:      of an array, each element counts as a value
@@ -114,6 +127,7 @@ def _word(step: Step) -> str:
 _DEFAULTS: Final = IndexSpec("auto")
 
 OFFSETS: Final = IndexSpec("offsets")
+GRAMS: Final = IndexSpec("grams")
 
 
 class Requirement(NamedTuple):

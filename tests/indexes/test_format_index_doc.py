@@ -16,6 +16,8 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import FAN_IN, Index
 from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
+from jitdb.indexes.kinds.gram_kernels import ROWS
+from jitdb.indexes.kinds.grams import rows_of
 from jitdb.indexes.spec import IndexSpec
 
 TEXT = (Path(__file__).parents[2] / "docs" / "format-index.md").read_text()
@@ -62,6 +64,13 @@ def test_hashes(shown: str, value: object) -> None:
     assert f"    {shown:<22} {hash_key(value_key(value)):016x}\n" in TEXT
 
 
+@pytest.mark.parametrize("gram", ["9f3a", "time"])
+def test_rows_of_grams(gram: str) -> None:
+    shown = f'row of "{gram}"'
+    assert f"    {shown:<22} {rows_of(gram.encode())[0]}\n" in TEXT
+    assert f"of {ROWS:,} rows" in TEXT
+
+
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
     kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "SET")
@@ -69,7 +78,7 @@ def test_numbers_that_never_change() -> None:
     assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 4, "SET": 1}
     assert "4 of NUMBERS, 2 of PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT
-    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY"):
+    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY", "GRAMS"):
         assert f"{getattr(segment, name)} {name}" in TEXT
     assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT
     kinds = "".join(re.findall(r"^\| (\d.*?) \|", TEXT.split("| kind * |")[1], re.MULTILINE))

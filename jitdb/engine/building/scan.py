@@ -25,12 +25,14 @@ import numpy as np
 from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
 from jitdb.common.zlib import crc32
+from jitdb.engine.building.filtering import LOOK, PASS, Filtered, Part
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.engine.building.workers import Task, Workers
-from jitdb.errors import LogCorrupt, QueryCancelled
+from jitdb.errors import IndexDamaged, LogCorrupt, QueryCancelled
 from jitdb.indexes.kinds.builder import LocatedBatch, Piece
 from jitdb.indexes.kinds.casting import locator_of
 from jitdb.indexes.kinds.set import ROW, unproven_rows
+from jitdb.indexes.kinds.set_builders import AnywhereBuilder
 from jitdb.indexes.segment import Segment
 from jitdb.log.blocks.checksum import UNKNOWN, crcs_of
 from jitdb.log.codecs.fields.constants import DELETED
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
+PARTS: Final = 64  # pages, and what lies between them, that a worker takes at a time
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 LISTED: Final = 1000  # malformed records that are named
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
@@ -61,7 +64,7 @@ class ScannedSlice(NamedTuple):
     """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all).
 
     left_out: the numbers of malformed records that count as deleted
-    last_crc: of the last record's bytes; 0 if it is deleted
+    last_crc: of the last record's bytes; 0 if it is deleted, -1 where that is not known
     """
 
     ends: NDArray[np.int64]
@@ -81,6 +84,17 @@ class ScannedChunk(NamedTuple):
     position: int  # log bytes scanned so far, for the progress
     rest: tuple[int, int] | None  # where the chunk begins, and where its unscanned rest does
 
+    def followed_by(self, other: ScannedChunk) -> ScannedChunk:
+        """Both together; of what is said of whole chunks, the other's."""
+        return other._replace(
+            slices=[*self.slices, *other.slices],
+            faults=[*self.faults, *other.faults],
+            corrupt={**self.corrupt, **other.corrupt},
+        )
+
+
+NO_CHUNK: Final = ScannedChunk([], [], {}, _NO_ROWS, 0, None)
+
 
 class ChunkScanner:
     """Scans chunks of `chunk_bytes` for the targets. Not safe for threads: each has its own, with its buffers.
@@ -95,6 +109,7 @@ class ChunkScanner:
         paths: Sequence[Path],
         stop: int,
         chunk_bytes: int,
+        *,
         is_slow: bool,
     ) -> None:
         self._log = log
@@ -112,6 +127,8 @@ class ChunkScanner:
         self._sums, self._sums_begin = _NO_SUMS, 0
         self._locator = locator_of(log.codec, paths)
         self._workers = [target.builder.new_worker() for target in targets]
+        builders = [target.builder for target in targets]
+        self._searches = [each.search(log.codec) for each in builders if isinstance(each, AnywhereBuilder)]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk at `begin`, or some of them: see `rest`."""
@@ -213,6 +230,37 @@ class ChunkScanner:
             self._slice = min(2 * self._slice, SLICE_RECORDS) if is_short else max(self._slice // 2, 1)
         return ScannedSlice(ends, pieces, malformed, left_out, last_crc)
 
+    def cut(self, chunk: ScannedChunk, count: int) -> ScannedChunk:
+        """The first records of a chunk."""
+        slices: list[ScannedSlice] = []
+        for each in chunk.slices:
+            some = min(count, len(each.ends))
+            count -= some
+            if some == len(each.ends):
+                slices.append(each)
+            elif some:
+                ends, left_out = each.ends[:some], each.left_out[each.left_out < some]
+                pieces = [
+                    None if piece is None or target.begin_offset >= ends[-1] else piece.cut(0, some)
+                    for piece, target in zip(each.pieces, self._targets, strict=True)
+                ]
+                slices.append(ScannedSlice(ends, pieces, each.malformed, left_out, -1))
+        return chunk._replace(slices=slices)
+
+    def holds_none(self, part: Part) -> bool:
+        """Whether the bytes of a page alone say that no record holds a text of the targets."""
+        self._walker.read(part.page, 0)
+        raw = self._walker.raw
+        return raw is not None and not any(search.may_be_in(raw) for search in self._searches)
+
+    def passed(self, part: Part) -> ScannedChunk:
+        """Records that hold no text of the targets, without reading them."""
+        count = part.end_seq - part.seq
+        ends = np.broadcast_to(np.int64(part.behind), count)  # about: no index ends among them
+        nothing = Piece(count, (), np.empty(0, np.int32))
+        pieces = [None if target.begin_offset >= part.behind else nothing for target in self._targets]
+        return ScannedChunk([ScannedSlice(ends, pieces, 0, _NO_SEQS, -1)], [], {}, _NO_ROWS, part.behind, None)
+
 
 class Scan:
     """A pass from the least advanced target to the log's durable end.
@@ -238,12 +286,14 @@ class Scan:
         calls: Event | None = None,
         saves: bool = False,
         start_worker: Callable[[], object] = lambda: None,
+        filtered: Filtered | None = None,
     ) -> None:
         """damaged:  called with the numbers of damaged blocks before an index is written that lacks their records
         passed:       called now and then with the end of a scanned record, and its CRC-32 (0: it is deleted)
         calls:        given if functions of the user are called; they are not called any more once it is set
         saves:        whether `emit` of the targets takes early segments
         start_worker: called first by each worker thread
+        filtered:     what need not be read
         """
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
@@ -261,12 +311,15 @@ class Scan:
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._cancel = cancel
         self._calls = calls
-        self._saves = saves
+        self._saves = saves and filtered is None
         self._start_worker = start_worker
         size = log.block_size
+        self._filtered = filtered
+        if filtered is not None:
+            self.start, self._seq = filtered.stop, filtered.parts[0].seq
         self._first = self.start - self.start % size
         self._chunk_bytes = max(min(CHUNK_BYTES // size, -(-(self.stop - self._first) // size)), 1) * size
-        self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, self._chunk_bytes, calls is not None)
+        self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None)
         self._of_thread = local()
 
     def run(self, progress: Callable[[int], object] = lambda position: None) -> None:
@@ -275,16 +328,16 @@ class Scan:
         Raises QueryCancelled, IndexDamaged when an index does not fit the log or cannot be merged, and what the log and
         the user's functions raise. What was scanned by then is kept.
         """
-        begins = deque(range(self._first, self.stop, self._chunk_bytes))
+        jobs = deque(self._jobs())
         complete = False
         saved = time.monotonic()
-        is_short = len(begins) <= 1 and self._calls is None  # shorter than starting threads
+        is_short = len(jobs) <= 1 and self._calls is None  # shorter than starting threads
         with Workers(0 if is_short else self._threads, "jitdb-scan", self._start_worker) as workers:
             waiting: deque[Task[ScannedChunk]] = deque()
             try:
-                while begins or waiting:
-                    while begins and len(waiting) < 2 * self._threads:
-                        waiting.append(workers.submit(partial(self._scan, begins.popleft(), self.start)))
+                while jobs or waiting:
+                    while jobs and len(waiting) < 2 * self._threads:
+                        waiting.append(workers.submit(jobs.popleft()))
                     self._await(waiting[0])
                     chunk = waiting.popleft().result()
                     if chunk.rest is not None:
@@ -304,11 +357,56 @@ class Scan:
                     task.cancel()
                 self._finish(workers, complete)
 
+    def _jobs(self) -> list[Callable[[], ScannedChunk]]:
+        """What is scanned, or passed over, in this order."""
+        parts = self._filtered.parts if self._filtered is not None else []
+        begins = range(self._first, self.stop, self._chunk_bytes)
+        return [
+            *(partial(self._scan_parts, parts[at : at + PARTS]) for at in range(0, len(parts), PARTS)),
+            *(partial(self._scan, begin, self.start) for begin in begins),
+        ]
+
     def _scan(self, begin: int, start: int) -> ScannedChunk:
-        scanner: ChunkScanner | None = getattr(self._of_thread, "scanner", None)
+        return self._scanner("chunks", self._chunk_bytes).scan(begin, start)
+
+    def _scan_parts(self, parts: Sequence[Part]) -> ScannedChunk:
+        """Some pages, all at once; what is passed over counts as records that hold nothing."""
+        assert self._filtered is not None
+        scanner, begun = self._scanner("pages", self._filtered.page_size), parts[0]
+        chunk = NO_CHUNK
+        for part in parts:
+            if part.how == PASS or (part.how == LOOK and scanner.holds_none(part)):
+                continue
+            if begun.seq < part.seq:
+                chunk = chunk.followed_by(scanner.passed(begun.up_to(part)))
+            chunk, begun = chunk.followed_by(self._scan_page(part)), part.end()
+        return (
+            chunk.followed_by(scanner.passed(begun.up_to(parts[-1].end()))) if begun.seq < parts[-1].end_seq else chunk
+        )
+
+    def _scan_page(self, part: Part) -> ScannedChunk:
+        assert self._filtered is not None
+        scanner = self._scanner("pages", self._filtered.page_size)
+        chunk = scanner.scan(part.page, 0)
+        while chunk.rest is not None:
+            chunk = chunk.followed_by(scanner.scan(*chunk.rest))
+        count = sum(len(each.ends) for each in chunk.slices)
+        if count > part.end_seq - part.seq and part.end_seq == self._filtered.grams.end_seq:
+            return scanner.cut(chunk, part.end_seq - part.seq)  # the log has grown, and the page with it
+        if count != part.end_seq - part.seq:
+            raise IndexDamaged(
+                f"it has {part.end_seq - part.seq:,} records in the page at byte {part.page:,}, the log {count:,}",
+                path=self._filtered.grams.name,
+            )
+        return chunk
+
+    def _scanner(self, name: str, chunk_bytes: int) -> ChunkScanner:
+        """This thread's scanner of chunks, or of pages, of so many bytes."""
+        scanner: ChunkScanner | None = getattr(self._of_thread, name, None)
         if scanner is None:
-            scanner = self._of_thread.scanner = self._new_scanner()
-        return scanner.scan(begin, start)
+            scanner = self._new_scanner(chunk_bytes)
+            setattr(self._of_thread, name, scanner)
+        return scanner
 
     def _await(self, task: Task[ScannedChunk]) -> None:
         while not task.wait(_PATIENCE):
@@ -325,6 +423,8 @@ class Scan:
 
     def _finish(self, workers: Workers, complete: bool) -> None:
         """The last segments, made side by side."""
+        if self._filtered is not None and not complete:
+            return  # they may end among records that were passed over
         make: Callable[[BuildTarget], Segment | None] = (
             (lambda target: target.make(True)) if complete else BuildTarget.make_rest
         )
@@ -352,7 +452,8 @@ class Scan:
         for target in self._targets:
             target.builder.unproven(chunk.unproven, self._log.block_size)
         for part in chunk.slices:
-            self._passed(int(part.ends[-1]), part.last_crc)
+            if part.last_crc >= 0:
+                self._passed(int(part.ends[-1]), part.last_crc)
             for target, piece in zip(self._targets, part.pieces, strict=True):
                 if piece is not None:
                     target.feed(piece, self._seq, part.ends)

@@ -17,6 +17,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.kinds.builder import Builder, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.dictionary import DictionaryBuilder, TooLarge
+from jitdb.indexes.kinds.grams import GramsBuilder
 from jitdb.indexes.kinds.numbers import ExtremesBuilder, NumbersBuilder
 from jitdb.indexes.kinds.prefixes import PrefixBuilder
 from jitdb.indexes.kinds.set_builders import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.spec import IndexSpec
+    from jitdb.log.source import ScanSource
 
 T = TypeVar("T")
 
@@ -133,7 +135,8 @@ class BuildTarget:
 class IndexBuilderFactory:
     """Makes the targets of one scan and numbers the fields that it must locate."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: ScanSource) -> None:
+        self._log = log
         self._rows: dict[Path, int] = {}
         self._ended = threading.Event()
         self._calls = False  # whether any function of the user is called
@@ -165,6 +168,8 @@ class IndexBuilderFactory:
             if spec.is_owned:
                 return ExtremesBuilder(self._source(need), spec.largest, unit)
             return NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
+        if spec.form == "grams":
+            return GramsBuilder(self._log)
         if spec.form == "text" and not spec.paths:
             asked = anywhere_of(spec)
             return AnywhereBuilder(asked.value, asked.ignore_case)

@@ -178,7 +178,7 @@ class IndexVerification:
 
     def _build(self, source: ScanSource, needs: list[Requirement], progress: Progress) -> Catalog:
         catalog = Catalog(None, self._name)
-        factory = IndexBuilderFactory()
+        factory = IndexBuilderFactory(source)
         once = list({need.spec: need for need in needs}.values())
         targets = factory.targets(once, catalog, catalog.append)
         scan = Scan(source, targets, factory.paths, threads=self._threads)

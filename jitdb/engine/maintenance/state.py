@@ -17,11 +17,11 @@ from jitdb.engine.answering.order import Answer, Column, Order, column_of, sorti
 from jitdb.engine.building.build_lock import BuildLock
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
-from jitdb.engine.plan import UNBOUND, Bounds, Needs, Plan, Serving, requirements
+from jitdb.engine.plan import LARGE, UNBOUND, Bounds, Needs, Plan, Serving, requirements
 from jitdb.engine.records import DamageReport, Records
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
-from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement
+from jitdb.indexes.spec import GRAMS, OFFSETS, IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Operation
 
 if TYPE_CHECKING:
@@ -172,8 +172,14 @@ class IndexState:
 
     def leaf_needs(self, operation: Operation) -> Needs:
         """The indexes that its leaves are answered from, as things are now."""
-        needs = (self.serving.needed(leaf, self.core) for leaf in operation.leaves())
-        return tuple(need for need in needs if need is not None)
+        needs = [self.serving.needed(leaf, self.core) for leaf in operation.leaves()]
+        found = tuple(need for need in needs if need is not None)
+        return (*found, Requirement(GRAMS)) if any(map(self._is_filtered, found)) else found
+
+    def _is_filtered(self, need: Requirement) -> bool:
+        """Whether an index of records that hold a text anywhere is to be built with the grams of the log."""
+        is_anywhere = need.spec.form == "text" and not need.spec.paths
+        return is_anywhere and self.log.durable_end >= LARGE and self.catalog.reached(need.spec) < self.log.durable_end
 
     def context_needs(self, context: Context | None) -> Needs:
         """The indexes that find what stands around answers; of a field that is to be the same, the first."""

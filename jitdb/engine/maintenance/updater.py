@@ -159,16 +159,19 @@ class IndexUpdater(IndexState):
         return not is_core and spec.is_of_values
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        from jitdb.engine.building.filtering import filtered
         from jitdb.engine.building.scan import Scan  # imports all kernels, which fresh indexes do not need
         from jitdb.engine.building.targets import IndexBuilderFactory
 
-        factory = IndexBuilderFactory()
+        factory = IndexBuilderFactory(self.log)
         targets = factory.targets(needs, self.catalog, self._append)
+        with self.lock:
+            passed_over = filtered(self.log, targets, self.catalog)
         holds_offsets = any(need.spec == OFFSETS for need in needs)
         scan = Scan(
             self.log, targets, factory.paths, threads=self._threads, cancel=cancel, calls=factory.calls, saves=True,
             start_worker=partial(works_for, self.build_lock.builds()), passed=self._passed,
-            damaged=lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets),
+            damaged=lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets), filtered=passed_over,
         )  # fmt: skip
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
         with (

@@ -90,7 +90,8 @@ def _positions(seek: Seek, records: RecordBatch) -> NDArray[np.int64]:
 class Piece(NamedTuple):
     """What one run of so many `records` gave: parallel arrays.
 
-    Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0).
+    Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0), or
+    (`goes_on`) to these and all that follow up to the next owner.
     """
 
     records: int
@@ -98,6 +99,7 @@ class Piece(NamedTuple):
     owners: NDArray[np.int32] | None = None
     table: NumberingTable | None = None  # whose numbers the entries are
     seen: int = 0  # among its numbers, or where it was cut from: bits of seen.py
+    goes_on: bool = False
 
     def cut(self, start: int, stop: int) -> Piece:
         if start == 0 and stop == self.records:
@@ -105,7 +107,8 @@ class Piece(NamedTuple):
         low, high, owners = start, stop, self.owners
         if owners is not None:
             low, high = np.searchsorted(owners, [start, stop]).tolist()
-            owners = owners[low:high] - np.int32(start)
+            low -= self.goes_on and low > 0 and (low == high or owners[low] > start)
+            owners = np.maximum(owners[low:high] - np.int32(start), np.int32(0))
         arrays = tuple(array if array is None else array[low:high] for array in self.arrays)
         return self._replace(records=stop - start, arrays=arrays, owners=owners)
 

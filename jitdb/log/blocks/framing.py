@@ -57,6 +57,13 @@ class ChunkWalker(ABC):
     behind: int  # bytes of a record's frame behind its own
     is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk gives the others
 
+    @property
+    def raw(self) -> Bytes | None:
+        """The bytes of the chunk that was read, if all bytes of its records stand there as the codec reads them, and
+        no checksum is to be compared first.
+        """
+        return None
+
     @abstractmethod
     def read(self, begin: int, start: int) -> int:
         """Read the chunk that begins at this block boundary; how many bytes it has.
@@ -102,6 +109,7 @@ class Framing(ABC):
     keeps_malformed:   what the codec cannot read is a record all the same; if not, it counts as a deleted one
     tells_malformed:   those that are left out are told of
     names_malformed:   and their seqs say which they are
+    reads_pages:       a part of the log can be read without what is before it
     """
 
     before: int
@@ -109,6 +117,7 @@ class Framing(ABC):
     keeps_malformed: bool
     tells_malformed: bool = False
     names_malformed: bool = False
+    reads_pages: bool = True
 
     @abstractmethod
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:

@@ -36,19 +36,22 @@ _TOKEN: Final = re.compile(rb'("(?:[^"\\]|\\.)*")\s*(:?)|[^\s,:{}\[\]"]+', re.DO
 
 
 class Search:
-    """Looks for a text in batches of records of one codec. It serves one thread."""
+    """Looks for a text in batches of records of one codec. It serves one thread.
+
+    anchor: a part of the text that stands as such in the bytes of each record which holds it (where case is ignored, in
+            letters of any case), but for records in which something of `odd` stands (search_kernels.py)
+    """
 
     def __init__(self, codec: Codec, text: str, ignore_case: bool) -> None:
         self._codec, self._text, self._fold = codec, text, ignore_case
         needle = (text.casefold() if ignore_case else text).encode("utf-8", "surrogateescape")
-        anchor = self._anchor(needle)
-        self._needle, self._anchor_bytes = _array(needle), _array(anchor)
+        self.anchor = anchor = self._anchor_of(needle)
+        self.odd = self._oddities()
+        self._needle, self._anchor = _array(needle), _array(anchor)
         self._wanted = wanted_byte(anchor[0], ignore_case) | wanted_byte(anchor[-1], ignore_case) << 16 if anchor else 0
-        self._odd = self._oddities(anchor)
         self._padded, self._scratch = Scratch(), Scratch()
 
-    def _anchor(self, needle: bytes) -> bytes:
-        """The longest part of the needle that stands as such in each record that holds it, but for what is odd."""
+    def _anchor_of(self, needle: bytes) -> bytes:
         if self._codec.is_json:
             return max(_WRITTEN_OTHERWISE.split(needle), key=len)
         is_of_word = any(needle.decode("utf-8", "replace").lower() in word.lower() for word in _WORDS)
@@ -56,22 +59,18 @@ class Search:
             return b""  # a number or a word may be it, which stand as other bytes
         return needle
 
-    def _oddities(self, anchor: bytes) -> int:
+    def _oddities(self) -> int:
         odd = 0
         if self._codec.is_json:
-            odd = kernels.ESCAPED_ASCII if anchor.isascii() and not self._fold else kernels.ESCAPED
+            odd = kernels.ESCAPED_ASCII if self.anchor.isascii() and not self._fold else kernels.ESCAPED
         return odd | (kernels.NO_ASCII if self._fold else 0)
 
     def __call__(self, records: RecordBatch) -> NDArray[np.bool_]:
         """Which of the records hold the text; no deleted one does."""
-        found = np.zeros(len(records), np.uint8)
         if not len(records):
-            return found.view(np.bool_)
-        buffer = self._with_slack(records)
-        kernels.mark_records(
-            buffer, records.starts, records.lengths, records.states, self._anchor_bytes, self._wanted, self._fold,
-            self._odd, found,
-        )  # fmt: skip
+            return np.zeros(0, np.bool_)
+        end = int(records.starts[-1] + records.lengths[-1])
+        buffer, found = self._marked(records.buffer, end, records.starts, records.lengths, records.states)
         unsure = np.flatnonzero(found)
         if self._codec.is_json and len(unsure):
             text = self._scratch.room(int(records.lengths[unsure].max()) + SLACK)
@@ -81,16 +80,25 @@ class Search:
             found[number] = self._holds(records.record(number))
         return found.view(np.bool_)
 
-    def _with_slack(self, records: RecordBatch) -> NDArray[np.uint8]:
-        """The buffer, with bytes behind the last record that kernels may look at."""
-        end = int(records.starts[-1] + records.lengths[-1])
-        room = end + SLACK + len(self._anchor_bytes)
-        if len(records.buffer) >= room:
-            return records.buffer
-        padded = self._padded.room(room)
-        padded[:end] = records.buffer[:end]
-        padded[end:] = 0
-        return padded
+    def may_be_in(self, data: NDArray[np.uint8]) -> bool:
+        """Whether a record among these bytes may hold the text: False is certain."""
+        length = np.array([len(data)])
+        _, found = self._marked(data, len(data), np.zeros(1, np.int64), length, np.zeros(1, np.uint8))
+        return bool(found[0])
+
+    def _marked(
+        self, buffer: NDArray[np.uint8], end: int, starts: NDArray[np.int64], lengths: NDArray[np.int64],
+        states: NDArray[np.uint8],
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:  # fmt: skip
+        """The buffer, or a copy with bytes behind `end` that kernels may look at; which records may hold the text."""
+        room = end + SLACK + len(self._anchor)
+        if len(buffer) < room:
+            padded = self._padded.room(room)
+            padded[:end], padded[end:] = buffer[:end], 0
+            buffer = padded
+        found = np.empty(len(starts), np.uint8)
+        kernels.mark_records(buffer, starts, lengths, states, self._anchor, self._wanted, self._fold, self.odd, found)
+        return buffer, found
 
     def _holds(self, record: bytes) -> bool:
         try:

@@ -121,6 +121,7 @@ class LineFraming(Framing):
         self.base = base
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
+        self.reads_pages = not form.has_batches
         self.names_malformed = (
             not self._is_rest and not form.has_batches and not self.joins
         )  # the seq of a line tells its number in the file

@@ -106,6 +106,12 @@ class LineWalker(ChunkWalker):
         return filled + self._log.read_blocks(begin + filled, begin + wanted, self.buffer[filled:wanted])
 
     @property
+    def raw(self) -> Bytes | None:
+        form = self._framing.form
+        is_raw = form.row is None and not form.has_batches and self._long is None
+        return self.buffer[: self._end] if is_raw else None
+
+    @property
     def first(self) -> int:
         """Where the first line begins in the buffer, of those that the last walk found."""
         return self._first

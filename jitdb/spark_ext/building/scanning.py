@@ -256,7 +256,7 @@ def scan_range(source: ScanSource, part: Range, needs: Sequence[Requirement], ha
     Raises what the user's functions raise, LogError, OSError.
     """
     memory = Catalog(None, LogName(bytes(16), 0))
-    shop = IndexBuilderFactory()
+    shop = IndexBuilderFactory(source)
     made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
     targets = {
         number: _RangeTarget(target.index, target.builder, part.start)
