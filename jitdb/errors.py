@@ -295,6 +295,16 @@ class SetNotFound(QueryError, KeyError):
     """No set of records is kept under this name."""
 
 
+class QuestionsDamaged(QueryError):
+    """The file of saved questions cannot be understood: `line`, from 1 on, has `got` where `expected` should be."""
+
+    _parts = ("offset", "line", "expected", "got")
+    offset: int
+    line: int
+    expected: str
+    got: str
+
+
 class TooManyIndexes(QueryError):
     """The question needs an index that is not there, and no more of them may be built for questions."""
 

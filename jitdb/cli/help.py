@@ -47,6 +47,7 @@ _COMMANDS: Final = {
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "gc": "compact",
     "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
+    "alias": "save", "bookmark": "save", "name": "save",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
     "forget": "indexes", "clean": "indexes", "clear": "indexes",
 }  # fmt: skip

@@ -29,11 +29,17 @@ LINES = [
     ("jitdb count events.log 'status > 1 and us", {"status > 1 and user", "status > 1 and user.name"}),
     ("jitdb count events.log 'not stat", {f"not status {each}" for each in ("==", "in [", ">", "<", "is absent")}),
     ("jitdb query none.log --fields us", set()),
+    ("jitdb count events.log @s", {"@slow", "@services"}),
+    ("jitdb count events.log 'level == 1 and not (@b", {"level == 1 and not (@bad"}),
+    ("jitdb values events.log level @sl", {"@slow"}),
+    ("jitdb save --remove sl", {"slow"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "wanted"), LINES, ids=[line for line, _ in LINES])
-def test_what_may_come(events: Path, line: str, wanted: set[str]) -> None:
+def test_what_may_come(events: Path, settings: Path, line: str, wanted: set[str]) -> None:
+    (settings / "jitdb").mkdir()
+    (settings / "jitdb" / "questions").write_text("slow = ms > 1\nservices = a == 1\nbad = @slow\n")
     offered = events.parent / "offered"
     asked = {
         "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_TYPE": "9", "COMP_LINE": line,

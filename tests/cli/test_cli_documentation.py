@@ -45,8 +45,10 @@ def help_examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "line"), help_examples(), ids=[line[:60] for _, line in help_examples()])
-def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_help_run(shell, name: str, line: str, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder: Path = shell.folder
+    (settings / "jitdb").mkdir()
+    (settings / "jitdb" / "questions").write_text("slow = ms > 500\n")
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     (folder / "people.csv").write_text("name,age\nada,36\n")
     for file in ("events.ndjson", "new.ndjson"):

@@ -54,7 +54,10 @@ def test_each_expression_of_the_grammar_is_one():
             jitdb.operators.parse_expression(f"a == {form}")
 
 
-def test_the_help_tells_no_lies():
+def test_the_help_tells_no_lies(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "jitdb").mkdir()
+    (tmp_path / "jitdb" / "questions").write_text("slow = ms > 1000\n")
     lines = EXPRESSION_HELP.split("\n\n")[0].splitlines()
     forms = [form for line in lines for form in re.findall(r"  (\S.*?)(?=   |  [a-z]+\(|$)", line)[:1]]
     for form in [*forms, "18 < age <= 65", '"a" not in tags', "offsets(0, 341)", "everything()", "present(root)"]:

@@ -21,6 +21,7 @@ _TABLE: Final = (
     ("histogram", "summaries", "count records by the size of a number"),
     ("fields", "summaries", "list the fields of a sample of records"),
     ("tail", "tail", "follow new records"),
+    ("save", "saving", "keep a question under a name, for @NAME in others"),
     ("prepare", "indexing", "build the indexes of several questions in one scan"),
     ("indexes", "indexing", "list the index files beside a log, or drop some"),
     ("explain", "indexing", "show which indexes a question uses and what must be scanned"),

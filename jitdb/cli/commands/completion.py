@@ -32,8 +32,8 @@ _BEFORE: Final = re.compile(r"(.*[\s(,~-])?")  # what stands before the field at
 
 @command(
     "[bash|zsh|fish]",
-    "Print the script that lets the Tab key complete jitdb's commands, options and their values, files, and the "
-    "fields of the log in expressions and options. Needs argcomplete: pip install 'jitdb[completion]'.",
+    "Print the script that lets the Tab key complete jitdb's commands, options and their values, files, saved "
+    "questions, and fields of the log in expressions and options. Needs argcomplete: pip install 'jitdb[completion]'.",
     [
         ("completion bash", "in ~/.bashrc: source <(jitdb completion bash)"),
         ("completion zsh", "in ~/.zshrc, after compinit: source <(jitdb completion zsh)"),
@@ -84,20 +84,34 @@ def offered(prefix: str, action: Action, **_: Any) -> dict[str, str]:
 
     line = split_line(os.environ["COMP_LINE"], int(os.environ["COMP_POINT"]))
     quote, words = line[0], line[3]
+    if action.metavar == "NAME":
+        return dict.fromkeys((name for name in saved() if name.startswith(prefix)), "")
     # argparse reads options before operands, and does not know the log yet.
     log = next((path for path in map(os.path.expanduser, words[2:]) if os.path.isfile(path)), None)
     files = {file: "" for file in FilesCompleter()(prefix) if not file.endswith(".jitdb/")}
-    if log is None or action.metavar not in _FIELDS:
-        return files
     before = _BEFORE.match(prefix)
     assert before is not None  # it matches nothing, too
     begun = prefix[before.end() :]
+    if begun[:1] == "@" and action.metavar in _EXPRESSIONS:
+        return dict.fromkeys((f"{before[0]}@{name}" for name in saved() if name.startswith(begun[1:])), "")
+    if log is None or action.metavar not in _FIELDS:
+        return files
     fields = [f"{before[0]}{name}" for name in fields_of(log) if name.startswith(begun)]
     if action.metavar in _EXPRESSIONS:
         if quote and len(fields) == 1:  # several keep the shell from ending the word
             fields = [f"{fields[0]}{following}" for following in _FOLLOWING]
         return {**dict.fromkeys(fields, ""), **({} if quote else files)}
     return dict.fromkeys(fields, "")
+
+
+def saved() -> list[str]:
+    """The names of saved questions; none where they cannot be read."""
+    from jitdb.errors import QueryError
+    from jitdb.operators.text.saved import Book
+
+    with suppress(QueryError):
+        return list(Book().texts)
+    return []
 
 
 def fields_of(log: str) -> list[str]:

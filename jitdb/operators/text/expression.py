@@ -126,6 +126,7 @@ EXPRESSION_HELP: Final = """\
   number(status) == 502    json(log).level == "error"    text as a number, as JSON; also text(x), time(x)
   equal(id, "u17", prefix=32)          with options of the index
   seqs(1, 2)  offsets(0, 341)  everything()
+  @slow and service == "web"           what was saved: jitdb save slow 'ms > 1000'
   a == 1 and not (b == 2 or c == 3)    combined
 
 Fields are paths: value.content.type. Keys that are no names, such as those with dots, stand in brackets and quotes:

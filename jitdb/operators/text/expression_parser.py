@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, CASTS, Path, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.times import length_of_text
+from jitdb.errors import QueryError
 from jitdb.operators.nodes.anywhere import anywhere
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
@@ -26,7 +27,11 @@ from jitdb.operators.text import expression_errors as errors
 from jitdb.operators.text.expression_errors import Part
 from jitdb.operators.text.expression_tokens import Tokens
 
+if TYPE_CHECKING:
+    from jitdb.operators.text.saved import Book
+
 _KEY: Final = r"\.\s*([^\0-/:-@\[-^`{-\x7f\s]+)"  # behind a field: here digits may come first
+_SAVED: Final = r"@(?=([\w.@$-]*))([^\W\d]\w*)"  # a saved question; the first group is all that looks like a key
 _KEYWORD: Final = r"(\w+)\s*=(?!=)"  # before an argument
 
 _CONSTANTS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
@@ -49,7 +54,14 @@ _COMBINING: Final = {"or": or_, "|": or_, "and": and_, "&": and_}
 
 
 class Parser(Tokens):
-    """The grammar. A method takes what it is called for, from the token on."""
+    """The grammar. A method takes what it is called for, from the token on.
+
+    within: the saved questions that this is in; book: all of them, once one was asked for
+    """
+
+    def __init__(self, text: str, within: tuple[str, ...] = (), book: Book | None = None) -> None:
+        super().__init__(text)
+        self._within, self._book = within, book
 
     def whole(self) -> Operation:
         """The operation that all of the text stands for."""
@@ -254,6 +266,8 @@ class Parser(Tokens):
             return self._listed()
         if word == "{":
             return self._braced()
+        if word == "@":
+            return self._saved()
         raise self._stuck()
 
     def _named(self) -> Part:
@@ -268,6 +282,24 @@ class Parser(Tokens):
                 raise self._error(f'{name} is a value; a field of that name is written ["{name}"]', start)
             return Part("value", _CONSTANTS[name], start, self._done)
         return Part("field", [name], start, self._done)
+
+    def _saved(self) -> Part:
+        """`@name`: the question that is saved as this."""
+        from jitdb.operators.text.saved import Book  # late: few expressions have one
+
+        start = self._start
+        found = re.compile(_SAVED).match(self._text, start)
+        if found is None or found[1] != found[2]:
+            raise self._stuck()
+        book = self._book = self._book or Book()
+        text, within = self._made(start, book.text_of, found[1], self._within), (*self._within, found[1])
+        self._end = found.end()
+        self._next()
+        try:
+            return Part("operation", Parser(text, within, book).whole(), start, self._done)
+        except QueryError as error:
+            error.add_note(f"in @{found[1]}, which is saved in {book.path}")
+            raise
 
     def _behind(self, part: Part) -> Part:
         """The part, with the keys, positions and calls behind it."""
