@@ -261,7 +261,7 @@ class JITDB(OneLog):
 
     def _remarks(self, question: Question, is_full: bool) -> list[str]:
         ordered, manager = question.order is True, self._manager
-        return manager.look(lambda: remarks_of(manager.catalog, self._core, question.operation, ordered, is_full))
+        return manager.look(lambda: remarks_of(manager, question.operation, ordered, is_full))
 
     def _explain(self, question: Question) -> Explanation:
         from jitdb.engine.showing.explanation import explained

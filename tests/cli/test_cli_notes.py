@@ -368,3 +368,24 @@ def test_levels_of_windows_are_asked_by_their_names(said) -> None:
     assert said(events, "count", 'in.Level >= "error"') == ""
     with jitdb.open("x.log") as db:
         assert db.count(jitdb.operators.parse_expression('LevelDisplayName >= "error"')) == 2
+
+
+DOTTED = b"20.11.2026 13:00:00 INFO a\n20.11.2026 14:30:00 ERROR b\n20.11.2026 15:00:00 INFO c\n"
+
+
+@pytest.mark.parametrize("command", ["count", "query", "export", "timeline", "values level", "stats n", "histogram n"])
+def test_text_that_is_no_time_is_told_by_every_command(command: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.log").write_bytes(DOTTED)
+    pattern = ("--log-format", r"(?P<time>\S+ \S+) (?P<level>[A-Z]+) (?P<text>.*)", "--timestamp", "time")
+    name, *rest = command.split()
+    main([name, "x.log", *rest, *pattern, "--since", "2026-11-20T14:00"])
+    told = capsys.readouterr().err
+    assert told.count("values of `time` such as '20.11.2026 13:00:00' are no times") == 1
+
+
+@pytest.mark.parametrize("command", ["count", "query", "export", "timeline", "values n"])
+def test_records_that_are_all_older_are_told_by_every_command(said, command: str) -> None:
+    name, *rest = command.split()
+    told = said([{"timestamp": 1, "n": 1}], name, *rest, "--since", "2026-11-20")
+    assert told.count("the newest record is of 1970-01-01T00:00:01Z, before --since") == 1

@@ -55,10 +55,8 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
     found = db.count(operation, as_of=options.as_of)
     show(found)
     if operation is not None:
-        from jitdb.cli.output.notes import note_missing, note_times
+        from jitdb.cli.output.notes import note_counted
 
         flush()
-        note_missing(db, operation, options, is_empty=not found)
-        if any(leaf.compared for leaf in operation.leaves()):
-            note_times(db, operation, options, ordered=False, is_full=not found)
+        note_counted(db, operation, options, is_empty=not found)
     return found

@@ -118,12 +118,12 @@ def _all_logs(options: Namespace) -> int:
 
 def _answer(operation: Operation | None, options: Namespace, form: str) -> None:
     """Write the records that match, or some fields of them, in the order of the log."""
-    from jitdb.cli.output.notes import note_missing
+    from jitdb.cli.output.notes import note_counted
 
     with asked(options) as db:
         write_answer(db, operation, {"sort_by": "arrival", "as_of": options.as_of}, options, form)
         if operation is not None:
-            note_missing(db, operation, options, is_empty=not db.count(operation, as_of=options.as_of))
+            note_counted(db, operation, options, is_empty=not db.count(operation, as_of=options.as_of))
 
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:

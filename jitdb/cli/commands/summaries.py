@@ -265,14 +265,12 @@ def _note_nothing(
     of_times: notes on times follow, and say whether all records are of another time
     """
     from jitdb.cli.output.notes import (  # late: values of fresh indexes need none
-        note_beyond,
+        note_counted,
         note_missing,
         note_unknown_columns,
     )
 
-    note_missing(db, options.operation, options, is_empty=not total)
-    if not total and not of_times and not options.quiet:
-        note_beyond(db, options)
+    (note_missing if of_times else note_counted)(db, options.operation, options, is_empty=not total)
     fields = list(empty)
     if total and fields and not options.quiet:
         unknown = fields if len(fields) == 1 else list(filter(db.evidence().lack, fields))

@@ -20,7 +20,7 @@ from jitdb.cli.failures import Failure, UsageError
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import PRETTY, READING, SHOWN, changed, option
 from jitdb.cli.output.formats import wants_pretty
-from jitdb.cli.output.notes import note_missing
+from jitdb.cli.output.notes import note_counted
 from jitdb.cli.parser import command
 from jitdb.cli.places import check_place, cursor
 from jitdb.cli.signals import Ending
@@ -155,7 +155,7 @@ def _tail(
     query = query.as_offsets() if options.offsets else query.select(*options.fields) if options.fields else query
     with closing(db.feed(query.question)) as feed:
         if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
-            note_missing(db, operation, options, is_empty=not db.count(operation))
+            note_counted(db, operation, options, is_empty=not db.count(operation), is_full=False)
         Follower(log, feed, pipe, ending, line, limit=options.limit, keeper=keeper).run(is_over)
 
 

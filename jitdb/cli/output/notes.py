@@ -79,6 +79,18 @@ def note_times(
         say(f"jitdb: {remark}")
 
 
+def note_counted(
+    db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool, is_full: bool = True
+) -> None:
+    """The notes on an answer without an order: fields and values that are not there, and how times were read.
+
+    is_full: False: an empty answer is nothing odd
+    """
+    note_missing(db, operation, options, is_empty=is_empty)
+    if operation is not None and any(leaf.compared for leaf in operation.leaves()):
+        note_times(db, operation, options, ordered=False, is_full=is_empty and is_full)
+
+
 def note_beyond(db: AnyDatabase, options: Namespace) -> None:
     """Note that all records are before --since, or none is before --until, by the newest or the oldest of them."""
     since, until = (getattr(options, name, None) for name in ("since", "until"))

@@ -12,7 +12,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
-from jitdb.common.times import AUTO
+from jitdb.common.times import AUTO, NUMBER, time_of
+from jitdb.common.values import values_at
+from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.content import is_void
@@ -25,16 +27,17 @@ if TYPE_CHECKING:
 
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
-    from jitdb.engine.declared_time import CoreFields
     from jitdb.engine.hinting.dialects import Elsewhere
     from jitdb.engine.hinting.hints import Evidence, Lack
     from jitdb.engine.manager import IndexManager
+    from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
 
 _VALUES: Final = 32  # questions that differ only in their values: no person asks more
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
+_SAMPLE: Final = 200  # records that are looked at for a value that is no time
 
 
 class LogEvidence:
@@ -65,7 +68,7 @@ class LogEvidence:
 
     def remarks(self, operation: Operation) -> list[str]:
         manager = self._manager
-        return manager.look(lambda: remarks_of(manager.catalog, manager.core, operation, False))
+        return manager.look(lambda: remarks_of(manager, operation, False))
 
     def seen_in(self, path: Path) -> int:
         catalog = self._manager.catalog
@@ -198,19 +201,18 @@ _UNITS: Final = {
 }  # fmt: skip
 
 
-def remarks_of(
-    catalog: Catalog, core: CoreFields, operation: Operation, ordered: bool, is_full: bool = True
-) -> list[str]:
+def remarks_of(manager: IndexManager, operation: Operation, ordered: bool, is_full: bool = True) -> list[str]:
     """A line for each remark on the columns that answer the question, as far as they are built.
 
     is_full: False: only remarks on what may make the answer unexpected
     """
+    core, catalog = manager.core, manager.catalog
     found = ((leaf.need(core), leaf.compared) for leaf in operation.leaves())
     ranges = [(need.spec, compared[1]) for need, compared in found if need is not None and compared is not None]
     specs = dict.fromkeys((spec for spec, _ in ranges), False) | {spec: True for spec, of_times in ranges if of_times}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)
-    lines = (_of_column(spec, _bits(catalog, spec), as_time, is_full) for spec, as_time in specs.items())
+    lines = (_of_column(manager, spec, _bits(catalog, spec), as_time, is_full) for spec, as_time in specs.items())
     return list(dict.fromkeys(chain.from_iterable(lines)))  # a range of any element asks two columns of one field
 
 
@@ -221,7 +223,7 @@ def _bits(catalog: Catalog, spec: IndexSpec) -> int:
     return bits
 
 
-def _of_column(spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
+def _of_column(manager: IndexManager, spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
     """`as_time`: the field is compared with a time. The unit of numbers, and the zone of text, does not matter to the
     order among them.
     """
@@ -231,9 +233,20 @@ def _of_column(spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iter
             yield f"some values of {name} are no numbers: `<` and `>` leave them out"
         return
     if bits & seen.OTHERS:
-        yield f"some values of {name} are no times: comparisons leave them out, and they sort first"
+        yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
     if bits & seen.ZONELESS and as_time:
         yield f"times of {name} without a zone are read as UTC"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
+
+
+def _no_times(log: LogSource, spec: IndexSpec, name: str) -> str:
+    """That values are no times, with the first such value of a sample."""
+    from jitdb.log.reading.sampling import sample
+
+    unit = AUTO if spec.name == NUMBER else spec.name
+    values = (value for record in sample(log, _SAMPLE) for path in spec.paths for value in values_at(record, path))
+    other = next((value for value in values if value is not None and time_of(value, unit) is None), None)
+    which = f"some values of {name}" if other is None else f"values of {name} such as {shown(other)}"
+    return f"{which} are no times"
