@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import UsageError
@@ -46,7 +47,7 @@ def _take_field(options: argparse.Namespace) -> Path:
     from jitdb.operators.nodes.field_ref import as_path
 
     texts: list[str] = options.expressions
-    count = next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts) - 1)
+    count = _behind_logs(texts)
     if count > 0 and is_expression(texts[count]) and os.path.isdir(texts[count - 1]):
         count -= 1  # a field, and a folder that is called so
     if not texts or is_expression(texts[count]):
@@ -56,6 +57,21 @@ def _take_field(options: argparse.Namespace) -> Path:
         )
     options.expressions = texts[:count] + texts[count + 1 :]
     return as_path(options.command, texts[count])
+
+
+def take_text(options: argparse.Namespace) -> str:
+    """The text that stands behind the logs, and is not one of the operands any more. Raises UsageError."""
+    texts: list[str] = options.expressions
+    if not texts:
+        raise UsageError(
+            f"{options.command}: a text is missing behind the log", f"jitdb {options.command} {options.log} TEXT [EXPR]"
+        )
+    return texts.pop(_behind_logs(texts))
+
+
+def _behind_logs(texts: Sequence[str]) -> int:
+    """The number of the first operand that is no log; of the last one where all are."""
+    return next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts) - 1)
 
 
 def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:

@@ -174,6 +174,9 @@ OPTIONS: Final = {
     "field_and_expression": option(
         "expressions FIELD [EXPR]", "a field, such as status; then which records (default: all)", nargs="*", default=[]
     ),
+    "text_and_expression": option(
+        "expressions TEXT [EXPR]", "a text; then which records (default: all)", nargs="*", default=[]
+    ),
     "json": option("--json", "write one JSON object instead of text"),
     "force": option("--force", "allow this on a log of a store, too"),
     "dry_run": option("--dry-run", "show what would be done; change nothing"),

@@ -14,6 +14,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
+from jitdb.common.paths import LOG_PATH
 from jitdb.common.times import AUTO
 from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.logset.record_sets import LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
+    from jitdb.operators.queries import Query
+    from jitdb.operators.summaries.found import OfLog
 
 T = TypeVar("T")
 
@@ -224,6 +227,13 @@ class LogSet(Asker):
         asked = question.changed(as_offsets=True, context=question.context._replace(among=None))
         pages = self._pages(asked, cancel)
         return SetPassages(pages, question, self._asking, self._finishing(question), cancel)
+
+    def _by_log(self, query: Query) -> Iterator[OfLog]:
+        from jitdb.operators.nodes.equal import equal
+        from jitdb.operators.summaries.found import OfLog
+
+        for row in query.value_counts(LOG_PATH):
+            yield OfLog(str(row.value), query.where(equal(LOG_PATH, row.value)), fields_of(str(row.value)))
 
     def _feed(self, question: Question, cancel: Cancel) -> Follower:
         from jitdb.engine.following.followed import Files

@@ -15,6 +15,7 @@ _TABLE: Final = (
     ("info", "info", "describe a log and its indexes"),
     ("count", "count", "count the records that match"),
     ("query", "query", "show the records that match"),
+    ("find", "find", "find a text in any field"),
     ("values", "summaries", "count records by the value of a field"),
     ("timeline", "summaries", "count records over time"),
     ("stats", "summaries", "summarize the numbers of a field"),

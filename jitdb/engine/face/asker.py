@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from jitdb.common.arguments import flag
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from jitdb.operators.running.aio import Aio
     from jitdb.operators.running.iterate import Results
     from jitdb.operators.summaries.fields import FieldNames, Logs
+    from jitdb.operators.summaries.found import Found, OfLog
     from jitdb.operators.summaries.summary import Summary
 
 Asked: TypeAlias = str | Operation | Question | None
@@ -298,6 +299,24 @@ class Asker(Summaries, Shown, ABC):
         loops: `async for record in db.query(operation).live()`.
         """
         return iter(self.query(operation).live(old, after))
+
+    def find(self, text: str, where: str | Operation | None = None, *, ignore_case: bool = False) -> Found:
+        """In which fields of how many records a text stands, and in which logs; of `where`, only these records.
+
+        The number of records is exact; the fields are those of the first 10,000 of them. The records themselves:
+        db.query(anywhere(text)).
+        """
+        from jitdb.operators.nodes.anywhere import anywhere
+        from jitdb.operators.summaries.found import found_in
+
+        query = self.query(anywhere(text, ignore_case=ignore_case), where)
+        return found_in(text, ignore_case, self._by_log(query), query.count())
+
+    def _by_log(self, query: Query) -> Iterable[OfLog]:
+        """The question of each log that has an answer to it."""
+        from jitdb.operators.summaries.found import OfLog
+
+        return [OfLog("", query, ())]
 
     # --- what there is to know -------------------------------------------------------------------------------------
 
