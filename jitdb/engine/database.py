@@ -39,6 +39,7 @@ from jitdb.operators.tasks.deferred import resolved
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
+    from jitdb.engine.answering.firsts import Firsts
     from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
@@ -215,6 +216,18 @@ class JITDB(OneLog):
         from jitdb.engine.sets import set_of
 
         return set_of(self._manager, question, cancel)
+
+    def _firsts(self, question: Question, cancel: Cancel) -> tuple[LogRecordSet, int, int]:
+        from jitdb.engine.sets import LogRecordSet
+
+        found = self.firsts(question, cancel, {}, is_whole=True)
+        return LogRecordSet(self._manager, *found.packed()), len(found.seqs), found.total
+
+    def firsts(self, question: Question, cancel: Cancel, known: Mapping[str, Any], *, is_whole: bool = False) -> Firsts:
+        """This log's part of what dedup() leaves. `known`: see tally()."""
+        from jitdb.engine.answering.firsts import first_of_each
+
+        return first_of_each(self._manager, resolved(question, cancel), known, is_whole, cancel)
 
     def _feed(self, question: Question, cancel: Cancel) -> FeedOf:
         self.log.check_growing()

@@ -379,7 +379,9 @@ class Bundles:
 
 
 def is_of_each(question: Question) -> bool:
-    """Whether it counts by the path, which differs from log to log."""
+    """Whether it counts by the path, or names places in logs, which differ from log to log."""
+    if any(leaf.names_places for leaf in question.operation.leaves()):
+        return True
     return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)
 
 

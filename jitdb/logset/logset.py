@@ -267,6 +267,11 @@ class LogSet(Asker):
         parts = self._held(lambda: self._asking.of_each(self._asking.parts(question.operation), one))
         return LogSetRecordSet(self._asking, dict(parts))
 
+    def _firsts(self, question: Question, cancel: Cancel) -> tuple[LogSetRecordSet, int, int]:
+        from jitdb.logset.record_sets import firsts_of_logs
+
+        return self._held(lambda: firsts_of_logs(self._asking, question, cancel))
+
     @property
     def sets(self) -> SavedLogSets:
         """Sets of records that are kept under names; each log keeps its part."""

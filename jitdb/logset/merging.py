@@ -63,8 +63,8 @@ class Stream(Iterator[tuple[Any, Any]]):
     ) -> None:
         self.total = 0
         self._asking, self._member, self._cancel, self._finish = asking, part.member, cancel, finish
-        self._shared = _shared_places(question, part.member)
-        question = _without(question, self._shared)
+        self._shared = shared_places(question, part.member)
+        question = without(question, self._shared)
         self._is_timed = question.order is not False
         wanted = question.start_from + question.portion
         self._most = min(_AT_ONCE, max(_HELD // parts, 16))
@@ -95,15 +95,9 @@ class Stream(Iterator[tuple[Any, Any]]):
         self._given, self.total = page.next_seq, page.total
         times = pages.times if self._is_timed else [()] * len(page.data)
         if self._shared:
-            times = [self._with_shared(when) for when in times]
+            times = [with_shared(when, self._shared) for when in times]
         made = [(when, self._finish(record, self._member)) for when, record in zip(times, page.data, strict=True)]
         self._records = made[::-1]
-
-    def _with_shared(self, times: tuple[Any, ...]) -> tuple[Any, ...]:
-        found = list(times)
-        for at, place in self._shared.items():
-            found.insert(at, place)
-        return tuple(found)
 
     def __next__(self) -> tuple[Any, Any]:
         if not self._records:
@@ -195,7 +189,7 @@ class MergedPages(PagesOf):
         return (record for _, record in merged)
 
 
-def _shared_places(question: Question, member: Member) -> dict[int, Any]:
+def shared_places(question: Question, member: Member) -> dict[int, Any]:
     """The values by which all records of a log sort alike, by the number of the sort key."""
     from jitdb.engine.answering.order import place_of
 
@@ -208,7 +202,15 @@ def _shared_places(question: Question, member: Member) -> dict[int, Any]:
     }
 
 
-def _without(question: Question, shared: Mapping[int, Any]) -> Question:
+def with_shared(times: tuple[Any, ...], shared: Mapping[int, Any]) -> tuple[Any, ...]:
+    """What orders a record of a log among all, from what orders it there."""
+    found = list(times)
+    for at, place in shared.items():
+        found.insert(at, place)
+    return tuple(found)
+
+
+def without(question: Question, shared: Mapping[int, Any]) -> Question:
     """The question, sorted by the other fields only."""
     by = question.order
     if isinstance(by, bool) or not shared:

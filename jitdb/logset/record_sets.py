@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError, SetNotFound
 from jitdb.logset.asking import Asking
-from jitdb.logset.merging import Place
+from jitdb.logset.merging import Place, shared_places, with_shared, without
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
 
 if TYPE_CHECKING:
+    import threading
+
+    from jitdb.engine.answering.firsts import Firsts
     from jitdb.engine.database import JITDB
+    from jitdb.logset.asking import Part
+    from jitdb.operators.question import Question
+    from jitdb.operators.summaries.summary import Keys
 
 _KEPT: Final = {"&": (False, False), "|": (True, True), "-": (True, False), "^": (True, True)}  # of one, of the other
 
@@ -63,6 +69,36 @@ class LogSetRecordSet(RecordSet, MembersOfLogs):
             one, two = (db.record_set(each.parts.get(path, _NOTHING)) for each in (self, other))
             sizes = Sizes(*map(sum, zip(sizes, one._sizes(two), strict=True)))
         return sizes
+
+
+def firsts_of_logs(
+    logs: Asking, question: Question, cancel: threading.Event | None
+) -> tuple[LogSetRecordSet, int, int]:
+    """See Asker._firsts: of the first records that each log has, those that come first of all."""
+    assert question.dedup is not None
+    is_last = question.dedup.last
+
+    def one(db: JITDB, part: Part) -> tuple[str, Firsts]:
+        shared = shared_places(question, part.member)
+        own = without(question, shared).changed(db=db, operation=part.operation)
+        found = db.firsts(own, cancel, part.member.fields)
+        if shared:
+            found = found._replace(places=[with_shared(place, shared) for place in found.places])
+        return part.member.path, found
+
+    parts = logs.of_each(logs.parts(question.operation), one, question.dedup)
+    best: dict[Keys, tuple[Any, int, int]] = {}  # what orders it, of which log, and its number there
+    for number, (_, found) in enumerate(parts):
+        for at, (keys, place) in enumerate(zip(found.keys, found.places, strict=True)):
+            known = best.get(keys)
+            if known is None or (place < known[0]) != is_last:  # of equal ones that of the later log is the last
+                best[keys] = place, number, at
+    chosen: list[list[int]] = [[] for _ in parts]
+    for _, number, at in best.values():
+        chosen[number].append(at)
+    held = zip(parts, chosen, strict=True)
+    members = {path: Members(*found.packed(some)) for (path, found), some in held if some}
+    return LogSetRecordSet(logs, members), len(best), sum(found.total for _, found in parts)
 
 
 _NOTHING: Final = offsets([])

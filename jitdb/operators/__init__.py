@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         count,
         count_distinct,
         debug,
+        dedup,
         descending,
         from_db,
         group_count,
@@ -82,9 +83,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Operation", "Query", "absent", "and_", "anywhere", "as_of", "as_offsets", "batch", "between", "contains",
-    "count", "count_distinct", "debug", "declared_sequence", "declared_time", "deferred", "descending", "ends_with",
-    "equal", "everything", "field", "format_expression", "from_db", "from_json", "group_count", "gt", "gte",
-    "histogram", "includes", "like", "live", "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_",
+    "count", "count_distinct", "debug", "declared_sequence", "declared_time", "dedup", "deferred", "descending",
+    "ends_with", "equal", "everything", "field", "format_expression", "from_db", "from_json", "group_count", "gt",
+    "gte", "histogram", "includes", "like", "live", "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_",
     "paginate", "parse_expression", "predicate", "query", "select", "seqs", "slow_absent", "slow_equal",
     "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "starts_with", "stats", "stats_by",
     "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas",
@@ -94,11 +95,11 @@ __all__ = [
 # Where each name is: it is imported when it is first used.
 _HOMES = {
     "chain": (
-        "as_of", "as_offsets", "batch", "count", "count_distinct", "debug", "descending", "from_db", "group_count",
-        "histogram", "live", "paginate", "query", "select", "slow_absent", "slow_equal", "slow_includes",
-        "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by", "timeline", "to_arrow",
-        "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars", "to_result", "to_set",
-        "value_counts", "where",
+        "as_of", "as_offsets", "batch", "count", "count_distinct", "debug", "dedup", "descending", "from_db",
+        "group_count", "histogram", "live", "paginate", "query", "select", "slow_absent", "slow_equal",
+        "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by",
+        "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
+        "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
     "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),

@@ -19,11 +19,12 @@ from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.instants import instant_at
 from jitdb.operators.nodes.operation import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, SortField, selection, sort_keys
-from jitdb.operators.question import Context, Explained, Live, Page, Question
+from jitdb.operators.question import Context, Dedup, Explained, Live, Page, Question
 from jitdb.operators.running.aio import Aio
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.summaries.groups import By, paths_by
 from jitdb.operators.tabular import Tabular, arrays_of, pandas_of
 from jitdb.operators.text.taken import operation_of
 
@@ -42,8 +43,8 @@ Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"
 class Query(Immutable, Tabular, Summaries, Shown):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
-    where, since, until, descending, sort_by, sort_by_arrival, select, start_from, batch, as_offsets, as_of, debug:
-        another query, which says that too
+    where, since, until, descending, sort_by, sort_by_arrival, dedup, select, start_from, batch, as_offsets, as_of,
+    debug: another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
     to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
     value_counts, group_count, count_distinct, histogram, timeline, stats, stats_by: ask of all records together
@@ -88,6 +89,19 @@ class Query(Immutable, Tabular, Summaries, Shown):
         there, null or NaN come last in either direction.
         """
         return self._with(sort_by=sort_keys("sort_by()", fields))
+
+    def dedup(self, by: By, last: bool = False) -> Query:
+        """Only the first record of each value of a field, or of each group of values of several in a list, in the order
+        that this query has without descending(); last: the last one. Records without one of the fields are left out.
+
+        db.query().dedup("user", last=True), db.query().sort_by("-ms").dedup("url")
+        """
+        if not isinstance(last, bool):
+            raise QueryError(f"last is True, for the last record of each value, or False, not {shown(last)}")
+        paths = paths_by("dedup", by)
+        if not paths:
+            raise QueryError("dedup() takes the field whose values shall differ", remedy="say dedup('user')")
+        return self._with(dedup=Dedup(paths, last))
 
     def sort_by_arrival(self) -> Query:
         """In the order of the log, not by the time that records declare."""

@@ -81,12 +81,19 @@ class Context(NamedTuple):
         )
 
 
+class Dedup(NamedTuple):
+    """Only the first record of each value of these fields is in the answer, in the question's order; or the last."""
+
+    paths: tuple[Path, ...]
+    last: bool = False
+
+
 class Question(Immutable):
     """What is asked, and the settings of the answer. `vars()` has those that were given; the rest are as below."""
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "select", "context", "summary", "debugging",
+        "as_of", "dedup", "select", "context", "summary", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -100,6 +107,7 @@ class Question(Immutable):
     counting: bool = False
     live: Live | None = None
     as_of: AsOf = None
+    dedup: Dedup | None = None
     select: Selection | None = None  # the fields that are given of each record; None: all of it
     context: Context | None = None
     summary: Summary[Any] | None = None  # what is asked of all records together
@@ -194,6 +202,7 @@ _NOT_LIVE: Final = {
     "start_from": (
         "live() counts no answers to skip: leave start_from() out; live(after=cursor) goes on behind a record"
     ),
+    "dedup": "a live query never ends, so it cannot hold what came before: leave dedup() out",
     "summary": "a live query never ends, so there is nothing to sum up: leave one of them out",
     "as_of": (
         "as_of() is about an earlier state of the log, and live() about what comes: live(after=cursor) gives "
@@ -218,6 +227,9 @@ def _word(name: str, value: object) -> str:
         return f"select({', '.join(repr(format_path(path)) for _, path in value)})"  # type: ignore[attr-defined]
     if name == "sort_by" and not isinstance(value, str):
         return f"sort_by({', '.join(map(repr, value))})"  # type: ignore[call-overload]
+    if isinstance(value, Dedup):
+        fields = ", ".join(map(describe_path, value.paths))
+        return f"dedup({fields if len(value.paths) == 1 else f'[{fields}]'}{', last=True' if value.last else ''})"
     argument = "" if value is True or name == "sort_by" else describe_value(value)
     if isinstance(value, Live):
         shown = ["old=True"] if value.old else []

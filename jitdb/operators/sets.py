@@ -67,6 +67,7 @@ class MembersOfLogs(Operation):
     op = "set"
 
     parts: Mapping[str, Members]
+    names_places = True
 
     def _identify(self) -> Identity:
         return ("sets", frozenset((path, part.identity) for path, part in self.parts.items()))

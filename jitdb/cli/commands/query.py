@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import UsageError
 from jitdb.cli.opening import asked, paths_of
-from jitdb.cli.options import PRETTY, READING, SHOWN, changed, number, option
+from jitdb.cli.options import PRETTY, READING, SHOWN, changed, fields, number, option
 from jitdb.cli.output.formats import (
     FORMATS,
     chosen,
@@ -21,7 +21,7 @@ from jitdb.cli.output.formats import (
     wants_pretty,
     write_answer,
 )
-from jitdb.cli.output.notes import note_answer, note_order
+from jitdb.cli.output.notes import note_answer, note_order, note_unknown_columns
 from jitdb.cli.output.output import output, show
 from jitdb.cli.output.passages import CONTEXT, marked, passage_lines, wants_context
 from jitdb.cli.output.tables import TABLE_ROWS, show_records
@@ -53,7 +53,15 @@ _FOR_PEOPLE: Final = ("pretty", "table")
     option("--skip N", "leave out the first N", type=number(0), default=0, group=SHOWN),
     option("--descending", "newest first, by the time in each record", group=SHOWN),
     option("--arrival", "in the order of the log, not by time", group=SHOWN),
-    *("sort", "since", "until", "as_of", "offsets"),
+    "sort",
+    option(
+        "--dedup PATHS",
+        "only the first record of each value of a field, or of several: a.b,c.d",
+        type=fields,
+        group=SHOWN,
+    ),
+    option("--last", "with --dedup: the last record of each value", group=SHOWN),
+    *("since", "until", "as_of", "offsets"),
     *CONTEXT,
     option(
         "--format",
@@ -80,6 +88,7 @@ def query(options: Namespace) -> int:
     has_context = _check(options, form)
     with asked(options) as db:
         note_order(db, operation, options)
+        operation = deduped(db, operation, options)
         if has_context:
             _with_context(db, operation, options, form)
         elif form in _FOR_PEOPLE:
@@ -87,7 +96,7 @@ def query(options: Namespace) -> int:
         else:
             write_answer(db, operation, settings_of(options), options, form)
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
-        note_answer(db, operation, options, is_empty=is_empty)
+        note_answer(db, options.operation, options, is_empty=is_empty)
     return int(options.quiet and is_empty)
 
 
@@ -112,10 +121,11 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> Any:
     if options.fields:
         settings["select"] = options.fields
     note_order(db, operation, options)
+    operation = deduped(db, operation, options)
     limit = options.limit or (max(db.count(operation, as_of=options.as_of), 1) if options.is_kept else TABLE_ROWS)
     page = db.paginate(operation, limit=limit, **settings)
     note_unseen(db, page.data, dict(page.select or ()), options)
-    note_answer(db, operation, options, is_empty=not page.total)
+    note_answer(db, options.operation, options, is_empty=not page.total)
     return page
 
 
@@ -133,6 +143,10 @@ def _check(options: Namespace, form: str) -> bool:
     if form not in (*_FOR_PEOPLE, "ndjson") and (has_context or (options.text and form != "json")):
         other = "--text" if options.text else "-A, -B, -C and --around"
         raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
+    if options.last and not options.dedup:
+        raise UsageError("query: --last says which record of each value", "of which field: --dedup user")
+    if options.dedup and options.around is not None:
+        raise UsageError("query: --around shows what is around one record; leave --dedup out")
     if options.sort and options.arrival:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
     check_sort(options)
@@ -165,6 +179,20 @@ def check_sort(options: Namespace) -> None:
         options.sort = options.sort and sort_keys("--sort", options.sort)
     except QueryError as error:
         raise UsageError(f"query: {error.reason}") from None
+
+
+def deduped(db: AnyDatabase, operation: Operation | None, options: Namespace) -> Operation | None:
+    """The question for the records that --dedup leaves, as they are now."""
+    if not options.dedup:
+        return operation
+    query = db.query(operation)
+    query = query.sort_by(*options.sort) if options.sort else query.sort_by_arrival() if options.arrival else query
+    query = query if options.as_of is None else query.as_of(options.as_of)
+    found: Operation = query.dedup(options.dedup, options.last).set()
+    paths = list(paths_by_name(options.dedup).values())
+    if not options.quiet and not db.count(found) and query.count():
+        note_unknown_columns(db, paths if len(paths) == 1 else filter(db.evidence().lack, paths), options)
+    return found
 
 
 def _for_people(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:

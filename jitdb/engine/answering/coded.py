@@ -76,9 +76,9 @@ class CodedColumn:
     def follow(self, segments: Sequence[Segment]) -> None:
         """Take in new segments, and drop those that are gone. Raises IndexDamaged."""
         known = {id(part.segment): part for part in self._parts}
-        self._parts = [known.get(id(segment)) or self._numbered(segment) for segment in segments]
+        self._parts = [known.get(id(segment)) or self.numbered(segment) for segment in segments]
 
-    def _numbered(self, segment: Segment) -> _Part:
+    def numbered(self, segment: Segment) -> _Part:
         return _Part(segment, np.append(np.zeros(1, np.uint32), self.number(dictionary_values(segment))))
 
     def number(self, values: FieldValues) -> NDArray[np.uint32]:
@@ -287,7 +287,7 @@ def ranked_groups(columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]],
         lacking |= found == 0
     if lacking.any():
         codes = [found[~lacking] for found in codes]
-    numbers, size = _numbered(codes, list(map(len, columns)))
+    numbers, size = numbered(codes, list(map(len, columns)))
     examples, counts = _counted(numbers, size)
     chosen = np.arange(len(counts))
     if limit is not None and len(counts) > limit:
@@ -300,7 +300,7 @@ def ranked_groups(columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]],
     return Ranked(in_order(pairs, limit), len(counts), records, records - len(numbers))
 
 
-def _numbered(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+def numbered(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
     """A number for each record, the same for the same codes; and below which number all are."""
     numbers, size = np.zeros(len(codes[0]), np.int64), 1
     for found, most in zip(codes, sizes, strict=True):
@@ -326,7 +326,7 @@ def places_of(
             table = _places_by_code(column, list(distinct))
             of_key = dict(zip(distinct, range(len(distinct)), strict=True))
             numbers.append(np.append(np.array([of_key[key] for key in held], np.int64), table[own]))
-        both, _ = _numbered(numbers, [int(number.max()) + 1 for number in numbers])
+        both, _ = numbered(numbers, [int(number.max()) + 1 for number in numbers])
         groups, of_records = both[:others], both[others:]
         order = np.argsort(groups)
         near = order[np.minimum(np.searchsorted(groups, of_records, sorter=order), others - 1)]
@@ -348,7 +348,7 @@ def values_of_places(
     if has_keys:  # of those alone that are there
         held, values = np.unique(values, return_inverse=True)
         keys, size = list(map(column.key, held.tolist())), max(1, len(held))
-    numbers, most = _numbered([places[there], values], [count + 1, size])
+    numbers, most = numbered([places[there], values], [count + 1, size])
     examples, _ = _counted(numbers, most)
     return ValuesIn(places[there][examples], values[examples], counts, keys)
 

@@ -80,18 +80,18 @@ class LogView(NamedTuple):
             if found.distinct > MOST_OF_SEVERAL:
                 raise _too_many(paths[0], found.distinct, self.manager.log)
         limit = limit if self.is_whole else None
-        columns = list(map(self._coded, paths))
+        columns = list(map(self.coded, paths))
         if len(columns) == 1:
             (coded,) = columns
             return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
 
     def places(self, paths: Sequence[Path], keys: Sequence[Keys]) -> NDArray[np.int64]:
-        columns = list(map(self._coded, paths))
+        columns = list(map(self.coded, paths))
         return places_of(columns, [column.codes(self.matches) for column in columns], keys, len(self.matches))
 
     def values_in(self, path: Path, places: NDArray[np.int64], count: int) -> ValuesIn:
-        coded = self._coded(path)
+        coded = self.coded(path)
         found = values_of_places(coded, coded.codes(self.matches), places, count, has_keys=not self.is_whole)
         if found.keys is not None and len(found.keys) > MOST_OF_SEVERAL:
             raise _too_many(path, len(found.keys), self.manager.log)
@@ -106,7 +106,8 @@ class LogView(NamedTuple):
         is_here = spec.form == "dictionary" and not self.manager.coded.has(index) and are_many(index.segments)
         return index.segments if is_here else None
 
-    def _coded(self, path: Path) -> Coded:
+    def coded(self, path: Path) -> Coded:
+        """The field's values as numbers."""
         if path[0] in self.known:
             return ConstantCodes(value_at(dict(self.known), path))
         catalog = self.manager.catalog
@@ -181,6 +182,6 @@ def viewed(
     while True:
         chosen, numbers = manager.look(serving), needed()
         also: Needs = tuple(map(Requirement, (*chosen, *numbers)))
-        found = manager.ask(question.operation, False, cancel, look, also)
+        found = manager.ask(question.operation, summary.sorted_by, cancel, look, also)
         if found is not None:
             return found[0]

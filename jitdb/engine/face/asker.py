@@ -63,6 +63,8 @@ class Asker(Summaries, Shown, ABC):
     _page: Callable[[Question, Cancel], Page]  # the records, at most `limit`, after `start_from`
     _leaf_paths: Callable[[Question, Cancel], list[Path]]  # the fields that the records have
     _record_set: Callable[[Question, Cancel], Any]  # the records as a RecordSet
+    # the records that the question's dedup() leaves, as an operation; how many they are, and of how many
+    _firsts: Callable[[Question, Cancel], tuple[Operation, int, int]]
     _feed: Callable[[Question, Cancel], Feed]  # the answer to a live question
     _explain: Callable[[Question], Explained]  # how it would be answered
     explained_soon: Callable[[Question], Any]  # the same with its order; None where only a scan could tell
@@ -102,8 +104,13 @@ class Asker(Summaries, Shown, ABC):
     def _ready(
         self, question: Asked, settings: Mapping[str, Any], limit: int | None = None, cancel: Cancel = None
     ) -> Question:
-        """The question with what its tasks give in their places."""
-        return resolved(self._asked(question, settings, limit), cancel)
+        """The question with what its tasks give in their places, and the records that dedup() leaves."""
+        asked = resolved(self._asked(question, settings, limit), cancel)
+        if asked.dedup is None:
+            return asked
+        found, chosen, total = self._firsts(asked, cancel)
+        self._tell(asked, not chosen, asked.dedup.paths if total and not chosen else ())
+        return asked.changed(operation=found, dedup=None)
 
     def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """Warn of what the answered question asks for and no record has. `paths`: no record of it has these."""
@@ -139,7 +146,7 @@ class Asker(Summaries, Shown, ABC):
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """The Result of the question's `summary`: see value_counts() and its siblings."""
-        asked = resolved(self._asked(question, {}), cancel)
+        asked = self._ready(question, {}, None, cancel)
         found = self._summary(asked, cancel)
         assert asked.summary is not None
         is_empty = found.missing == found.total
@@ -350,7 +357,7 @@ class Asker(Summaries, Shown, ABC):
 
         is_full: False: only what may make the answer another one than expected
         """
-        return self._remarks(self._ready(question, {}), is_full)
+        return self._remarks(resolved(self._asked(question, {})), is_full)
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
         """The fields that the question names and no record has; of an empty answer, also the values that the log spells
@@ -361,11 +368,11 @@ class Asker(Summaries, Shown, ABC):
         """
         from jitdb.engine.hinting.hints import hints_about
 
-        return hints_about(self.evidence(), self._ready(question, {}), is_empty)
+        return hints_about(self.evidence(), resolved(self._asked(question, {})), is_empty)
 
     def explain(self, question: Asked = None) -> Any:
         """How the question would be answered: its indexes, how much of the log they cover, what must still be read."""
-        return self._explain(self._ready(question, {}))
+        return self._explain(resolved(self._asked(question, {})))
 
     def first_look(self, question: Question) -> Display:
         """A question before it is asked: its plan, and its first answers where indexes have them. Scans nothing."""

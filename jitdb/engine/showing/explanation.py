@@ -13,11 +13,14 @@ from jitdb.common.words import counted, duration, size_in_words
 from jitdb.display.parts import Code, Display, Folded, Note, Part, Records
 from jitdb.display.sheet import Sheet
 from jitdb.display.shown import Shown
+from jitdb.engine.plan import serving_spec
 from jitdb.engine.showing.overview import FORMS, USES, is_soon_known, state_cell
 from jitdb.errors import JitdbError
+from jitdb.indexes.spec import Requirement
 
 if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
+    from jitdb.engine.plan import Needs
     from jitdb.operators.question import Page, Question
 
 _ROWS: Final = 10
@@ -235,7 +238,7 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
     end, operation, order = manager.log.durable_end, question.operation, question.order
     if isinstance(order, bool):
         order = order and ordered
-    plan = manager.plan(operation, order, manager.context_needs(question.context))
+    plan = manager.plan(operation, order, manager.context_needs(question.context) + dedup_needs(manager, question))
     found = []
     for need, index in zip(*plan, strict=True):
         stale = max(0, end - index.reached)
@@ -245,6 +248,12 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
     unread = manager.evaluator.unread(operation)
     scan = max((index.stale_bytes for index in found), default=0)
     return Explanation(repr(operation), end, scan, unread.candidates, unread.bytes, tuple(found))
+
+
+def dedup_needs(manager: IndexManager, question: Question) -> Needs:
+    """The indexes of the values that dedup() compares."""
+    paths = () if question.dedup is None else question.dedup.paths
+    return tuple(Requirement(serving_spec(manager.catalog, path)) for path in paths)
 
 
 def explained_soon(manager: IndexManager, question: Question) -> Explanation | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.operators.nodes.selection import SortKeys
     from jitdb.operators.summaries.numbers import Numbers
 
 #: The defaults of methods and commands.
@@ -123,6 +124,11 @@ class Summary(Immutable, Generic[S]):
     def columns(self) -> tuple[str | Path, ...]:
         """The fields whose numbers are, or DECLARED_TIME."""
         return ()
+
+    @property
+    def sorted_by(self) -> bool | SortKeys:
+        """The order that it needs (Question.order)."""
+        return False
 
     @property
     def surveys(self) -> bool:
