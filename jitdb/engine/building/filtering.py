@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PASS, LOOK, READ = range(3)
 
-_WORTH: Final = 0.5  # of the pages: where more must be read, all are, in larger pieces
+_WORTH: Final = 0.25  # of the pages: where more must be read, all are, in larger pieces
 
 _ODD: Final = {
     search_kernels.ESCAPED_ASCII: gram_kernels.ESCAPED_ASCII,

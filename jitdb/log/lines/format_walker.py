@@ -17,7 +17,7 @@ from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.files.file import newline_before
 from jitdb.log.lines.line_kernels import gather_around
-from jitdb.log.lines.line_walkers import MORE, EachWalker, LineWalker
+from jitdb.log.lines.line_walkers import EachWalker, LineWalker
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.framing import Blocks
@@ -50,7 +50,7 @@ class FormatWalker(LineWalker):
         newline = newline_before(self._before_stop, begin + self._first - 1)
         before = self._before_stop(begin + self._first - 1 - (newline + 1), newline + 1)
         before = before or b"\n"  # an empty line is one, too
-        at = max(self._end, self._most + MORE) + _SLACK
+        at = max(self._end, self._most + self._more) + _SLACK
         if at + len(before) + _SLACK > len(self.buffer):
             larger = np.zeros(at + len(before) + _SLACK, np.uint8)
             larger[: self._end] = self.buffer[: self._end]

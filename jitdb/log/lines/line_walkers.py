@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitdb.log.lines.form import LineRules
 
 MOST: Final = 1 << 17  # lines that a walk finds: of empty ones a chunk has some millions
-MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
+MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line, at most: an eighth of a small one's
 _SLACK: Final = 64  # bytes behind what was read, which kernels may look at
 
 
@@ -40,7 +40,8 @@ class LineWalker(ChunkWalker):
     def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules) -> None:
         self._log, self._most, self._stop, self._framing = log, most, stop, framing
         self._walk = walk_prefixed if framing.form.allow_prefix else walk_lines
-        self._usual = most + MORE + _SLACK
+        self._more = min(MORE, most >> 3)
+        self._usual = most + self._more + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
         nothing = np.empty(0, np.int64)
         lines = min(most + 1, MOST)
@@ -56,7 +57,7 @@ class LineWalker(ChunkWalker):
             self.buffer = np.zeros(self._usual, np.uint8)  # a long line is no reason to keep so much
         self.is_cut, self._long = False, None
         size = min(self._most, self._stop - begin)
-        filled = self._fill(begin, 0, size + MORE)
+        filled = self._fill(begin, 0, size + self._more)
         if begin <= start:
             self._first = self._first_from(begin, start, size)
         else:
@@ -220,7 +221,7 @@ class EachWalker(LineWalker):
     def _walk_head(self) -> int:
         """The elements in the chunk of the line that begins before it. What is around them may be before it, too, so
         the line is put into the buffer once more, behind the chunk."""
-        size, at = len(self._head) + self._head_end, max(self._end, self._most + MORE) + _SLACK
+        size, at = len(self._head) + self._head_end, max(self._end, self._most + self._more) + _SLACK
         if at + size + _SLACK > len(self.buffer):
             larger = np.zeros(at + size + _SLACK, np.uint8)
             larger[: len(self.buffer)] = self.buffer
