@@ -13,19 +13,21 @@ import numpy as np
 import pytest
 from engine_helpers import manager_of
 from index_cases import spans_of
+from oracle import text_matches
 
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.building import filtering, scan
 from jitdb.engine.building.filtering import LOOK, PASS, READ, Filtered
 from jitdb.engine.maintenance import state
+from jitdb.engine.plan import Serving
 from jitdb.indexes.kinds import grams
 from jitdb.indexes.kinds.grams import ROWS, Grams, pages_with, rows_of
 from jitdb.indexes.spec import GRAMS
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.codecs.search import Search
-from jitdb.operators import anywhere, equal, or_
+from jitdb.operators import anywhere, contains, ends_with, equal, like, or_, starts_with
 
 pytestmark = pytest.mark.filterwarnings("error::jitdb.errors.IndexWarning")
 
@@ -78,7 +80,7 @@ def test_rows_are_those_of_the_kernel() -> None:
         )  # fmt: skip
         segment = Grams(0, 1, np.zeros(1, np.uint32), np.zeros(1, np.int64), bits).segment((0, 1, 0, 9))
         for ignore_case in (False, True):
-            rows, odd = filtering._rows(get_codec("json"), anywhere(text, ignore_case=ignore_case))  # type: ignore[arg-type]
+            rows, odd = filtering._rows(Search(get_codec("json"), text, ignore_case))
             assert pages_with(segment, rows, odd).tolist() == [True], (text, written, ignore_case)
     assert not pages_with(segment, rows_of(b"zzzzzz"), []).any()
 
@@ -120,6 +122,39 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for held in value.values() for text in _texts(held)]
     return [value if isinstance(value, str) else json.dumps(value)]
+
+
+@pytest.mark.parametrize("codec", ["json", "msgpack", "bipf"])
+def test_texts_of_a_field(
+    codec: str, tmp_path: Path, filters: list[Filtered | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second text on that is looked for in a field of long texts."""
+    monkeypatch.setattr(Serving, "holds_long", lambda *_: True)
+    random = Random(29)
+    some = records(random, 3000)
+    for each in some:
+        each["text"] = " ".join(random.choices(["Straße", "é", "timeout", "a/b", 'x"y', "K", "ok"], k=6)) + each["id"]
+        each["n"] = random.choice([each["id"], 17, None])
+    with Log(tmp_path / "log", codec=codec, block_size=4096) as log:
+        log.append_many(some)
+    late, early = some[2500]["text"][-12:], some[20]["text"][-9:-2]
+    asked = [
+        contains("text", "no such text"), contains("text", late), ends_with("text", late), contains("text", late[:6]),
+        like("text", f"%{early}__"), contains("text", early.upper(), ignore_case=True), starts_with("n", some[9]["id"]),
+        contains("text", "straSSE", ignore_case=True), contains("text", "a/b"), contains("text", 'x"y'),
+        contains("n", "7"),
+        like("text", "%"), contains("text", "timeout ok"), contains("text", "é " + late), contains("text", b"x"),
+    ]  # fmt: skip
+    with jitdb.open(tmp_path / "log", progress=False) as db:
+        for question in asked:
+            path = question.paths[0][0]
+            expected = sum(text_matches(question, each[path]) for each in some if each[path] is not None)
+            assert db.count(question) == expected, question
+        assert db.verify(sample=None).ok
+    passed = [sum(part.end_seq - part.seq for part in each.parts if part.how == PASS) for each in filters if each]
+    assert len(passed) >= 4
+    assert sum(passed) > 2 * len(some)
+    assert filters[0] is None
 
 
 def test_a_log_that_grows(tmp_path: Path, filters: list[Filtered | None]) -> None:

@@ -7,6 +7,7 @@ read, so that its segments end where a scan of everything ends them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from jitdb.indexes.kinds.grams import MOVED, load_pages, page_size, pages_with, 
 from jitdb.indexes.spec import GRAMS
 from jitdb.log.codecs.fields import search_kernels
 from jitdb.log.codecs.search import Search
-from jitdb.operators.nodes.anywhere import Anywhere, anywhere_of
+from jitdb.operators.nodes.anywhere import anywhere_of
+from jitdb.operators.nodes.text_match import LITERAL, steps_of, text_match_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
+    from jitdb.indexes.spec import IndexSpec
     from jitdb.log.codecs.base import Codec
     from jitdb.log.source import ScanSource
 
@@ -73,15 +76,16 @@ class Filtered(NamedTuple):
 
 def filtered(log: ScanSource, targets: Sequence[BuildTarget], catalog: Catalog) -> Filtered | None:
     """What a scan for these targets need not read; None: it reads everything. Raises IndexDamaged."""
-    texts = [target for target in targets if target.index.spec.form == "text" and not target.index.spec.paths]
+    texts = [target for target in targets if target.index.spec.form == "text"]
     index = catalog.get(GRAMS)
     begin_seq = min((target.begin_seq for target in texts), default=index.end_seq)
     others = min((target.begin_offset for target in targets if target not in texts), default=index.end_offset)
     if not texts or begin_seq >= index.end_seq or others < index.end_offset or not log.framing.reads_pages:
         return None
-    rows = [_rows(log.codec, anywhere_of(target.index.spec)) for target in texts]
+    searches = [search_of(target.index.spec, log.codec) for target in texts]
+    rows = [_rows(search) for search in searches if search is not None]
     found = [_pages(segment, rows) for segment in index.segments]
-    if any(not len(each.how) for each in found):
+    if len(rows) < len(texts) or any(not len(each.how) for each in found):
         return None
     firsts, numbers, how = map(np.concatenate, zip(*found, strict=True))
     is_first = np.append(True, numbers[1:] != numbers[:-1])  # a page in which a segment ends stands there twice
@@ -89,7 +93,7 @@ def filtered(log: ScanSource, targets: Sequence[BuildTarget], catalog: Catalog) 
     firsts, numbers = firsts[is_first], numbers[is_first]
     begun = int(firsts.searchsorted(begin_seq, side="right")) - 1
     how[begun] = READ
-    if np.count_nonzero(how[begun:]) > _WORTH * (len(how) - begun):
+    if np.count_nonzero(how[begun:] == LOOK) > _WORTH * (len(how) - begun):
         return None
     size = page_size(log)
     parts = _parts(firsts[begun:], numbers[begun:] * size, how[begun:], index.end_seq, size)
@@ -117,10 +121,23 @@ def _pages(segment: Segment, rows: Sequence[tuple[list[int], list[int]]]) -> _Pa
     return _Pages(firsts.astype(np.int64) + segment.span_start, numbers, how)
 
 
-def _rows(codec: Codec, asked: Anywhere) -> tuple[list[int], list[int]]:
+def search_of(spec: IndexSpec, codec: Codec) -> Search | None:
+    """What looks for a text without which no record is in an index of matches; None where there is none."""
+    if not spec.paths:
+        asked = anywhere_of(spec)
+        return Search(codec, asked.value, asked.ignore_case)
+    match = text_match_of(spec)
+    if match.op == "matches" or not isinstance(match.value, str):
+        return None
+    literals = [step.text for step in steps_of(match.op, match.value) if step.kind == LITERAL]
+    with suppress(UnicodeEncodeError):
+        return Search(codec, max(literals, key=len), match.ignore_case) if any(literals) else None
+    return None
+
+
+def _rows(search: Search) -> tuple[list[int], list[int]]:
     """The rows of grams that a page has which holds the text; but for pages that have one of the others."""
-    search = Search(codec, asked.value, asked.ignore_case)
-    kept = bytes(byte if byte < 128 else 0 for byte in search.anchor) if asked.ignore_case else search.anchor
+    kept = bytes(byte if byte < 128 else 0 for byte in search.anchor) if search.ignore_case else search.anchor
     return rows_of(kept), [row for bit, row in _ODD.items() if search.odd & bit]
 
 

@@ -25,14 +25,13 @@ import numpy as np
 from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
 from jitdb.common.zlib import crc32
-from jitdb.engine.building.filtering import LOOK, PASS, Filtered, Part
+from jitdb.engine.building.filtering import LOOK, PASS, Filtered, Part, search_of
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.engine.building.workers import Task, Workers
 from jitdb.errors import IndexDamaged, LogCorrupt, QueryCancelled
 from jitdb.indexes.kinds.builder import LocatedBatch, Piece
 from jitdb.indexes.kinds.casting import locator_of
 from jitdb.indexes.kinds.set import ROW, unproven_rows
-from jitdb.indexes.kinds.set_builders import AnywhereBuilder
 from jitdb.indexes.segment import Segment
 from jitdb.log.blocks.checksum import UNKNOWN, crcs_of
 from jitdb.log.codecs.fields.constants import DELETED
@@ -127,8 +126,8 @@ class ChunkScanner:
         self._sums, self._sums_begin = _NO_SUMS, 0
         self._locator = locator_of(log.codec, paths)
         self._workers = [target.builder.new_worker() for target in targets]
-        builders = [target.builder for target in targets]
-        self._searches = [each.search(log.codec) for each in builders if isinstance(each, AnywhereBuilder)]
+        asked = [search_of(target.index.spec, log.codec) for target in targets if target.index.spec.form == "text"]
+        self._searches = [search for search in asked if search is not None]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk at `begin`, or some of them: see `rest`."""

@@ -81,6 +81,14 @@ class Catalog:
             self._indexes[spec] = index
         return index.reached
 
+    def has_other(self, spec: IndexSpec) -> bool:
+        """Whether there is another index of this form, opened or in a file."""
+        if any(each.form == spec.form and each != spec and index.segments for each, index in self._indexes.items()):
+            return True
+        return any(
+            path.name != spec.file_name() for path, _ in index_files(self._fs, self.folder, containing=f".{spec.form}-")
+        )
+
     def let_go(self, specs: Iterable[IndexSpec]) -> None:
         for spec in specs:
             del self._indexes[spec]

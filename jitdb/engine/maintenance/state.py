@@ -177,9 +177,14 @@ class IndexState:
         return (*found, Requirement(GRAMS)) if any(map(self._is_filtered, found)) else found
 
     def _is_filtered(self, need: Requirement) -> bool:
-        """Whether an index of records that hold a text anywhere is to be built with the grams of the log."""
-        is_anywhere = need.spec.form == "text" and not need.spec.paths
-        return is_anywhere and self.log.durable_end >= LARGE and self.catalog.reached(need.spec) < self.log.durable_end
+        """Whether an index of records that hold a text is to be built with the grams of the log: from the first text on
+        that is looked for anywhere, or the second one in a field.
+        """
+        if need.spec.form != "text" or self.log.durable_end < LARGE:
+            return False
+        if self.catalog.reached(need.spec) == self.log.durable_end:
+            return False
+        return not need.spec.paths or self.catalog.reached(GRAMS) > 0 or self.catalog.has_other(need.spec)
 
     def context_needs(self, context: Context | None) -> Needs:
         """The indexes that find what stands around answers; of a field that is to be the same, the first."""

@@ -43,7 +43,7 @@ class Search:
     """
 
     def __init__(self, codec: Codec, text: str, ignore_case: bool) -> None:
-        self._codec, self._text, self._fold = codec, text, ignore_case
+        self._codec, self._text, self.ignore_case = codec, text, ignore_case
         needle = (text.casefold() if ignore_case else text).encode("utf-8", "surrogateescape")
         self.anchor = anchor = self._anchor_of(needle)
         self.odd = self._oddities()
@@ -55,15 +55,15 @@ class Search:
         if self._codec.is_json:
             return max(_WRITTEN_OTHERWISE.split(needle), key=len)
         is_of_word = any(needle.decode("utf-8", "replace").lower() in word.lower() for word in _WORDS)
-        if is_of_word or _NUMBER.fullmatch(self._text) or (self._fold and self._codec.name != "raw"):
+        if is_of_word or _NUMBER.fullmatch(self._text) or (self.ignore_case and self._codec.name != "raw"):
             return b""  # a number or a word may be it, which stand as other bytes
         return needle
 
     def _oddities(self) -> int:
         odd = 0
         if self._codec.is_json:
-            odd = kernels.ESCAPED_ASCII if self.anchor.isascii() and not self._fold else kernels.ESCAPED
-        return odd | (kernels.NO_ASCII if self._fold else 0)
+            odd = kernels.ESCAPED_ASCII if self.anchor.isascii() and not self.ignore_case else kernels.ESCAPED
+        return odd | (kernels.NO_ASCII if self.ignore_case else 0)
 
     def __call__(self, records: RecordBatch) -> NDArray[np.bool_]:
         """Which of the records hold the text; no deleted one does."""
@@ -74,7 +74,7 @@ class Search:
         unsure = np.flatnonzero(found)
         if self._codec.is_json and len(unsure):
             text = self._scratch.room(int(records.lengths[unsure].max()) + SLACK)
-            many = search_values(buffer, records.starts, records.lengths, self._needle, self._fold, text, found)
+            many = search_values(buffer, records.starts, records.lengths, self._needle, self.ignore_case, text, found)
             unsure = np.flatnonzero(found == UNSURE) if many else unsure[:0]
         for number in unsure.tolist():
             found[number] = self._holds(records.record(number))
@@ -97,7 +97,9 @@ class Search:
             padded[:end], padded[end:] = buffer[:end], 0
             buffer = padded
         found = np.empty(len(starts), np.uint8)
-        kernels.mark_records(buffer, starts, lengths, states, self._anchor, self._wanted, self._fold, self.odd, found)
+        kernels.mark_records(
+            buffer, starts, lengths, states, self._anchor, self._wanted, self.ignore_case, self.odd, found
+        )
         return buffer, found
 
     def _holds(self, record: bytes) -> bool:
@@ -106,11 +108,11 @@ class Search:
         except DecodeError:
             return False
         if not self._codec.is_json:
-            return holds_anywhere(value, self._text, self._fold)
+            return holds_anywhere(value, self._text, self.ignore_case)
         for found in _TOKEN.finditer(record):
             if not found[2]:
                 text = json.loads(found[1]) if found[1] else found[0].decode()
-                if holds_in(text, self._text, self._fold):
+                if holds_in(text, self._text, self.ignore_case):
                     return True
         return False
 
