@@ -17,6 +17,7 @@ from jitdb import JITDB, Log
 from jitdb.errors import QuestionWarning
 from jitdb.operators import absent, contains, ends_with, equal, gt, includes, matches, not_, or_, predicate, starts_with
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.text.expression import parse_expression
 
 RECORDS: list[dict[str, Any]] = [
     {"type": "post", "area": 180, "land": "Europe", "ok": True, "tags": ["Red", "x"], "at": None, "n": "7"},
@@ -65,6 +66,12 @@ def told(ask: Callable[[], object]) -> list[str]:
         (ends_with("land", "asia"), ['no record has land ends_with "asia"; did you mean `land iends_with "asia"`?']),
         (contains("tags", "Re"), ['`tags` holds arrays; did you mean `tags[] contains "Re"`?']),
         (equal("tags", "x"), ['`tags` holds arrays; did you mean `includes(tags, "x")`?']),
+        (starts_with("area", "18"), [
+            '`area` holds no text, which `starts_with` looks at; did you mean `text(area) starts_with "18"`?'
+        ]),
+        (equal("user", "ada"), ['`user` holds maps; did you mean `user.name == "ada"`?']),
+        (contains("user", "d"), ['`user` holds maps; did you mean `user.name contains "d"`?']),
+        (equal("user", "bob"), ["`user` holds maps; ask a field in them, such as `user.name`"]),
         (gt(5, "land"), ["some values of `land` are no numbers: `<` and `>` leave them out"]),
         (or_(equal("tpye", 1), equal("lnad", 2)), [
             "no record has the field `tpye`; did you mean `type`?",
@@ -266,3 +273,36 @@ def test_a_number_that_is_denied_and_written_as_text_is_told(db: JITDB) -> None:
     assert told(lambda: fresh.count(asked)) == []
     assert told(lambda: fresh.count(not_(equal("n", "7")))) == []
     assert fresh.hints(asked, is_empty=False) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("records", "asked", "count", "instead", "truth"),
+    [
+        ([{"level": 50}, {"level": 30}], 'level != "error"', 2, "level != 50", 1),
+        ([{"level": 50}, {"level": 30}], 'not level == "error"', 2, "level != 50", 1),
+        ([{"level": "ERROR"}, {"level": "INFO"}], 'level not in ["error"]', 2, 'level != "ERROR"', 1),
+        ([{"m": "Timeout"}, {"m": "ok"}], 'm not contains "timeout"', 2, 'm not icontains "timeout"', 1),
+        ([{"status": 500}, {"status": 200}], 'not status like "5%"', 2, 'not text(status) like "5%"', 1),
+        ([{"user": {"id": "u1"}}, {"user": {"id": "u2"}}], 'user != "u1"', 2, 'user.id != "u1"', 1),
+        ([{"level": "error"}, {"level": "INFO"}], 'level != "error"', 1, "", 1),
+        ([{"level": "warn"}, {"level": "INFO"}], 'level != "error"', 2, "", 2),
+    ],
+)
+def test_a_value_that_is_denied_and_there_in_another_form_is_told(
+    tmp_path: Path, records: list[dict[str, Any]], asked: str, count: int, instead: str, truth: int
+) -> None:
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many(records)
+        log.flush()
+        db = JITDB(log, "memory", progress=False)
+        answers: list[int] = []
+        reasons = told(lambda: answers.append(db.count(asked)))
+        assert answers == [count]
+        if not instead:
+            assert reasons == []
+            return
+        (reason,) = reasons
+        meant = reason.partition("did you mean `")[2].removesuffix("`?")
+        assert ", so `not` is true of all; " in reason
+        assert not_(parse_expression(meant)) == parse_expression(instead)
+        assert db.count(instead) == truth

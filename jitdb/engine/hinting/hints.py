@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
-from jitdb.common.values import number_of, values_at
+from jitdb.common.values import value_at, values_at
 from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
+from jitdb.operators.nodes.equal import Includes
 from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import Not, Operation, Or, combine
+from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
 
@@ -70,16 +72,43 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     found = _on_fields(evidence, operation, asked, lacks)
-    known = fields_in(evidence.sample(SAMPLE)) if wrong else {}
-    for leaf in wrong if known else ():
-        other = next((other for other in leaf.others() if evidence.has(other)), None)
-        if other is not None:
-            found.append(f"no record has {typed(leaf)}; did you mean `{typed(other)}`?")
-        elif (*leaf.paths[0], ANY) in known and (of_elements := leaf.of_elements()) is not None:
-            found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(of_elements)}`?")
+    records = evidence.sample(SAMPLE) if wrong else []
+    for leaf in wrong if fields_in(records) else ():
+        if (meant := _meant(evidence, leaf, records)) is not None:
+            found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
     return found
+
+
+def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
+    """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
+    other = next((other for other in leaf.others() if evidence.has(other)), None)
+    if other is not None:
+        return f"no record has {typed(leaf)}", f"did you mean `{typed(other)}`?"
+    path, known = leaf.paths[0], fields_in(records)
+    name, held = f"`{format_path(path)}`", known.get(path)
+    if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None:
+        return f"{name} holds arrays", f"did you mean `{typed(of_elements)}`?"
+    if isinstance(held, dict):
+        within = [other for other in known if other[: len(path)] == path != other and ANY not in other]
+        asked = map(leaf.of_field, within)
+        found = next((each for each in asked if _holds(each, records)), None)
+        told = f"did you mean `{typed(found)}`?" if found is not None else "ask a field in them" + _such_as(within)
+        return f"{name} holds maps", told
+    if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
+        of_text = leaf.of_field((*path, CASTS["text"]))
+        return f"{name} holds no text, which `{leaf.op}` looks at", f"did you mean `{typed(of_text)}`?"
+    return None
+
+
+def _holds(leaf: Operation, records: Iterable[Any]) -> bool:
+    """Whether it is true of one of these records."""
+    return any(leaf.of_value(value_at(record, leaf.paths[0])) for record in records)
+
+
+def _such_as(paths: Sequence[Path]) -> str:
+    return f", such as `{format_path(paths[0])}`" if paths else ""
 
 
 def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[str]:
@@ -166,22 +195,18 @@ def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[
 
 
 def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
-    """For any answer: a line for each number that is denied, that no record has, and that is there in another form.
+    """For any answer: a line for each value that is denied, that no record has, and that is there in another form.
 
-    `status != 200` is true of all records where the status is text. Whether a record has other values may take reads.
+    `status != 200` is true of all records where the status is text, and `level != "error"` where errors are 50.
+    Whether a record has other values may take reads.
     """
-    found = []
-    for leaf in _below_not(operation):
-        if leaf.names_value and _spells_number(leaf) and not evidence.has(leaf):
-            other = next((other for other in leaf.others() if evidence.has(other)), None)
-            if other is not None:
-                found.append(f"no record has {typed(leaf)}, so `not` is true of all; did you mean `{typed(other)}`?")
-    return found
-
-
-def _spells_number(leaf: Operation) -> bool:
-    value = getattr(leaf, "value", None)
-    return number_of(value) is not None and not isinstance(value, bool)
+    leaves = list(_below_not(operation))
+    of_elements = {leaf.paths for leaf in leaves if isinstance(leaf, Includes)}  # `not in` denies `contains`, too
+    denied = dict.fromkeys(leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths not in of_elements)
+    wrong = [leaf for leaf in denied if not evidence.has(leaf)]
+    records = evidence.sample(SAMPLE) if wrong else []
+    found = (_meant(evidence, leaf, records) for leaf in wrong if records)
+    return [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
 
 
 def _below_not(operation: Operation, is_below: bool = False) -> Iterator[Operation]:

@@ -24,6 +24,7 @@ _SIGNS: Final = {
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "none", *TEXT_OPERATORS})
 _COMPARED: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", *TEXT_OPERATORS})
 _PLAIN: Final = re.compile(r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|true|false|null|None|True|False", re.IGNORECASE)
+_CLASS_OF_STATUS: Final = re.compile(r"(?<![\w\"'.])([\w.]+)\s*(?:==?|:)\s*([1-9])xx\b(?![\"'])", re.IGNORECASE)
 _PATH: Final = re.compile(r"\$?(\.)(?=[^\W\d])")
 
 
@@ -34,7 +35,10 @@ def mended(text: str) -> str:
     ('level == "x" and status > 300', 'level == "error" or not message like \\'%x%\\'')
     >>> mended("level:err* and user:*")
     'level like "err%" and user is not absent'
+    >>> mended("status == 5xx")
+    'status >= 500 and status <= 599'
     """
+    text = _CLASS_OF_STATUS.sub(r"\g<1> >= \g<2>00 and \g<1> <= \g<2>99", text)
     tokens = [(found.lastgroup or "", found[0]) for found in _TOKEN.finditer(text)]
     made: list[str] = []
     before = ""  # the last word or sign
