@@ -47,6 +47,7 @@ _COMMANDS: Final = {
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "gc": "compact",
     "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
+    "uniq": "values", "top": "values", "distinct": "stats", "nunique": "stats", "rate": "timeline", "dedup": "query",
     "alias": "save", "bookmark": "save", "name": "save",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
     "forget": "indexes", "clean": "indexes", "clear": "indexes",
@@ -61,6 +62,8 @@ _OPTIONS: Final = {
     "from": ("since",), "after": ("since",), "start": ("since",), "to": ("until",), "before": ("until",),
     "end": ("until",), "out": ("output",), "outfile": ("output",), "force": ("yes",), "check": ("dry-run",),
     "verbose": ("debug",), "jobs": ("threads",), "workers": ("threads",), "silent": ("quiet",), "follow": ("old",),
+    "top": ("limit",), "rate": ("per",), "sort": ("order",), "unique": ("distinct", "dedup"),
+    "uniq": ("distinct", "dedup"), "interval": ("every",), "step": ("every",), "bucket": ("every",), "span": ("every",),
     "drop-all": ("forget",), "clear": ("forget",), "clean": ("forget",), "purge": ("forget",),
 }  # fmt: skip
 _EXPRESSION: Final = frozenset({"where", "filter", "expr", "expression", "query", "match", "grep"})

@@ -58,7 +58,10 @@ def test_unknown_command_lists_what_there_is(fails) -> None:
 
 def test_misspelt_option_is_guessed(fails) -> None:
     assert "did you mean --descending?" in fails(2, "query", "x.log", "--decending")
-    for unlike in ("--ordr", "--top", "--x"):
+    assert "did you mean --limit?" in fails(2, "stats", "x.log", "n", "--top", "5")
+    assert "did you mean --per?" in fails(2, "timeline", "x.log", "--rate", "1s")
+    assert "did you mean --order?" in fails(2, "stats", "x.log", "n", "--sort", "sum")
+    for unlike in ("--ordr", "--hop", "--x"):
         assert "did you mean" not in fails(2, "query", "x.log", unlike, "x")
 
 

@@ -106,6 +106,11 @@ def test_commands_give_what_their_methods_give(ask: Any) -> None:
     assert ask("%jitdb timeline --every 1d --by level") == db.timeline(every="1d", by="level")
     assert ask("%%jitdb stats ms\nlevel == 'error'") == query.stats("ms")
     assert ask("%jitdb stats ms --by level").rows == db.stats_by("ms", "level").rows
+    groups = db.stats_by("ms", ["level", "user.name"], every="1d", order="sum", limit=2)
+    assert ask("%jitdb stats ms --every 1d --by level,user.name --order sum -n 2") == groups
+    assert ask("%jitdb stats ms --distinct --every 1d") == db.count_distinct("ms", every="1d")
+    assert ask("%jitdb timeline --every 1d --per 1h") == db.timeline(every="1d", per="1h")
+    assert ask("%jitdb --dedup level --last").data == db.query().dedup("level", last=True).all()
     assert ask("%jitdb histogram ms --bins 0,10,60") == db.histogram("ms", bins=[0, 10, 60])
     assert ask("%jitdb fields").rows == db.fields().rows
     assert ask("%jitdb explain 'level == \"error\"'") == db.explain(errors)

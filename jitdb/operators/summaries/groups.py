@@ -243,23 +243,34 @@ class GroupsAsked(Grouped[S]):
         """For each row the value of its group, what that has, and where its step begins."""
         import numpy as np
 
-        keys, order = settled.keys, list(range(len(settled.keys)))
+        keys, step = settled.keys, settled.step
+        places: Sequence[int] = range(len(keys))
+        of_values: Sequence[Any] = ()  # what the values have, at all times
+        if step is None or (self.by and self.order != RECORDS):
+            to = [np.array([group.place for group in part.groups], np.int64) for part in parts]
+            of_values = self.summed(parts, to, len(keys))
+        if self.by and self.order != RECORDS:
+            places = sorted(places, key=lambda place: _from_greatest(self.weight(of_values[place])))[: self.limit]
+        values = [value_of(keys[place]) if self.by else None for place in places]
+        if step is None:
+            yield from ((value, of_values[place], None) for value, place in zip(values, places, strict=True))
+            return
+        start, ranks = self.start_of(step), {place: rank for rank, place in enumerate(places)}
+        for (number, place), found in self._timed(parts, ranks):
+            yield values[ranks[place]], found, start(number)
+
+    def _timed(self, parts: Sequence[Part], ranks: dict[int, int]) -> Iterator[tuple[Group, Any]]:
+        """Each group of a place that has a rank, in order, and what it has; by time alone empty steps, too."""
+        import numpy as np
+
         groups = sorted({group for part in parts for group in part.groups})
-        if settled.step is not None and not self.by and groups:  # steps without records, too
+        if groups and not self.by:
             groups = [Group(step, 0) for step in range(groups[0].step, groups[-1].step + 1)]
         number = {group: at for at, group in enumerate(groups)}
         to = [np.array([number[group] for group in part.groups], np.int64) for part in parts]
         found = self.summed(parts, to, len(groups))
-        if self.order != RECORDS and self.by:
-            places = [np.array([group.place for group in part.groups], np.int64) for part in parts]
-            whole = found if settled.step is None else self.summed(parts, places, len(keys))
-            order = sorted(order, key=lambda place: _from_greatest(self.weight(whole[place])))[: self.limit]
-        ranks = {place: rank for rank, place in enumerate(order)}
-        values = [value_of(keys[place]) if self.by else None for place in order]
-        start = None if settled.step is None else self.start_of(settled.step)
-        shown = sorted((step, ranks[place], at) for at, (step, place) in enumerate(groups) if place in ranks)
-        for step, rank, at in shown:
-            yield values[rank], found[at], start and start(step)
+        shown = sorted((step, ranks[place], place, at) for at, (step, place) in enumerate(groups) if place in ranks)
+        return ((Group(step, place), found[at]) for step, _, place, at in shown)
 
     def about(self, parts: Sequence[Part], settled: Settled) -> tuple[Any, ...]:
         """What a result says beside its rows."""
