@@ -41,7 +41,7 @@ _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of se
 # Other tools' names for our commands. They count before likeness: `find` is much like `fields`, and means `query`.
 _COMMANDS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
-    "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
+    "dump": "export", "cat": "export", "select": "query", "search": "query", "get": "query",
     "grep": "query", "rg": "query", "zgrep": "query", "egrep": "query", "wc": "count",
     "ls": "info", "stat": "info", "show": "query", "index": "prepare",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
