@@ -221,7 +221,8 @@ class EachWalker(LineWalker):
     def _walk_head(self) -> int:
         """The elements in the chunk of the line that begins before it. What is around them may be before it, too, so
         the line is put into the buffer once more, behind the chunk."""
-        size, at = len(self._head) + self._head_end, max(self._end, self._most + self._more) + _SLACK
+        size = len(self._head) + self._head_end
+        at = max(self._end, self._head_end, self._most + self._more) + _SLACK
         if at + size + _SLACK > len(self.buffer):
             larger = np.zeros(at + size + _SLACK, np.uint8)
             larger[: len(self.buffer)] = self.buffer
