@@ -191,6 +191,7 @@ OPTIONS: Final = {
     "skip_bad": option("--skip-bad", "skip lines that are no records; the exit code is then 1"),
     "limit": option("-n, --limit N", "at most N records (default: all)", type=number(1), group=SHOWN),
     "offsets": option("--offsets", "print the records' offsets, one a line", group=SHOWN),
+    "raw": option("--raw", "print records as they stand in the file, all their lines", group=SHOWN),
     "fields": option("--fields PATHS", "keys of each JSON line: a.b,c.d", type=fields, group=SHOWN),
     "sort": option(
         "--sort PATHS", "sort by these fields: a.b,-c.d (- puts the greatest first)",

@@ -54,6 +54,7 @@ CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
     "start_from": lambda number: whole_number("start_from is a number of answers to skip", number),
     "descending": lambda value: flag("descending", value),
     "as_offsets": lambda value: flag("as_offsets", value),
+    "as_raw": lambda value: flag("as_raw", value),
     "sort_by": sort_by,
     "select": lambda fields: selection("select", [fields] if isinstance(fields, str) else listed("select", fields)),
     "as_of": lambda place: place,  # which the log knows: Records.horizon

@@ -232,6 +232,13 @@ class Records:
         except InvalidOffset as error:
             raise self._foreign(error) from error
 
+    def texts(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
+        """The same as the file has them: LogSource.get_many_text."""
+        try:
+            return self.log.get_many_text(offsets)
+        except InvalidOffset as error:
+            raise self._foreign(error) from error
+
     def _foreign(self, error: InvalidOffset) -> IndexForeign:
         return IndexForeign(f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name)
 

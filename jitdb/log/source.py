@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.errors import InvalidOffset, LogError
+from jitdb.errors import InvalidOffset, LogError, Remedy
 from jitdb.log.blocks.block_format import header_reader, header_size, is_zero, walk_block
 from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import BlockFraming, Framing
@@ -73,6 +73,7 @@ class Stats(NamedTuple):
 
 
 _CERTAIN: Final = nullcontext()
+_BINARY: Final = ("msgpack", "bipf")  # codecs whose records are no text
 
 
 class ScanSource(ABC):
@@ -190,6 +191,19 @@ class LogSource(ScanSource):
             record = data[begin : begin + read(data, position)[0]]
             found[number] = None if is_zero(record) else record
         return found
+
+    def get_many_text(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The records at these offsets as the file has them, all their lines, without the newline behind; None for a
+        deleted one. Raises as get_many_raw does, and LogError where they are no text.
+        """
+        if self.codec.name in _BINARY:
+            raise self.no_text(f"its records are {self.codec.name}")
+        return self.get_many_raw(offsets)
+
+    def no_text(self, why: str) -> LogError:
+        """The error for records that are no text."""
+        remedy = Remedy("leave as_raw() out", "leave --raw out: --format ndjson writes them as JSON")
+        return LogError(f"{why}, which is no text to show as it stands", path=self.path, remedy=remedy)
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """The records at these ascending offsets, in one buffer, deleted ones marked. Whether the codec can read them

@@ -283,6 +283,8 @@ class LogSet(Asker):
         """The function that makes an answer of a record, or offset, of a log."""
         if question.as_offsets:
             return lambda offset, member: Place(member.path, offset)
+        if question.as_raw:
+            return lambda text, member: text
         select = question.select
         if select is not None:
             return lambda record, member: _with_shared(record, member, select)

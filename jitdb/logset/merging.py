@@ -314,9 +314,10 @@ def _read(db: JITDB, passage: _Passage, question: Question, finish: Callable[[An
         record = log.codec.decode(data)
         return record if select is None else selected(record, select)
 
-    found = log.get_many_raw([place.offset for place in at])
+    offsets_at = [place.offset for place in at]
+    found = log.get_many_text(offsets_at) if question.as_raw else log.get_many_raw(offsets_at)
     return [
-        Seen(finish(decode(data), member), each.is_match, place)
+        Seen(finish(data if question.as_raw else decode(data), member), each.is_match, place)
         for data, each, place in zip(found, passage.seen, at, strict=True)
         if data is not None
     ]

@@ -43,8 +43,8 @@ Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"
 class Query(Immutable, Tabular, Summaries, Shown):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
-    where, since, until, descending, sort_by, sort_by_arrival, dedup, select, start_from, batch, as_offsets, as_of,
-    debug: another query, which says that too
+    where, since, until, descending, sort_by, sort_by_arrival, dedup, select, start_from, batch, as_offsets,
+    as_raw, as_of, debug: another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
     to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
     value_counts, group_count, count_distinct, histogram, timeline, stats, stats_by: ask of all records together
@@ -129,6 +129,13 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def as_offsets(self) -> Query:
         """Give the offsets of the records instead of the records."""
         return self._with(as_offsets=True)
+
+    def as_raw(self) -> Query:
+        """Give the text of each record as it stands in its file (bytes, all its lines) instead of the record.
+
+        Raises LogError for logs whose records are no text.
+        """
+        return self._with(as_raw=True)
 
     def as_of(self, place: int | str) -> Query:
         """Ask the log as it was when it ended with the record at this offset (-1: empty), or at this cursor of a live
@@ -269,8 +276,9 @@ class Query(Immutable, Tabular, Summaries, Shown):
     def _tabled(self, columns: Columns, limit: int | None) -> tuple[Question, Any]:
         """The question for these columns, and the schema if they are one."""
         question = answerable(self.question, "a table")
-        if question.is_one or question.as_offsets or question.context is not None:
-            raise QueryError("a table is made of records", remedy="leave count(), as_offsets() and context() out")
+        if question.is_one or question.as_offsets or question.as_raw or question.context is not None:
+            told = "leave count(), as_offsets(), as_raw() and context() out"
+            raise QueryError("a table is made of records", remedy=told)
         if limit is not None:
             question = question.changed(limit=_page_size(limit), batch=None)
         if columns is None:

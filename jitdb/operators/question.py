@@ -44,6 +44,7 @@ class Settings(TypedDict, total=False):
     start_from: int
     descending: bool
     as_offsets: bool
+    as_raw: bool
     sort_by: SortBy
     as_of: AsOf
     select: Sequence[SelectField]
@@ -92,8 +93,8 @@ class Question(Immutable):
     """What is asked, and the settings of the answer. `vars()` has those that were given; the rest are as below."""
 
     __match_args__ = (
-        "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "dedup", "select", "context", "summary", "debugging",
+        "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "as_raw", "limit", "batch", "counting",
+        "live", "as_of", "dedup", "select", "context", "summary", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -102,6 +103,7 @@ class Question(Immutable):
     descending: bool = False
     sort_by: Literal["declared", "arrival"] | SortKeys = "declared"
     as_offsets: bool = False
+    as_raw: bool = False  # the bytes of each record as the file has them
     limit: int | None = None  # records in a page
     batch: int | None = None  # records to read at a time
     counting: bool = False
@@ -173,6 +175,10 @@ class Question(Immutable):
             self._check_summary(self.summary)
         if self.select is not None and self.as_offsets:
             raise QueryError("as_offsets() gives where records lie, and select() what is in them", remedy="choose one")
+        if self.as_raw and (self.select is not None or self.as_offsets):
+            raise QueryError(
+                "as_raw() gives the whole text of each record", remedy="leave select() and as_offsets() out"
+            )
         if self.live is not None:
             if not isinstance(self.sort_by, str):
                 raise QueryError("a live query gives records as they come: leave sort_by() out")

@@ -82,7 +82,7 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
 }
 ASKS_NOTHING = {
     "where", "since", "until", "descending", "sort_by", "sort_by_arrival", "select", "start_from", "paginate", "batch",
-    "as_offsets", "as_of", "dedup", "debug", "live", "changed",
+    "as_offsets", "as_raw", "as_of", "dedup", "debug", "live", "changed",
 }  # fmt: skip
 
 

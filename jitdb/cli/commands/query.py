@@ -61,7 +61,7 @@ _FOR_PEOPLE: Final = ("pretty", "table")
         group=SHOWN,
     ),
     option("--last", "with --dedup: the last record of each value", group=SHOWN),
-    *("since", "until", "as_of", "offsets"),
+    *("since", "until", "as_of", "offsets", "raw"),
     *CONTEXT,
     option(
         "--format",
@@ -84,7 +84,8 @@ _FOR_PEOPLE: Final = ("pretty", "table")
 def query(options: Namespace) -> int:
     """Write the records, a page at a time."""
     operation = read_question(options)
-    form = "ndjson" if options.offsets else "pretty" if wants_pretty(options) else format_of(options, "table")
+    form = "ndjson" if options.offsets else "pretty" if wants_pretty(options) else ""
+    form = "raw" if options.raw else form or format_of(options, "table")
     has_context = _check(options, form)
     with asked(options) as db:
         note_order(db, operation, options)
@@ -108,9 +109,10 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> Any:
         print(f"written: {options.output}")
         return None
     operation = options.operation
-    if wants_context(options) or options.text:
+    if wants_context(options) or options.text or options.raw:
         raise UsageError(
-            "query: the records around matches, and --text, are for a shell", "in Python: db.query(…).context(…)"
+            "query: the records around matches, --text and --raw are for a shell",
+            "in Python: db.query(…).context(…), db.query(…).as_raw()",
         )
     if options.format != "auto":
         raise UsageError("query: --format is for files: say -o FILE, or keep the records: rows << …")
@@ -133,6 +135,8 @@ def _check(options: Namespace, form: str) -> bool:
     """Whether the records around matches are asked for. Raises UsageError for options that exclude each other."""
     if options.offsets and (options.fields or options.format not in ("auto", "ndjson")):
         raise UsageError(f"query: --offsets prints offsets only; leave --fields and --format {options.format} out")
+    if options.raw:
+        _check_raw(options)
     if options.offsets and options.text:
         raise UsageError("query: --offsets prints offsets only; leave --text out")
     if form in _FOR_PEOPLE and options.output:
@@ -140,7 +144,7 @@ def _check(options: Namespace, form: str) -> bool:
     if form == "pretty" and options.fields:
         raise UsageError("query: --fields are columns of a table, or keys of JSON lines", "say --format table")
     has_context = wants_context(options)
-    if form not in (*_FOR_PEOPLE, "ndjson") and (has_context or (options.text and form != "json")):
+    if form not in (*_FOR_PEOPLE, "ndjson", "raw") and (has_context or (options.text and form != "json")):
         other = "--text" if options.text else "-A, -B, -C and --around"
         raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
     if options.last and not options.dedup:
@@ -151,6 +155,16 @@ def _check(options: Namespace, form: str) -> bool:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
     check_sort(options)
     return has_context
+
+
+def _check_raw(options: Namespace) -> None:
+    others = {
+        "--offsets": options.offsets, "--fields": options.fields, "--text": options.text,
+        f"--format {options.format}": options.format != "auto", "--full, --traces, --utc": wants_pretty(options),
+    }  # fmt: skip
+    for other, is_given in others.items():
+        if is_given:
+            raise UsageError(f"query: --raw prints records as they stand in the file; leave {other} out")
 
 
 def _with_context(db: AnyDatabase, operation: Operation | None, options: Namespace, form: str) -> None:

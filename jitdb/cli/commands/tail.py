@@ -71,7 +71,7 @@ _PORTION: Final = 256  # records read and written at a time
         default="auto",
         group=SHOWN,
     ),
-    *("since", "until", "offsets", "fields", *PRETTY, *READING),
+    *("since", "until", "offsets", "raw", "fields", *PRETTY, *READING),
 )
 def tail(options: Namespace) -> int:
     """Follow the log."""
@@ -119,6 +119,11 @@ def _check(options: Namespace) -> None:
         raise UsageError(f"tail: --after and {other} both say where to begin; leave one of them out")
     if options.offsets and options.fields:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
+    if options.raw and (options.offsets or options.fields or options.format != "auto" or wants_pretty(options)):
+        raise UsageError(
+            "tail: --raw prints records as they stand in the file",
+            "leave --offsets, --fields, --format and --full out",
+        )
     if wants_pretty(options) and (options.offsets or options.fields):
         raise UsageError(
             "tail: --offsets and --fields are written as JSON", "leave --format, --full, --traces, --utc out"
@@ -147,12 +152,13 @@ def _tail(
     check_place(log, after, source, remedy)
     _check_output(paths_of(db))
     line = _line_of(options)
-    pipe, old = Pipe(is_printable=line is not line_of), options.old or was_empty
+    pipe, old = Pipe(is_printable=line is not line_of and not options.raw), options.old or was_empty
     if log is not None:
         old = _await_first(log, pipe) or old
         _check_name(log, options)
     query = db.query(operation).batch(_PORTION).live(old and after is None, after)
-    query = query.as_offsets() if options.offsets else query.select(*options.fields) if options.fields else query
+    query = query.as_offsets() if options.offsets else query.as_raw() if options.raw else query
+    query = query.select(*options.fields) if options.fields else query
     with closing(db.feed(query.question)) as feed:
         if log is not None or operation is not None:  # of one log in any case: so its indexes are up to date
             note_counted(db, operation, options, is_empty=not db.count(operation), is_full=False)
@@ -160,7 +166,9 @@ def _tail(
 
 
 def _line_of(options: Namespace) -> Callable[[Any], bytes]:
-    """Makes what is written of a record: lines for people, if it has a message, or one of JSON."""
+    """Makes what is written of a record: itself, lines for people, if it has a message, or one of JSON."""
+    if options.raw:
+        return lambda text: bytes(text) + b"\n"
     if not wants_pretty(options):
         is_people = options.format == "auto" and sys.stdout and sys.stdout.isatty()
         if not is_people or options.offsets or options.fields:

@@ -287,6 +287,11 @@ def write_answer(
     db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
     """Write the records that match, or their --fields, in any format but a table. Raises Failure, LogError."""
+    if form == "raw":
+        texts = records_of(db, operation, {**settings, "as_raw": True}, options, options.limit)
+        with output(options.output, paths_of(db)) as out:
+            out.write(text + b"\n" for text in texts)
+        return
     if form not in ("ndjson", "json"):
         _write_columns(db, operation, settings, options, form)
         return

@@ -72,7 +72,7 @@ def passages_of(
                 "`jitdb query LOG EXPR --offsets` prints those of records",
             )
     settings = settings_of(options)
-    settings["as_offsets"] = options.text
+    settings["as_offsets"], settings["as_raw"] = options.text, options.raw
     return db.context(asked, before, after, same=options.same, among=among, limit=limit, **settings)
 
 
@@ -89,10 +89,13 @@ def as_records(db: AnyDatabase, passage: Iterable[Seen], options: Namespace) -> 
 def passage_lines(
     db: AnyDatabase, operation: Operation | None, options: Namespace, paths: dict[str, Path]
 ) -> Iterator[list[bytes]]:
-    """The lines of each passage."""
+    """The lines of each passage, of --raw with a line between two, as grep has it."""
     from jitdb.common.json_text import line_of
 
     for place, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
+        if options.raw:
+            yield [*[b"--\n"] * (place > 1), *(seen.record + b"\n" for seen in passage)]
+            continue
         lines = []
         for record, is_match in as_records(db, passage, options):
             shown = record if isinstance(record, dict) else {_VALUE: record}

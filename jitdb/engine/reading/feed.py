@@ -62,7 +62,7 @@ class Feed:
         self._operation = question.operation
         self._limit = question.portion
         self._as_offsets = question.as_offsets
-        self._select = question.select
+        self._question = question
         self._cancel = threading.Event()
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
         self._is_bound = not log.framing.is_blocked  # else a place at the beginning is one of any log: see _rebased
@@ -235,10 +235,10 @@ class Feed:
         if self._as_offsets:
             return at, at.offsets.tolist(), None
         try:
-            return at, decoded(found.records, at.live, at.offsets, self._select), None
+            return at, decoded(found.records, at.live, at.offsets, self._question), None
         except DecodeError as error:
             bad = at.offsets.tolist().index(error.offset)
-            return at, decoded(found.records, at.live[:bad], at.offsets[:bad], self._select), error
+            return at, decoded(found.records, at.live[:bad], at.offsets[:bad], self._question), error
 
     def _pass(
         self, found: Look, seqs: NDArray[np.uint32], live: NDArray[np.uint32], offsets: NDArray[np.int64]

@@ -276,7 +276,7 @@ class LogPassages(Passages):
         at = located(self._manager, found.records, lambda: seqs)
         offsets = at.offsets.tolist()
         question = self._question
-        data = offsets if question.as_offsets else decoded(found.records, at.live, at.offsets, question.select)
+        data = offsets if question.as_offsets else decoded(found.records, at.live, at.offsets, question)
         return dict(zip(at.live.tolist(), zip(data, offsets, strict=True), strict=True))
 
     def _add(self, chosen: Neighbours, low: int, high: int, seen: dict[int, tuple[Any, int]]) -> None:

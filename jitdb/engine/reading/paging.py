@@ -204,17 +204,17 @@ def located(
         return at
 
 
-def decoded(
-    records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64], select: Selection | None
-) -> list[Any]:
-    """The records, or what is selected of them. Raises Gone where one was deleted, DecodeError."""
-    if select is not None:
+def decoded(records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64], question: Question) -> list[Any]:
+    """The records, what is selected of them, or their text. Raises Gone where one was deleted, DecodeError."""
+    if question.select is not None:
         from jitdb.engine.reading.selecting import Selector
 
-        return Selector(records, select).read(seqs, offsets).rows()
-    found = records.read(offsets)
+        return Selector(records, question.select).read(seqs, offsets).rows()
+    found = records.texts(offsets) if question.as_raw else records.read(offsets)
     if None in found:
         raise Gone(seqs[[record is None for record in found]])
+    if question.as_raw:
+        return found
     return records.decode_all(found, offsets)  # type: ignore[arg-type]  # none of them is None
 
 
@@ -233,7 +233,7 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
         if question.as_offsets:
             data = offsets.tolist()
         else:
-            data = reading(manager, records, partial(decoded, records, seqs, offsets, question.select), cancel)
+            data = reading(manager, records, partial(decoded, records, seqs, offsets, question), cancel)
         if data is not None:
             took = 1e3 * (time.perf_counter() - begin)
             return Page(data, total, start + len(data), took, question.select)
@@ -360,7 +360,7 @@ class Pages(PagesOf):
     def _data(self, records: Records, at: Located) -> list[Any]:
         if self._question.as_offsets:
             return list(at.offsets.tolist())
-        return decoded(records, at.live, at.offsets, self._question.select)
+        return decoded(records, at.live, at.offsets, self._question)
 
     def _ask(self) -> Snapshot:
         manager, question = self._manager, self._question

@@ -126,6 +126,9 @@ class TableLog(LogReader):
             self._rebind(open_log(kept.log, packed_options(kept.log), read_only=True))
         self.kept, self._is_damaged = kept, False
 
+    def get_many_text(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        raise self.no_text(f"it is {self.kind.title}")
+
     def check_growing(self) -> None:
         refuse_following(self._table, self.kind)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.log.lines.batch_path import SEPARATOR
 from jitdb.log.lines.files.stamp import Read
 from jitdb.log.lines.form import TOO_LONG, is_blank, object_in
 from jitdb.log.lines.framing import AHEAD, BEHIND, Window
@@ -62,20 +63,63 @@ def records_of(
 ) -> list[bytes | None]:
     """The records at these offsets, in any order; None for what is none. Raises as records_at does."""
     lines = lines or LineCache()
+    found: list[bytes | None] = [None] * len(offsets)
+    for numbers, near in _near_each_other(offsets):
+        there = records_at(read, end, near, framing, lines)
+        for number, line in zip(numbers, framing.rendered(list(there)), strict=True):
+            found[number] = None if is_blank(line) else line
+    return _without_malformed(found, codec)
+
+
+def _near_each_other(offsets: Sequence[int] | npt.NDArray[np.int64]) -> Iterator[tuple[list[int], list[int]]]:
+    """The offsets in ascending order, those together that are read at once, behind their places in the list."""
     wanted = [int(offset) for offset in offsets]
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    found: list[bytes | None] = [None] * len(wanted)
     first = 0
     while first < len(order):
         last = first + 1
         most = min(len(order), first + _TOGETHER)
         while last < most and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
             last += 1
-        there = records_at(read, end, [wanted[number] for number in order[first:last]], framing, lines)
-        for number, line in zip(order[first:last], framing.rendered(list(there)), strict=True):
-            found[number] = None if is_blank(line) else line
+        yield order[first:last], [wanted[number] for number in order[first:last]]
         first = last
-    return _without_malformed(found, codec)
+
+
+def texts_of(
+    read: Read,
+    end: int,
+    offsets: Sequence[int] | npt.NDArray[np.int64],
+    framing: LineFraming,
+    lines: LineCache | None = None,
+) -> list[bytes | None]:
+    """The records at these offsets as they stand in the file, with all their lines. Raises as records_at does."""
+    lines = lines or LineCache()
+    found: list[bytes | None] = [None] * len(offsets)
+    form = framing.form
+    for numbers, near in _near_each_other(offsets):
+        there = list(records_at(read, end, near, framing, lines))
+        if form.has_batches:
+            there = [element.rpartition(SEPARATOR)[2] for element in there]
+        elif form.allow_prefix:
+            there = list(_with_text(read, end, near, framing))
+        for number, text in zip(numbers, there, strict=True):
+            found[number] = text
+    return found
+
+
+def _with_text(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:
+    """The lines of these records, whole, and those of text behind each."""
+    window = Window(read, offsets[0] - BEHIND, offsets[-1] + AHEAD, end, framing)
+    for offset in offsets:
+        at = window.line_start(offset)
+        lines = [window.line(at)]
+        at += len(lines[0]) + 1
+        while at < end and (line := window.line(at)) is not TOO_LONG and framing.is_text(line):
+            lines.append(line)
+            at += len(line) + 1
+        while is_blank(lines[-1]):
+            lines.pop()
+        yield b"\n".join(lines)
 
 
 def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:

@@ -38,7 +38,7 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.detection import HEAD, headed
-from jitdb.log.lines.fetching import FEW, Around, LineCache, line_start, records_at, records_of, text_around
+from jitdb.log.lines.fetching import FEW, Around, LineCache, line_start, records_at, records_of, text_around, texts_of
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
@@ -340,6 +340,17 @@ class LineLog(LogSource):
         state = self._settled()
         with self._reading():
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec, state.lines)
+        self._check()
+        return found
+
+    def get_many_text(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """See LogSource.get_many_text. Raises InvalidOffset, LogSuperseded."""
+        state = self._settled()
+        with self._reading():
+            found = texts_of(state.file.read, state.known.end, offsets, self._framing, state.lines)
+            if self._framing.form.is_document:  # whose newlines were read as blanks
+                there = zip(found, offsets, strict=True)
+                found = [state.file.read_written(len(text or b""), int(offset)) for text, offset in there]
         self._check()
         return found
 
