@@ -161,6 +161,11 @@ def first_of(log: LogSource) -> list[dict[str, Any]]:
     return records
 
 
+def has_time(records: Sequence[Any], paths: Sequence[Path]) -> bool:
+    """Whether one of these records has a time in one of these fields."""
+    return any(time_of(value_at(record, path)) is not None for record in records for path in paths)
+
+
 def _usual(records: Sequence[Any]) -> tuple[Path, ...]:
     """Those of the usual fields in which some record has a time."""
     return tuple(path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))

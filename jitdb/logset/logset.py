@@ -20,7 +20,7 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
-from jitdb.engine.roles import first_of
+from jitdb.engine.roles import first_of, has_time
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Bundles, Counts, Part, Together
@@ -336,6 +336,11 @@ class LogSet(Asker):
         for part in self._asking.parts(question.operation)[:_SAMPLED]:
             with self._asking.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
+        untimed = self.evidence().untimed(question.operation) if question.operation.compares("timestamp") else ()
+        if untimed:
+            from jitdb.engine.hinting.dialects import no_time
+
+            found[no_time(untimed)] = None
         return list(found)
 
     def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
@@ -479,21 +484,27 @@ class SetEvidence:
         from jitdb.engine.hinting.dialects import in_place_of
 
         found: Elsewhere = {}
-        for log, records in islice(self._beginnings(operation), _COMPARED):
+        for log, records, _ in islice(self._beginnings(operation), _COMPARED):
             for path in paths:
                 other = None if path[0] in fields_of(log) else in_place_of(path, records)
                 if other is not None:
                     found.setdefault(path, {}).setdefault(other, []).append(log)
         return found
 
-    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """The paths of the logs that are asked, and their first records."""
+    def untimed(self, operation: Operation) -> list[str]:
+        """The logs that are asked and whose first records have no declared time."""
+        looked_at = islice(self._beginnings(operation), _COMPARED)
+        return [log for log, records, times in looked_at if records and not has_time(records, times.paths)]
+
+    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]], Times]]:
+        """The paths of the logs that are asked, their first records, and where these have their time."""
         for part in self._parts(operation):
+            with self._asking.using(part.member) as db:
+                times, records = db.times, [] if isinstance(part.member, Together) else first_of(db.log)
             if isinstance(part.member, Together):
-                yield from part.member.beginnings()
+                yield from ((log, found, times) for log, found in part.member.beginnings())
             else:
-                with self._asking.using(part.member) as db:
-                    yield part.member.path, first_of(db.log)
+                yield part.member.path, records, times
 
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))

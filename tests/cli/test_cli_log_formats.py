@@ -68,3 +68,21 @@ def test_otlp_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     }
     code, _, err = said(capsys, "count", path, "--log-format", "cloudwatch")
     assert (code, "no line has logEvents[], as lines of CloudWatch, as JSON have it" in err) == (1, True)
+
+
+def test_logs_without_a_time_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.log").write_text('{"time":"2026-11-20T14:30:00Z","level":"error","msg":"a"}\n')
+    (tmp_path / "catalina.out").write_text(
+        "".join(f"20-Nov-2026 14:{minute}:00.000 SEVERE [main] x boom\n" for minute in (31, 32))
+    )
+    since = ["--since", "2026-11-20T14:31:30Z"]
+    assert said(capsys, "count", tmp_path, 'level >= "error"')[:2] == (0, "3\n")
+    code, out, err = said(capsys, "count", tmp_path, *since)
+    assert (code, out) == (0, "1\n")
+    assert "no time is found" not in err
+    (tmp_path / "x.log").write_text("up\ndown\n")
+    note = f"no time is found in the first records of {tmp_path}/x.log: what is asked by time leaves them out"
+    for command in (["count"], ["values", "level"], ["timeline"], ["export"], ["query"]):
+        code, _, err = said(capsys, command[0], tmp_path, *command[1:], *since)
+        assert (code, err.count(note)) == (0, 1), (command, err)
+    assert "no time is found" not in said(capsys, "count", tmp_path, 'level == "error"')[2]

@@ -79,6 +79,11 @@ def where_others(path: Path, others: Mapping[Path, Collection[str]]) -> str:
     )
 
 
+def no_time(logs: Collection[str]) -> str:
+    """That these logs have no time that is known, in words."""
+    return f"no time is found in the first records of {_named(logs)}: what is asked by time leaves them out"
+
+
 def _named(logs: Collection[str]) -> str:
     if not logs:
         return "other records"

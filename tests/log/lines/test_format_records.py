@@ -440,6 +440,16 @@ def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
     assert "a" in found or line.endswith(found["text"])
 
 
+def test_times_of_tomcat(tmp_path: Path) -> None:
+    path = tmp_path / "catalina.out"
+    path.write_text("20-Nov-2026 14:31:00.250 SEVERE [main] x boom\n\tat a.b(C.java:1)\n20-Nov-2026 14:32:00 INFO up\n")
+    with jitdb.open(path, indexes="memory") as db:
+        first, last = db.all()
+        assert (first["time"], first["level"]) == ("20-Nov-2026 14:31:00.250", "SEVERE")
+        assert first["text"] == "SEVERE [main] x boom\n\tat a.b(C.java:1)"
+        assert db.all(jitdb.operators.gte("2026-11-20T14:31:01Z", "timestamp")) == [last]
+
+
 def test_bars_are_no_logfmt() -> None:
     assert recognised([b"CEF:0|Sec|th|1.0|100|worm|3|src=10.0.0.5 rt=1795179600000"]) is None
     assert recognised([b"a.b/c:d[0]=1 b=2", b"gr\xc3\xb6\xc3\x9fe=1 b=2"]) == BY_NAME["logfmt"]

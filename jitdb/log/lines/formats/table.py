@@ -131,6 +131,7 @@ _ISO: Final = (
 _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 _C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
 _LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
+_JAVA_TIME: Final = r"[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"  # Tomcat
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = re.compile(
     rf"(?:<[0-9]{{1,3}}>)?(?:{_SYSLOG_TIME}|[0-9-]{{10}}T[0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]+ "
@@ -173,7 +174,7 @@ FORMATS: Final = (
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
-        rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME})\]?:? ?(?P<text>.*)",
+        rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME}|{_JAVA_TIME})\]?:? ?(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
