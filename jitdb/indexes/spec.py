@@ -102,7 +102,7 @@ class IndexSpec(NamedTuple):
     def title(self) -> str:
         """What the index is about, for people."""
         paths = [(*path, *((ANY, *self.pluck) if self.elements else ())) for path in self.paths]
-        name = ", ".join(map(format_path, paths)) or self.index_type or self.form
+        name = ", ".join(map(format_path, paths)) or self.index_type or ("*" if self.form == "text" else self.form)
         more = self.name if self.form in ("predicate", "text") else "the largest" if self.largest else ""
         return f"{name} ({more})" if more else name
 

@@ -13,6 +13,7 @@ import pytest
 
 import jitdb
 from jitdb.common.paths import format_path
+from jitdb.engine.maintenance import state
 from jitdb.operators.summaries import found as found_module
 
 Run = Callable[..., Any]
@@ -98,3 +99,15 @@ def test_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         found = db.find("x")
         assert (found.total, found.looked_at, found[0].count) == (25, 10, 10)
         assert "25 records hold x; the fields are those of 10 of them" in str(found)
+
+
+def test_what_is_said_of_it(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "LARGE", 0)
+    (tmp_path / "a.ndjson").write_text('{"a": "needle"}\n')
+    assert "which parts of the log may hold a text" in run("explain", "a.ndjson", '* contains "needle"').stdout
+    assert run("count", "a.ndjson", '* contains "needle"').stdout == "1\n"
+    listed = run("indexes", "a.ndjson").stdout
+    assert "grams (which parts of the log may hold a text)\n" in listed
+    assert '* (contains "needle") (a set of records)\n' in listed
+    said = run("count", "a.ndjson", '"needle"').stderr
+    assert 'compare a field with it, or look for it in any: * contains "needle"' in said

@@ -268,13 +268,14 @@ USES: Final = {
     "dictionary": "counting by value, text, sorting",
     "offsets": "where each record lies",
     "set": "a set of records",
+    "grams": "which parts of the log may hold a text",
 }
 
 # The form, as above, of an index that a question needs; its values decide what it becomes.
 FORMS: Final = {
     "auto": "bitmaps", "bitmap": "bitmaps", "prefix": "prefixes", "prefix_map": "prefix map", "column": "numbers",
     "time": "times", "dictionary": "dictionary", "offsets": "offsets", "predicate": "set", "text": "set",
-    "deleted": "set",
+    "grams": "grams", "deleted": "set",
 }  # fmt: skip
 
 

@@ -196,7 +196,9 @@ class Parser(Tokens):
         if part.kind == "index":
             raise self._error("index(...) alone is no question: compare it with a value", part)
         if part.kind == "value":
-            raise self._error("a value alone is no question; compare a field with it", part)
+            text = self._text[part.start : part.end]
+            in_any = f", or look for it in any: * contains {text}" if isinstance(part.value, str) else ""
+            raise self._error(f"a value alone is no question; compare a field with it{in_any}", part)
         path = format_path(self._field(part).path)
         raise self._error(f"a field alone is no question: compare it, or write present({path})", part)
 
