@@ -101,10 +101,11 @@ def number_in(value: Any) -> int | float | None:
 
 
 LEVELS = {
-    "trace": "trace verbose finer finest",
-    "debug": "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
-    "info": "info information informational i log", "notice": "notice", "warn": "warn warning w",
-    "error": "error err severe e", "critical": "critical crit fatal panic dpanic f", "alert": "alert",
+    "trace": "trace verbose finer finest trc vrb",
+    "debug": "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5 dbg dbug debu",
+    "info": "info information informational i log inf", "notice": "notice note", "warn": "warn warning w wrn",
+    "error": "error err severe e erro fail", "critical": "critical crit fatal panic dpanic f ftl fata crt",
+    "alert": "alert",
     "emerg": "emerg emergency",
 }  # fmt: skip
 
@@ -114,7 +115,7 @@ def rank_of(value: Any, key: str) -> float | None:
     order = list(LEVELS)
     if isinstance(value, str):
         for name, others in LEVELS.items():
-            if value.lower() in others.split():
+            if value.strip().lower() in others.split():
                 return order.index(name)
         if len(value) > 32:
             return None
@@ -129,12 +130,30 @@ def rank_of(value: Any, key: str) -> float | None:
         return order.index(syslog[int(number)])
     if key == "PRIORITY" or number < 10:
         return None
+    if number >= 100:
+        return _rank_of_hundreds(number, key)
     known = {10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error", 60: "critical"}
     if number >= 60:
         return order.index("critical")
     below = int(number) // 10 * 10
     low, high = order.index(known[below]), order.index(known[below + 10])
     return low + (number - below) / 10 * (high - low)
+
+
+def _rank_of_hundreds(number: float, key: str) -> float:
+    names = ["debug", "info", "notice", "warn", "error", "critical", "alert", "emerg"]
+    if number >= 5000:
+        names = ["trace", "debug", "info", "warn", "error", "critical"]
+        numbers = [5000, 10_000, 20_000, 30_000, 40_000, 50_000]
+    elif key == "severity":
+        numbers = [100, 200, 300, 400, 500, 600, 700, 800]
+    else:
+        numbers = [100, 200, 250, 300, 400, 500, 550, 600]
+    ranks = [list(LEVELS).index(name) for name in names]
+    for low, high, rank, above in zip(numbers, numbers[1:], ranks, ranks[1:], strict=False):
+        if low <= number < high:
+            return rank + (number - low) / (high - low) * (above - rank)
+    return ranks[-1]
 
 
 def same(left: Any, right: Any) -> bool:

@@ -30,12 +30,15 @@ from jitdb.operators import (
 from jitdb.operators.nodes.levels import rank_of, rank_of_name
 
 NAMES = ["trace", "DEBUG", "Info", "notice", "warn", "WARNING", "err", "error", "crit", "fatal", "alert", "emerg", "W"]
+SHORT = ["TRC", "VRB", "DBG", "dbug", "DEBU", "INF", "Note", "WRN", "ERRO", "fail", "FTL", "FATA", "crt", "ERROR "]
 ORDER = ["trace", "debug", "info", "notice", "warn", "error", "fatal", "alert", "emerg"]
 
 values = (
-    st.sampled_from([*NAMES, "D1", "E", "soon", "", "INFO+2", None, True, [50], "x" * 40])
+    st.sampled_from([*NAMES, *SHORT, "D1", "E", "soon", "", "INFO+2", None, True, [50], "x" * 40])
     | st.integers(-2, 70)
     | st.integers(0, 70).map(str)
+    | st.integers(90, 5100)
+    | st.integers(9, 110).map(lambda number: number * 500)
     | st.floats()
     | st.sampled_from([35.5, 30.0, "30.0", "1e1", 2**70])
 )
@@ -45,6 +48,9 @@ keys = st.sampled_from(["level", "PRIORITY", "severityNumber", "severity", "s"])
 @settings(max_examples=tries(300, 5000), deadline=None)
 @given(values, keys)
 @example(35, "level")
+@example(250, "level")
+@example(400, "severity")
+@example(5000, "level")
 def test_ranks(value: Any, key: str) -> None:
     assert rank_of(value, (key,)) == (None if value is None else expected_rank(value, key))
 
@@ -66,6 +72,12 @@ def opened(tmp_path: Path, records: list[Any], **settings: Any) -> JITDB:
         ("severityNumber", [1, 5, 9, 12, 13, 17, 18, 21, 24], "error", [17, 18, 21, 24]),
         ("levelno", [10, 20, 30, 40, 50], "warning", [30, 40, 50]),
         ("level", ["TRACE", "debug", "Info", "WARN", "warning", "ERROR", "soon"], "warn", ["WARN", "warning", "ERROR"]),
+        ("level_value", [5000, 10000, 20000, 30000, 40000, 50000], "error", [40000, 50000]),
+        ("severity", [100, 200, 300, 400, 500, 600, 700, 800], "error", [500, 600, 700, 800]),
+        ("level", [100, 200, 250, 300, 400, 500, 550, 600], "error", [400, 500, 550, 600]),
+        ("level_number", [10, 20, 30, 40, 50], "error", [40, 50]),
+        ("level", ["TRC", "VRB", "DBG", "INF", "WRN", "ERR", "FTL", "CRT", "fail", "ERROR ", "note"], "warn",
+         ["WRN", "ERR", "FTL", "CRT", "fail", "ERROR "]),
         ("s", ["D5", "D1", "I", "W", "E", "F"], "W", ["W", "E", "F"]),
         ("severity", ["DEFAULT", "NOTICE", "CRITICAL", "EMERGENCY"], "critical", ["CRITICAL", "EMERGENCY"]),
     ],
@@ -119,6 +131,11 @@ def test_what_is_no_level(tmp_path: Path) -> None:
         ([{"severityNumber": 17}], 'severityNumber == "error"',
          'no record has severityNumber == "error"; did you mean `severityNumber == 17`?'),
         ([{"s": "E"}], 's == "error"', 'no record has s == "error"; did you mean `s == "E"`?'),
+        ([{"level_value": 40000}], 'level_value == "error"',
+         'no record has level_value == "error"; did you mean `level_value == 40000`?'),
+        ([{"severity": 9, "severityText": "INFO"}, {"severity": 17, "severityText": "ERROR"}], 'severity >= "error"',
+         "numbers of `severity` are read as those of syslog, pino or Google; "
+         'did you mean `severityText >= "error"`?'),
         ([{"msg": "it warns"}], 'msg >= "warn"',
          "no value of `msg` is a level: neither a name, from trace to emerg, nor a number of one"),
         ([{"level": "info"}], 'level >= "warn"', None),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
-from jitdb.common.values import value_at, values_at
+from jitdb.common.values import number_of, value_at, values_at
 from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _OF_TEXT: Final = {("time",), ("text",), ("level",), ("trace",)}  # fields of lines of text
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
+_NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
+    "Level": (("LevelDisplayName",), "syslog"),
+    "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
+}
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 
@@ -78,7 +82,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
-    return found
+    return [*found, *_on_named_levels(evidence, operation, asked)]
 
 
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
@@ -130,17 +134,17 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
 
 
 def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
-    """A line where a level of Windows is compared, whose numbers are not those of syslog: 3 is a warning, not an error.
-
-    A field beside it has the names.
+    """A line where numbers of levels are compared that are of another scale than their field's: of Windows, where 3 is
+    a warning, or of OpenTelemetry in `severity`. A field beside it has the names.
     """
     levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
     for leaf in dict.fromkeys(levels):
-        if leaf.index in paths and leaf.index[-1] == "Level":
-            named = (*leaf.index[:-1], "LevelDisplayName")
-            if is_known(named, fields_in(evidence.sample(SAMPLE))):
-                name = format_path(leaf.index)
-                yield f"numbers of `{name}` are read as those of syslog; did you mean `{typed(leaf.of_field(named))}`?"
+        names, scale = _NAMED_LEVELS.get(leaf.index[-1], ((), ""))
+        known = fields_in(evidence.sample(SAMPLE)) if names and leaf.index in paths else {}
+        named = next((path for name in names if is_known(path := (*leaf.index[:-1], name), known)), None)
+        if named is not None and number_of(known.get(leaf.index)) is not None:
+            name = format_path(leaf.index)
+            yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:

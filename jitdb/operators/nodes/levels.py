@@ -5,9 +5,11 @@ A level has a rank. Names have one in any case, numbers by the scale of their fi
 - **Syslog** (`PRIORITY`, `priority`, `syslog.severity`), also as text: 0 is emerg, 7 debug.
 - **A priority value of syslog** (`PRI`): eight times the facility, and one of these.
 - **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
-- **Python** (`levelno`): 10 is debug, 30 warning, 50 critical.
-- Under any other name (`level`, `severity`, …) numbers from 10 on are those of pino and bunyan (10 is trace, 30 info,
-  50 error, 60 fatal; one between two levels is between them), and 0 to 7 those of syslog (GELF).
+- **Python** (`levelno`, `level_number`): 10 is debug, 30 warning, 50 critical.
+- Under any other name (`level`, `severity`, …) numbers go by their size. From 10 on they are those of pino and bunyan
+  (10 is trace, 30 info, 50 error, 60 fatal; one between two levels is between them), from 5000 on those of Logback
+  (20000 is info), between them those of Monolog (200 is info; of Google, where the field is `severity`), and 0 to 7
+  those of syslog (GELF).
 """
 
 from __future__ import annotations
@@ -43,12 +45,21 @@ _NAMES: Final = (
     "alert",
     "emerg emergency",
 )
-_RANKS: Final = {name: rank for rank, names in enumerate(_NAMES) for name in names.split()}
-_SUGGESTED: Final = [name for name in _RANKS if len(name) > 3]
+#: Names that libraries cut short, of the first levels.
+_SHORT: Final = ("trc vrb", "dbg dbug debu", "inf", "note", "wrn", "erro fail", "ftl fata crt")
+_RANKS: Final = {name: rank for every in (_NAMES, _SHORT) for rank, names in enumerate(every) for name in names.split()}
+_SUGGESTED: Final = [name for names in _NAMES for name in names.split() if len(name) > 3]
 _SYSLOG: Final = (8, 7, 6, 5, 4, 3, 2, 1)  # ranks of 0 to 7
 _PINO: Final = ((10, 20, 30, 40, 50, 60), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
 _PYTHON: Final = ((1, 10, 20, 30, 40, 50), (0, 1, 2, 4, 5, 6))
+_MONOLOG: Final = ((100, 200, 250, 300, 400, 500, 550, 600), (1, 2, 3, 4, 5, 6, 7, 8))
+_GOOGLE: Final = ((100, 200, 300, 400, 500, 600, 700, 800), (1, 2, 3, 4, 5, 6, 7, 8))
+_LOGBACK: Final = ((5000, 10_000, 20_000, 30_000, 40_000, 50_000), (0, 1, 2, 4, 5, 6))
+_NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_LOGBACK[0]})  # that libraries write
 _OPENTELEMETRY: Final = (0, 1, 2, 4, 5, 6)  # ranks of 1 to 4, 5 to 8, …
+_SCALES: Final = {
+    "pri": "pri", "severitynumber": "opentelemetry", "levelno": "python", "levelnumber": "python", "severity": "google",
+}  # fmt: skip
 _LONGEST: Final = 32  # characters of a level
 
 _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
@@ -63,7 +74,7 @@ def rank_of_name(name: str) -> int | None:
     >>> rank_of_name("WARN") == rank_of_name("warning"), rank_of_name("soon")
     (True, None)
     """
-    return _RANKS.get(name.lower())
+    return _RANKS.get(name.strip().lower())
 
 
 def check_spelling(value: object) -> None:
@@ -95,7 +106,11 @@ def rank_of(value: Any, path: Path) -> float | None:
             return _OPENTELEMETRY[int(number - 1) // 4] if number in range(1, 25) else None
         case "python":
             return _between(number, *_PYTHON)
-    return _SYSLOG[int(number)] if number in range(8) else _between(number, *_PINO)
+        case "google" if 100 <= number < 5000:
+            return _between(number, *_GOOGLE)
+    if number in range(8):
+        return _SYSLOG[int(number)]
+    return _between(number, *(_PINO if number < 100 else _MONOLOG if number < 5000 else _LOGBACK))
 
 
 def _scale_of(path: Path) -> str:
@@ -103,7 +118,7 @@ def _scale_of(path: Path) -> str:
     key = "".join(filter(str.isalnum, keys[-1])) if keys else ""
     if key in ("priority", "prio", "syslogseverity") or (key == "severity" and "syslog" in keys):
         return "syslog"
-    return {"pri": "pri", "severitynumber": "opentelemetry", "levelno": "python"}.get(key, "")
+    return _SCALES.get(key, "")
 
 
 def _between(number: float, numbers: tuple[int, ...], ranks: tuple[int, ...]) -> float | None:
@@ -122,10 +137,10 @@ def same_levels(value: str, path: Path) -> Iterator[Any]:
     rank = rank_of_name(value)
     if rank is None:
         return
-    numbers = [number for number in (*range(61),) if rank_of(number, path) == rank]
+    numbers = [number for number in _NUMBERS if rank_of(number, path) == rank]
     yield from numbers
     yield from map(str, numbers)
-    for name in _NAMES[rank].split():
+    for name in (each for each, is_of in _RANKS.items() if is_of == rank):
         yield from (other for other in dict.fromkeys((name, name.upper(), name.capitalize())) if other != value)
 
 
@@ -151,7 +166,7 @@ class CompareLevel(Operation):
 
     def holds(self, value: Any) -> bool:
         rank = rank_of(value, self.index)
-        return rank is not None and _RELATIONS[self.op](rank, _RANKS[self.value.lower()])
+        return rank is not None and _RELATIONS[self.op](rank, _RANKS[self.value.strip().lower()])
 
     def need(self, core: Core) -> Requirement:
         return Requirement(values_spec(self.index))
