@@ -183,10 +183,13 @@ def klog(data: bytes) -> list[dict[str, Any] | None]:
     return _of_text(data, lambda line: bool(_KLOG.match(line)), _klog_record)
 
 
-_NAMES = rb"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|ALERT|EMERG|SEVERE"
+_NAMES = (
+    rb"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|ALERT|EMERG|SEVERE"
+    rb"|TRC|VRB|DBG|DEBU|INF|WRN|ERRO|FTL|FATA"
+)
 _LEVEL = re.compile(
-    rb"(?<![0-9A-Za-z_\x80-\xff])(?:(?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:)|(?<=[\[:])(?i:%s)(?=\]))"
-    % (_NAMES, _NAMES)
+    rb"(?<![0-9A-Za-z_\x80-\xff])((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
+    rb"|\[ {0,8}((?i:%s))(?= {0,8}\])|:((?i:%s))(?= {0,8}\])" % (_NAMES, _NAMES, _NAMES)
 )
 _TIMED = re.compile(rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?Z?)\]?:? ?")
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
@@ -225,9 +228,9 @@ def _timed_record(lines: list[bytes]) -> dict[str, Any]:
     assert head
     text = lines[0][head.end() :].removesuffix(b"\r")
     level = _LEVEL.search(text)
-    is_one = level is not None and level.start() < 80 and not text.startswith(b'{"')
+    is_one = level is not None and level.start(level.lastindex) < 80 and not text.startswith(b'{"')
     return with_body(
-        {"time": head[1].decode(), **({"level": level[0].decode()} if is_one and level else {})},
+        {"time": head[1].decode(), **({"level": level[level.lastindex].decode()} if is_one and level else {})},
         "text",
         [lines[0][head.end() :], *lines[1:]],
     )
@@ -242,8 +245,27 @@ def _klog_record(lines: list[bytes]) -> dict[str, Any]:
     return with_body(record, "msg", [lines[0][head.end() :], *lines[1:]])
 
 
-def pairs_in(text: str) -> dict[str, Any]:
-    """The keys and values in a line."""
+def ltsv(data: bytes) -> list[dict[str, Any] | None]:
+    own = re.compile(rb"[0-9A-Za-z_.-]+:[^\t]*\t[0-9A-Za-z_.-]+:")
+    return _of_text(data, lambda line: bool(own.match(line)), _labels_record)
+
+
+def _labels_record(lines: list[bytes]) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for part in lines[0].removesuffix(b"\r").split(b"\t"):
+        label, colon, said = part.partition(b":")
+        value = text_of(said)
+        if colon and re.fullmatch(rb"[0-9A-Za-z_.-]+", label):
+            if label == b"time" and re.fullmatch(r"\[.+\]", value, re.DOTALL):
+                record["time"] = value[1:-1]
+            else:
+                record[label.decode()] = {"true": True, "false": False}.get(value, scalar(value))
+    trace = text_of(b"\n".join(lines[1:])).rstrip(_BLANKS)
+    return record | ({"trace": trace} if trace else {})
+
+
+def pairs_in(text: str, is_within: bool = False) -> dict[str, Any]:
+    """The keys and values in a line; is_within: between single quotes."""
     record: dict[str, Any] = {}
     at = 0
     while at < len(text):
@@ -254,7 +276,13 @@ def pairs_in(text: str) -> dict[str, Any]:
         at, value = found.end(), True
         if text[at : at + 1] == "=":
             at += 1
-            if text[at : at + 1] == '"':
+            single = re.compile(r"'(.*?)'(?=[\x00-\x20]|$)", re.DOTALL).match(text, at)
+            if single and not is_within:
+                at, value = single.end(), single[1]
+                if re.match(r'[^\x00-\x20\x7f="]+=', single[1]):
+                    record.update(pairs_in(single[1], True))
+                    continue
+            elif text[at : at + 1] == '"':
                 quoted = re.compile(r'"((?:[^"\\]|\\.|\\$)*)"?', re.DOTALL).match(text, at)
                 assert quoted
                 at = quoted.end()

@@ -23,7 +23,7 @@ from jitdb.log.lines.files.opening import is_compressed
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.rendering import Renderer
-from jitdb.log.lines.formats.table import BY_NAME, FORMATS, Format, recognised
+from jitdb.log.lines.formats.table import BY_NAME, FORMATS, Format, own, recognised
 from jitdb.log.lines.line_log import LineLog
 
 FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",
@@ -63,13 +63,25 @@ def docker_lines() -> st.SearchStrategy[bytes]:
 
 def logfmt_lines() -> st.SearchStrategy[bytes]:
     value = st.sampled_from(
-        ["1", "-2.50", "00", "1e5", "true", "False", "x", '"a b"', '"q\\"x"', '"\\n\\x"', "", '"open', "9" * 16, "é"]
-    )
+        ["1", "-2.50", "00", "1e5", "true", "False", "x", '"a b"', '"q\\"x"', '"\\n\\x"', "", '"open', "9" * 16, "é",
+         "'x y'", "'a=1 b=\"x' y\" c=2'", "'a='b'' c'", "'open", "'no' x'", "''", "'a=''"]
+    )  # fmt: skip
     pair = st.tuples(st.sampled_from(["level", "msg", "http.status", "a-b", "é"]), value).map("=".join)
     line = st.lists(st.one_of(pair, pair, st.sampled_from(["alone", "", "="])), min_size=1, max_size=5).map(" ".join)
     return st.lists(st.one_of(line, line, st.sampled_from(FRAMES)), min_size=1, max_size=10).map(
         lambda lines: "".join(f"{line}\n" for line in lines).encode()
     )
+
+
+def ltsv_lines() -> st.SearchStrategy[bytes]:
+    """Labels and values, and lines of text of several formats."""
+    label = st.sampled_from(["time", "host", "a.b-c", "é", "", "a b"])
+    value = st.sampled_from(["1", "true", "[20/Nov/2026]", "[]", "[x", "a:b", "", "-", "é", 'q"', " x ", "9" * 16])
+    part = st.tuples(label, value).map(":".join)
+    line = st.lists(st.one_of(part, part, st.sampled_from(["", "alone"])), max_size=5).map("\t".join)
+    ends = st.sampled_from(["\n", "\n", "\r\n"])
+    whole = st.tuples(st.one_of(line, line, st.sampled_from(MIXED)), ends).map("".join)
+    return st.lists(whole, min_size=1, max_size=10).map(lambda lines: ("a:1\tb:2\n" + "".join(lines)).encode())
 
 
 MIXED = [
@@ -93,7 +105,9 @@ def leveled_lines() -> st.SearchStrategy[bytes]:
     word = st.sampled_from(
         ["ERROR", "error", "[error]", "[core:error]", "[ERROR]", "[Warning]", "[warn ", "production.ERROR:", "LOG:",
          "LOG", "[log]", "(INFO)", "<WARN>|", "ERRORS", "ERROR_CODE", "7ERR", "éERR", "ERRé", "CRITICAL", "XCRITICAL",
-         "CRITICAL1", "NOTICE:FATAL", ":error]", "[error", "-PANIC-", "EMERG", "SEVERE", "[pid 7]", "{", '{"', '"INFO"',
+         "CRITICAL1", "NOTICE:FATAL", ":error]", "[error", "-PANIC-", "EMERG", "SEVERE",
+         "[error  ]", "[  Info ]", "[  warn", ":err ]", ": err]", "[        inf]", "[         inf]", "[WRN]", "FTL",
+         "DEBU", "[pid 7]", "{", '{"', '"INFO"',
          "a" * 40, "é" * 20, " "]
     )  # fmt: skip
     text = st.lists(st.one_of(word, word, st.text("ER aOLG[:]{", max_size=6)), max_size=6)
@@ -138,7 +152,9 @@ def whole(records: list[Any]) -> list[Any]:
         ("logfmt", logfmt_lines()),
         ("journald", journald_lines()),
         ("logfmt", mixed_lines()),
+        ("ltsv", ltsv_lines()),
         ("text", mixed_lines()),
+        ("text", leveled_lines()),
         ("klog", mixed_lines()),
     ],
 )
@@ -205,6 +221,10 @@ SAMPLES = {
         {"time": "2026-11-20 14:03:11,123", "level": "ERROR", "text": "ERROR [main] com.x.Y - boom"},
     ),
     "logfmt": (b"level=warn msg=\"a b\" n=3", {"level": "warn", "msg": "a b", "n": 3}),
+    "ltsv": (
+        b"time:[20/Nov/2026:13:00:00 +0000]\thost:10.0.0.5\tstatus:200\treq:GET /a:b HTTP/1.1",
+        {"time": "20/Nov/2026:13:00:00 +0000", "host": "10.0.0.5", "status": 200, "req": "GET /a:b HTTP/1.1"},
+    ),
     "cri": (f"{TIME} stderr F hello".encode(), {"time": TIME, "stream": "stderr", "message": "hello"}),
     "docker": (
         json.dumps({"log": "hello\n", "stream": "stdout", "time": TIME}).encode(),
@@ -428,6 +448,9 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         ("[2026-11-20T13:00:00Z INFO  app::x] no", "INFO"),
         ("2026-11-20T13:00:00.000Z 0 [Warning] [MY-1] [Server] no", "Warning"),
         ("[2026-11-20T13:00:00.000+0000] {taskinstance.py:1} INFO - took", "INFO"),
+        ("[2026-11-20T13:00:01.000+0000][0.1s][error  ][gc] GC(1) oops", "error"),
+        ("2026-11-20 13:00:00.000 +00:00 [WRN] b", "WRN"),
+        ("2026/11/20 13:00:00 ERRO m", "ERRO"),
         ("2026/11/20 13:00:00 an error came", None),
         ('2026-11-20T13:00:00Z {"a": "ERROR"}', None),
         ('2026-11-20T13:00:00Z level=warn a="[ERROR]"', "warn"),
@@ -474,3 +497,42 @@ def test_a_program_that_changes_to_json_is_counted_whole(tmp_path: Path) -> None
         assert db.count(jitdb.operators.equal("level", "error")) == 50
         assert db.count(jitdb.operators.contains("trace", "Caused by")) == 50
         assert db.count(jitdb.operators.contains("text", "Caused by")) == 100
+
+
+def test_auditd_says_more_between_single_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    inner = 'op=login acct="root" exe="/bin/x" res=%s'
+    line = f"type=USER_LOGIN msg=audit(1795179600.123:1): pid=1 msg='{inner}' UID=\"a b\"\n"
+    path.write_text(line % "failed" + line % "success" + line % "failed")
+    with jitdb.open(path) as db:
+        assert db.count(jitdb.operators.equal("res", "failed")) == 2
+        assert db.query().first() == {
+            "type": "USER_LOGIN", "msg": "audit(1795179600.123:1):", "pid": 1, "op": "login", "acct": "root",
+            "exe": "/bin/x", "res": "failed", "UID": "a b",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["+01", "+0100", "+01:00"])
+def test_a_zone_of_two_digits_is_a_part_of_the_time(tmp_path: Path, zone: str) -> None:
+    path = tmp_path / "pg.log"
+    path.write_text(f"2026-11-20 13:00:00.000 {zone} [100] app@shop ERROR:  m\n" * 2)
+    with jitdb.open(path) as db:
+        assert db.count(jitdb.operators.gte("2026-11-20T12:00:00Z", "time")) == 2
+        assert db.count(jitdb.operators.gt("2026-11-20T12:00:00Z", "time")) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Nov 20 13:00:00", "2026-11-20T13:00:00"),
+        ("Dec  1 13:00:00.25", "2025-12-01T13:00:00.25"),
+        ("1795179600.5", 1795179600.5),
+        ("2026-11-20 13:00", "2026-11-20 13:00"),
+        ("March of the penguins: it", "March of the penguins: it"),
+        ("Nov", "Nov"),
+    ],
+)
+def test_times_of_syslog_in_a_pattern(text: str, value: Any) -> None:
+    row = own(r"<(?P<Time>[^>]*)> (?P<text>.*)")
+    (record,) = Renderer(row, lambda: NOVEMBER).rendered([f"<{text}> x".encode()])
+    assert json.loads(record) == {"Time": value, "text": "x"}

@@ -7,7 +7,8 @@ from typing import Final
 # How lines become records. JSON: they are records as they stand.
 # BATCH: an element with what is around it; OTLP: the same, of OpenTelemetry.
 # TABLE: a row under a header.
-JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE = range(9)
+# LTSV: labels and values with colons between, divided by tabs.
+JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE, LTSV = range(10)
 
 # What lines of JSON hold that may be records of another format: only then is the table of formats imported.
 MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')

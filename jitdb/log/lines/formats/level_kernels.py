@@ -1,7 +1,7 @@
 """The level of a record of text, for kernels: `ERROR name: no route`, `[main] WARN x`, `[core:error] [pid 7] x`.
 
-Programs write it near the beginning, in capital letters, or in brackets. A word of the list that is part of a longer
-word is none.
+Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
+the list that is part of a longer word is none.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.sixteen import trailing_zeros, word_at
-from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE
+from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level
+_PADDED = 8  # blanks beside it in brackets, at most
 _OPEN, _CLOSE = 91, 93
-_NAMES = b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE LOG".split()
+_NAMES = (
+    b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE "
+    b"TRC VRB DBG DEBU INF WRN ERRO FTL FATA LOG"
+).split()
 # As words of eight bytes; the last one is a level only with a colon behind it, as Postgres writes it.
 _WORDS = np.array([int.from_bytes(name, "little") for name in _NAMES], np.uint64)
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_MOST + 1)], np.uint64)
@@ -49,15 +53,24 @@ def word_end(data, p, end):
 @part
 def level_before(data, begin, p):
     """Where the level begins that stands between a bracket or a colon and the bracket at `p`, in small letters or
-    capital ones; -1 where none does."""
+    capital ones, -1 where none does; and where it ends. Blanks may stand beside it."""
+    nothing = np.int64(-1)
+    least = max(begin, p - _PADDED)
+    while p > least and data[np.uint64(p - 1)] == SPACE:
+        p -= 1
     first = p
     while first > begin and p - first <= _MOST and _OF_WORDS[data[np.uint64(first - 1)]]:
         first -= 1
     if not _LEAST <= p - first <= _MOST or first == begin:
-        return np.int64(-1)
-    before = data[np.uint64(first - 1)]
-    is_one = (before == _OPEN or before == COLON) and is_level(word_at(data, first) & _MASKS[p - first] & _SMALL)
-    return np.int64(first) if is_one else np.int64(-1)
+        return nothing, p
+    behind = first
+    least = max(begin, first - _PADDED)
+    while behind > least and data[np.uint64(behind - 1)] == SPACE:
+        behind -= 1
+    before = data[np.uint64(behind - 1)] if behind > begin else np.uint8(0)
+    is_one = before == _OPEN or (before == COLON and behind == first)
+    is_one = is_one and is_level(word_at(data, first) & _MASKS[p - first] & _SMALL)
+    return (np.int64(first) if is_one else nothing), p
 
 
 @part
@@ -76,7 +89,7 @@ def put_level(data, p, end, out, o):
         return o  # JSON says it itself
     begin = p
     near = min(end, p + _NEAR)
-    last = min(end, near + _MOST)
+    last = min(end, near + _MOST + _PADDED)
     while True:
         ahead = capital_or_bracket(data, p)
         p += ahead
@@ -86,8 +99,9 @@ def put_level(data, p, end, out, o):
             continue
         first = p
         after = p
+        stop = p
         if data[np.uint64(p)] == _CLOSE:
-            first = level_before(data, begin, p)
+            first, stop = level_before(data, begin, p)
         elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]]:
             after = word_end(data, p, end)
             size = after - p
@@ -96,9 +110,10 @@ def put_level(data, p, end, out, o):
             if size == 3 and word == _WORDS[_WORDS.shape[0] - 1]:
                 is_one = after < end and data[np.uint64(after)] == COLON
             first = p if is_one else np.int64(-1)
+            stop = after
         else:
             first = np.int64(-1)
         if 0 <= first < near:
             o = put_bytes(_LEVEL, 0, _LEVEL_SIZE, out, o)
-            return put_byte(out, put_bytes(data, first, after - first, out, o), QUOTE)
+            return put_byte(out, put_bytes(data, first, stop - first, out, o), QUOTE)
         p = max(p + 1, after)

@@ -1,6 +1,8 @@
-"""logfmt, for kernels: `key=value key="a value" key`, where a key alone is true.
+"""logfmt, for kernels: `key=value key="a value" key`, where a key alone is true. And LTSV: `label:value`, divided by
+tabs.
 
 A value without quotes is a number where it spells one (writing_kernels.is_number), or true or false; others are text.
+One between single quotes is text, or the pairs in it, as auditd writes them.
 """
 
 from __future__ import annotations
@@ -8,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
+from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE, TAB
+from jitdb.log.lines.formats.trace_kernels import begins_with
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
     put_byte,
@@ -20,10 +23,12 @@ from jitdb.log.lines.formats.writing_kernels import (
     without_blanks,
 )
 
-_EQUALS, _BAR = 61, 124
+_EQUALS, _BAR, _SINGLE, _OPEN, _CLOSE = 61, 124, 39, 91, 93
 _TRUE = np.frombuffer(b"true        ", np.uint8)
 # Bytes of keys of logfmt: letters, digits, and signs that are neither blanks, quotes nor equals.
 _KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
+_LABELS = np.array([bytes([byte]).isalnum() or byte in b"_.-" for byte in range(256)], np.bool_)
+_TIME = np.frombuffer(b"time:", np.uint8)
 _LETTERS = np.array([bytes([byte]).isalpha() or byte in b"_@" for byte in range(256)], np.bool_)
 
 
@@ -87,6 +92,16 @@ def quoted_end(data, p, end):
 
 
 @part
+def single_end(data, p, end):
+    """Where the single quote stands, before a blank or the end, that ends what begins at `p`; -1 where none does."""
+    while p < end:
+        if data[np.uint64(p)] == _SINGLE and (p + 1 == end or data[np.uint64(p + 1)] <= SPACE):
+            return np.int64(p)
+        p += 1
+    return np.int64(-1)
+
+
+@part
 def put_logfmt_text(data, p, end, out, o):
     """The text of a value in quotes as JSON has it: where the closing quote is, or the line ends, and where it ends."""
     o = put_byte(out, o, QUOTE)
@@ -116,6 +131,12 @@ def put_logfmt(data, start, end, out, o):
     if not begins_logfmt(data, start, stop):
         return np.int64(-1)
     o = put_pairs(data, np.int64(start), stop, out, put_byte(out, o, OPEN_MAP))
+    return put_following(data, following, end, out, o)
+
+
+@part
+def put_following(data, following, end, out, o):
+    """The lines behind the first one as the field `trace`; then the record ends."""
     if following < end:
         after = without_blanks(data, following, end)
         if after > following:
@@ -124,9 +145,57 @@ def put_logfmt(data, start, end, out, o):
 
 
 @part
+def label_end(data, p, end):
+    """Where the colon stands behind the label that begins at `p`; -1 where none does."""
+    first = p
+    while p < end and _LABELS[data[np.uint64(p)]]:
+        p += 1
+    return np.int64(p) if first < p < end and data[np.uint64(p)] == COLON else np.int64(-1)
+
+
+@part
+def begins_ltsv(data, p, end):
+    """Whether a line is of LTSV: it begins with a label, and another one is behind a tab."""
+    p = label_end(data, p, end)
+    while 0 <= p < end and data[np.uint64(p)] != TAB:
+        p += 1
+    return 0 <= p < end and label_end(data, p + 1, end) >= 0
+
+
+@part
+def put_ltsv(data, start, end, out, o):
+    """A record of labels and values; -1 where its first line is no such. A time may be in brackets."""
+    stop, following = line_end(data, start, end)
+    p = np.int64(start)
+    if not begins_ltsv(data, p, stop):
+        return np.int64(-1)
+    o = put_byte(out, o, OPEN_MAP)
+    while p < stop:
+        first = p
+        while p < stop and data[np.uint64(p)] != TAB:
+            p += 1
+        colon = label_end(data, first, p)
+        if colon >= 0:
+            if out[np.uint64(o - 1)] != OPEN_MAP:
+                o = put_byte(out, o, COMMA)
+            o = put_byte(out, put_quoted(data, first, colon, out, o), COLON)
+            is_bracketed = p - colon > 3 and data[np.uint64(colon + 1)] == _OPEN and data[np.uint64(p - 1)] == _CLOSE
+            if is_bracketed and begins_with(data, first, p, _TIME):
+                o = put_quoted(data, colon + 2, p - 1, out, o)
+            else:
+                o = put_word(data, colon + 1, p, out, o)
+        p += 1
+    return put_following(data, following, end, out, o)
+
+
+@part
 def put_pairs(data, p, stop, out, o):
     """The keys and values of data[p:stop], as members of an object."""
-    while p < stop:
+    whole = stop  # else `stop` is where single quotes end that hold pairs
+    while p < whole:
+        if p >= stop:
+            p, stop = stop + 1, whole
+            continue
         char = data[np.uint64(p)]
         if not _KEYS[char]:
             p += 1
@@ -134,9 +203,19 @@ def put_pairs(data, p, stop, out, o):
         first = p
         while p < stop and _KEYS[data[np.uint64(p)]]:
             p += 1
+        quote = np.int64(-1)
+        if stop == whole and p + 1 < stop and data[np.uint64(p)] == _EQUALS and data[np.uint64(p + 1)] == _SINGLE:
+            quote = single_end(data, p + 2, stop)
+            if quote >= 0 and begins_logfmt(data, p + 2, quote):
+                p, stop = p + 2, quote
+                continue
         if out[np.uint64(o - 1)] != OPEN_MAP:
             o = put_byte(out, o, COMMA)
         o = put_byte(out, put_quoted(data, first, p, out, o), COLON)
+        if quote >= 0:
+            o = put_quoted(data, p + 2, quote, out, o)
+            p = quote + 1
+            continue
         if p >= stop or data[np.uint64(p)] != _EQUALS:
             o = put_bytes(_TRUE, 0, 4, out, o)
             continue

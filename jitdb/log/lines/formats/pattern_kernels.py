@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE
+from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.kinds import (
     BODY,
@@ -161,7 +161,7 @@ def put_date(data, p, end, out, o, month, day, latest):
 
 @part
 def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11."""
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11; else a number or text, as it stands."""
     month = np.int64(0)
     for number in range(12):
         is_same = True
@@ -169,8 +169,9 @@ def put_bsd_time(data, p, end, out, o, latest):
             is_same &= data[np.uint64(p + i)] == _MONTHS[3 * number + i]
         if is_same:
             month = np.int64(number + 1)
-    if month == 0 or end - p < 15:
-        return put_quoted(data, p, end, out, o)
+    is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
+    if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:
+        return put_scalar(data, p, end, out, o)
     return put_date(data, p + 7, end, out, o, month, two_digits(data, p + 4), latest)
 
 

@@ -18,8 +18,20 @@ from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE, RETURN
 from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
 from jitdb.log.lines.formats.body_kernels import put_trace
 from jitdb.log.lines.formats.journal_kernels import put_journal
-from jitdb.log.lines.formats.kinds import BATCH, CRI, DOCKER, GOES_ON, HEADER, JOURNAL, LOGFMT, OTLP, PATTERN, TABLE
-from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, put_logfmt
+from jitdb.log.lines.formats.kinds import (
+    BATCH,
+    CRI,
+    DOCKER,
+    GOES_ON,
+    HEADER,
+    JOURNAL,
+    LOGFMT,
+    LTSV,
+    OTLP,
+    PATTERN,
+    TABLE,
+)
+from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
 from jitdb.log.lines.formats.table_kernels import put_row
@@ -55,6 +67,8 @@ def begins_record(how, data, before, before_end, p, end, program, classes, timed
     is_own = False
     if how == PATTERN:
         is_own = matched(data, p, end, program, classes, slots, stack, seen) >= 0
+    elif how == LTSV:
+        is_own = begins_ltsv(data, p, end)
     else:
         is_own = begins_logfmt(data, p, end)
     return (
@@ -145,13 +159,15 @@ def begins(
 def count_fitting(
     how: int, data: U8, starts: I64, lengths: I64, program: I64, classes: U8, slots: I64, stack: I64, seen: U64
 ) -> int:
-    """How many of these lines are of the format itself, which is a pattern or logfmt."""
+    """How many of these lines are of the format itself, which is a pattern, logfmt or LTSV."""
     count = 0
     for number in range(starts.shape[0]):
         p = starts[number]
         end, _ = line_end(data, p, p + lengths[number])
         if how == PATTERN:
             count += matched(data, p, end, program, classes, slots, stack, seen) >= 0
+        elif how == LTSV:
+            count += begins_ltsv(data, p, end)
         else:
             count += begins_logfmt(data, p, end)
     return count
@@ -185,6 +201,8 @@ def render(
             )
         elif how == LOGFMT:
             after = put_logfmt(data, start, end, out, o)
+        elif how == LTSV:
+            after = put_ltsv(data, start, end, out, o)
         elif how == CRI:
             after = put_cri(data, start, end, out, o, spare, levels)
         elif how == DOCKER:
@@ -212,7 +230,7 @@ def render(
             if after == HEADER:
                 states[number] = DELETED
                 continue
-        if after < 0 and (how == PATTERN or how == LOGFMT or how == CRI or how == DOCKER):
+        if after < 0 and (how == PATTERN or how == LOGFMT or how == LTSV or how == CRI or how == DOCKER):
             after = put_another(
                 how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
                 out, o, slots, stack, seen, levels, latest

@@ -12,7 +12,7 @@ from jitdb.errors import NotALog, Remedy
 from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.formats.headers import table_of
-from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, PATTERN, RENAMES, TABLE, TEXT
+from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, LTSV, PATTERN, RENAMES, TABLE, TEXT
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
 from jitdb.log.lines.formats.table import BY_NAME
@@ -124,7 +124,7 @@ class Renderer:
 
     def fitting(self, lines: list[bytes]) -> int:
         """How many of these lines are of the format itself."""
-        if self._how not in (PATTERN, LOGFMT):
+        if self._how not in (PATTERN, LOGFMT, LTSV):
             return sum(map(bool, self.rendered(lines)))
         batch = RecordBatch.of([*lines, bytes(SLACK)])
         places = batch.buffer, batch.starts[:-1], batch.lengths[:-1]

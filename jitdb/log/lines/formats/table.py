@@ -35,6 +35,7 @@ from jitdb.log.lines.formats.kinds import (
     KLOG_TIME,
     LEVELED,
     LOGFMT,
+    LTSV,
     NIL,
     NUMBER,
     OTLP,
@@ -44,7 +45,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 5  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 6  # of what kernels make of lines: raise it with each change of that
 _FEW: Final = 8  # lines: as many as a record with a stack trace may have
 _TRIED: Final = 64  # lines that are looked at
 
@@ -112,6 +113,8 @@ def _is_logfmt(line: bytes) -> bool:
     return bool(first and _NEXT_PAIR.search(line, first.end()))
 
 
+_LTSV: Final = re.compile(rb"[A-Za-z_][\w.-]*:[^\t]*(?:\t[\w.-]+:[^\t]*)+")
+
 _CRI: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)"
 _QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'  # what may stand between quotes
 _ACCESS: Final = (
@@ -125,9 +128,11 @@ _ACCESS: Final = (
 _ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL})
 _SYSLOG_TIME: Final = r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _ISO: Final = (
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
+    r"(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}|[+-][01][0-9]))?"
 )
 
+_TIMES: Final = frozenset(("time", "timestamp", "ts", "date", "datetime"))  # groups of times in a user's pattern
 _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 _C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
 _LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
@@ -171,6 +176,7 @@ FORMATS: Final = (
         _ACCESS_KINDS,
     ),
     Format("common", "Apache, common", PATTERN, _ACCESS + "$", _ACCESS_KINDS),
+    Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
@@ -239,4 +245,5 @@ def row_of(name: str, pattern: str) -> Format:
 def own(pattern: str) -> Format:
     """The format of the user's own pattern. Raises InvalidArgument."""
     names = compile_pattern(pattern).names
-    return Format("pattern", "a pattern", PATTERN, pattern, MappingProxyType(dict.fromkeys(names, WORD)), joins=True)
+    kinds = {name: BSD_TIME if name.lower() in _TIMES else WORD for name in names}
+    return Format("pattern", "a pattern", PATTERN, pattern, MappingProxyType(kinds), joins=True)
