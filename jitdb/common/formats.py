@@ -12,20 +12,20 @@ WITH_FIELDS: Final = tuple(name for name in CODECS if name != "raw")
 
 class Compression(NamedTuple):
     """
-    ending:  of the names of such files
-    starts:  what they begin with, one of these
-    package: what reads them. log/lines/files has a module `NAME_file` with the class, FILE
+    ending: of the names of such files
+    starts: what they begin with, one of these
+
+    log/lines/files has a module `NAME_file` with the class that reads them, FILE.
     """
 
     ending: str
     starts: tuple[bytes, ...]
-    package: str
 
 
 _SKIPPED: Final = tuple(bytes([0x50 + number]) + b"\x2a\x4d\x18" for number in range(16))  # frames without text
 COMPRESSIONS: Final = {
-    "gzip": Compression(".gz", (b"\x1f\x8b\x08",), "indexed_gzip"),  # RFC 1952, and the one method that there is
-    "zstd": Compression(".zst", (b"\x28\xb5\x2f\xfd", *_SKIPPED), "zstandard"),  # RFC 8878
+    "gzip": Compression(".gz", (b"\x1f\x8b\x08",)),  # RFC 1952, and the one method that there is
+    "zstd": Compression(".zst", (b"\x28\xb5\x2f\xfd", *_SKIPPED)),  # RFC 8878
 }
 ENDINGS: Final = tuple(each.ending for each in COMPRESSIONS.values())
 LONGEST_START: Final = 4

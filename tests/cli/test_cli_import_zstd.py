@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 from cli_helpers import environment, records_of, write
 from waiting import until
 
 from jitdb.cli import main
-
-zstandard = pytest.importorskip("zstandard")
 
 ROWS = [{"n": number, "text": "x" * (number % 99)} for number in range(20_000)]
 NDJSON = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -68,7 +67,10 @@ def test_a_table_of_arrow(folder: Path) -> None:
 def test_damage_is_told(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     data = pressed(NDJSON)
     for number, (packed, words) in enumerate(
-        [(data[:-9], "the zstd data are cut off"), (data[:9] + b"\xff" * 50 + data[59:], "damaged zstd data: zstd ")]
+        [
+            (data[:-9], "the zstd data are cut off"),
+            (data[:9] + b"\xff" * 50 + data[59:], "damaged zstd data: Unable"),
+        ]
     ):
         write(folder, packed, name)
         assert main(["import", name, f"{number}.log"]) == 1
@@ -91,12 +93,3 @@ def test_a_pipe_is_handed_on_at_once(tmp_path: Path) -> None:
         process.stdin.close()
         assert process.wait(60) == 0
     assert records_of(tmp_path / "out.log") == [{"n": 1}, {"n": 2}]
-
-
-def test_what_is_missing_is_told(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(folder, pressed(NDJSON), "x.zst")
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    assert main(["import", "x.zst", "out.log"]) == 1
-    assert "pip install 'jitdb[compressed]'" in capsys.readouterr().err

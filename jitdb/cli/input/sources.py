@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, Final, NamedTuple
 
 from jitdb.cli.failures import Failure
+from jitdb.common import zstd
 from jitdb.common.formats import LONGEST_START, compression_of
 from jitdb.log.codecs.fields.constants import SLACK
 
@@ -21,7 +22,6 @@ TOO_LONG: Final = b'{"\xff'  # replaces a longer line; neither JSON nor UTF-8
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
-_WINDOW: Final = 1 << 27  # bytes that a frame may make us hold, as zstd's own tool has it
 _PACKED: Final = 1 << 17  # bytes of a compressed file read at a time, at most
 
 
@@ -210,7 +210,7 @@ class Source:
         """The content, uncompressed."""
         if self._opened is None:
             assert self._file is not None
-            self._opened = uncompressed(self._file, self.name)
+            self._opened = uncompressed(self._file)
         return self._opened.stream
 
     def peek(self) -> bytes:
@@ -244,55 +244,45 @@ class _Opened(NamedTuple):
     packing: str
 
 
-def uncompressed(file: Any, name: str) -> _Opened:
-    """The content of a file, by its first bytes. Raises Failure where the package that reads it is missing."""
+def uncompressed(file: Any) -> _Opened:
+    """The content of a file, by its first bytes."""
     kind = compression_of(file.peek(LONGEST_START))
-    return _Opened(_READERS[kind](file, name) if kind else file, kind)
+    return _Opened(_READERS[kind](file) if kind else file, kind)
 
 
 class _Zstd(io.RawIOBase):
     """The content of all frames, each byte as soon as it can be decompressed."""
 
-    def __init__(self, file: Any, name: str) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise Failure(
-                f"{name}: it is compressed with zstd, which zstandard reads, and that is not installed",
-                "pip install 'jitdb[compressed]'",
-            ) from None
-        self._error = zstandard.ZstdError
-        self._begin = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj
-        self._file = file
-        self._frame: Any = None  # that is being read
-        self._packed, self._text = b"", memoryview(b"")
+    def __init__(self, file: Any) -> None:
+        self._file, self._left = file, b""  # what was read and is of the next frame
+        self._frame: zstd.ZstdDecompressor | None = None  # that is being read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        while not self._text:
-            self._packed = self._packed or self._file.read1(_PACKED)
-            if not self._packed:
-                if self._frame is not None:
-                    raise EOFError
-                return 0
-            self._frame = self._frame or self._begin()
+        while True:
+            packed = b""
+            if self._frame is None or self._frame.needs_input:
+                packed, self._left = self._left or self._file.read1(_PACKED), b""
+                if not packed:
+                    if self._frame is not None:
+                        raise EOFError
+                    return 0
+            frame = self._frame = self._frame or zstd.decompressor()
             try:
-                self._text = memoryview(self._frame.decompress(self._packed))
-            except self._error as error:
+                text = frame.decompress(packed, len(room))
+            except zstd.ZstdError as error:
                 raise _Damaged(str(error)) from error
-            self._packed = self._frame.unused_data
-            if self._frame.eof:
-                self._frame = None
-        size = min(len(room), len(self._text))
-        room[:size] = self._text[:size]
-        self._text = self._text[size:]
-        return size
+            if frame.eof:
+                self._left, self._frame = frame.unused_data, None
+            if text:
+                room[: len(text)] = text
+                return len(text)
 
 
 # What reads each compression (common/formats.py).
-_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    "gzip": lambda file, name: gzip.GzipFile(fileobj=file),
-    "zstd": lambda file, name: io.BufferedReader(_Zstd(file, name), _PACKED),
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "zstd": lambda file: io.BufferedReader(_Zstd(file), _PACKED),
 }

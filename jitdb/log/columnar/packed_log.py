@@ -3,8 +3,8 @@ read and written as if it were not.
 
 The log goes through a FileSystem of its own, so nothing else knows of it: what stat says of the file is what it says of
 the packed one, but for the size. What is written is packed as it comes; what was packed is never written again. The
-first and the last frame hold their bytes as they are, so that a log is opened, and its indexes are asked, without
-pyarrow.
+first and the last frame hold their bytes as they are: a log is opened, and its indexes are asked, without
+decompressing.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import os
 import stat
 import struct
 from array import array
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.errors import LogCorrupt, LogError, library
+from jitdb.common import zstd
+from jitdb.errors import LogCorrupt
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.files.decompressing import PIECES
@@ -123,7 +123,7 @@ class _Packed:
         self._rows = bytearray()  # of the table, the same frames
         self.size = 0
         if is_new:
-            self._held = bytearray()
+            self._held, self._compressed = bytearray(), zstd.compressor(LEVEL)
         else:
             self._stops.extend(accumulate(self._table(fs.size(fd))))
 
@@ -207,10 +207,9 @@ class _Packed:
         size = min(FRAME, self.size - number * FRAME)
         if len(stored) == _PLAIN_HEAD + size and stored[:_PLAIN_HEAD] == _plain_head(size):
             return bytes(stored[_PLAIN_HEAD:])
-        codec = _codec()
         try:
-            data: bytes = codec.decompress(stored, size, asbytes=True)
-        except (OSError, ValueError):
+            data = zstd.decompressed(stored, size)
+        except zstd.ZstdError:
             return _DAMAGED * size
         return data.ljust(size, _DAMAGED)
 
@@ -261,7 +260,7 @@ class _Packed:
 
     def _packed(self, data: bytearray, begin: int) -> bytes:
         """The frame of what is held from this byte on."""
-        return _plain(data) if not begin and not self._sealed else bytes(_codec().compress(data, asbytes=True))
+        return _plain(data) if not begin and not self._sealed else self._compressed(data)
 
     def settle(self) -> None:
         """Write what is held, and the table behind it, so that the file is whole."""
@@ -289,17 +288,6 @@ def _plain_head(size: int) -> bytes:
 
 def _plain(data: bytearray) -> bytes:
     return _plain_head(len(data)) + data
-
-
-@cache
-def _codec() -> Any:
-    """Raises MissingLibrary, LogError."""
-    library("pyarrow")
-    import pyarrow as pa
-
-    if not pa.Codec.is_available("zstd"):
-        raise LogError(f"pyarrow {pa.__version__} was built without zstd, in which the rows are kept")
-    return pa.Codec("zstd", LEVEL)
 
 
 class PackedLog(Log):

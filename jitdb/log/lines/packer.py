@@ -13,13 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.common import zstd
 from jitdb.common.digests import blake2b
 from jitdb.common.formats import without_ending
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name
 from jitdb.log.lines.detection import is_lines, odd_file
-from jitdb.log.lines.files.decompressing import library
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.zstd_file import SEEK_TABLE, SEEKABLE, TABLE_END, TABLE_HEAD, TABLE_ROW
 
@@ -80,7 +80,7 @@ def pack(
     try:
         stamp = file.stamp()
         with osfile.Descriptor(osfile.fs, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600) as fd:
-            writer = _Writer(fd, level, source)
+            writer = _Writer(fd, level)
             digest = blake2b()
             total = file.end_of_lines(stamp, 0, -1, _NOBODY)
             for piece in _text_of(file, source):
@@ -142,10 +142,8 @@ class _Writer:
     sizes:      of each frame, in the file and of its text
     """
 
-    def __init__(self, fd: int, level: int, source: Path) -> None:
-        """Raises LogError where the library is missing."""
-        self._compressor = library("zstd", source).ZstdCompressor(level=level, write_checksum=True)
-        self._fd = fd
+    def __init__(self, fd: int, level: int) -> None:
+        self._fd, self._compressed = fd, zstd.compressor(level, has_sum=True)
         self._held = bytearray()  # text of which there is no frame yet
         self.size = self.text = 0
         self.sizes: list[tuple[int, int]] = []
@@ -163,7 +161,7 @@ class _Writer:
 
     def _frame(self, stop: int) -> None:
         with memoryview(self._held) as held, held[:stop] as text:
-            data = self._compressor.compress(text)
+            data = self._compressed(text)
         self._write(data)
         self.sizes.append((len(data), stop))
         del self._held[:stop]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from homes import entry_of
 
 import jitdb
@@ -91,7 +92,6 @@ def test_it_has_the_bytes_of_the_same_log(tmp_path: Path, seed: int, block_size:
 
 
 def test_zstd_reads_it(path: Path, tmp_path: Path) -> None:
-    zstandard = pytest.importorskip("zstandard")
     answers(path)
     with open(log_of(path), "rb") as file:
         text = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()

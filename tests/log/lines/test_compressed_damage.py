@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import random
-import subprocess
-import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -213,33 +210,6 @@ def test_the_disk_fails_while_checkpoints_are_written(
         assert db.log.get_many_raw([wanted]) == [TEXT[wanted : TEXT.index(b"\n", wanted)]]
     monkeypatch.undo()
     assert not [each for each in entry_of(path).iterdir() if each.suffix == ".tmp"]
-
-
-def test_what_reads_it_is_not_installed(tmp_path: Path) -> None:
-    """zstd cannot be read, gzip can: records more slowly, which is told."""
-    (tmp_path / "a.zst").write_bytes(one_frame(SOME))
-    (tmp_path / "a.gz").write_bytes(gzip.compress(lines(90000)))
-    program = """
-import sys
-sys.modules["zstandard"] = sys.modules["indexed_gzip"] = None
-import jitdb
-try:
-    jitdb.open("a.zst", progress=False)
-except jitdb.errors.LogError as error:
-    print(error)
-with jitdb.open("a.gz", progress=False) as db:
-    print(db.count())
-    (place,) = db.paginate(start_from=60_000, limit=1, sort_by="arrival", as_offsets=True).data
-    print(db.log.get_many_raw([place])[0][:12])
-with jitdb.open("a.gz", progress=False) as db:
-    print(db.log.get_many_raw([place])[0][:12])
-"""
-    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    error, count, *records = run.stdout.splitlines()
-    assert "zstandard" in error
-    assert "pip install 'jitdb[compressed]'" in error
-    assert (count, records) == ("90000", ["b'{\"n\": 60000,'"] * 2)
-    assert "pip install 'jitdb[compressed]'" in run.stderr
 
 
 def test_many_members_need_no_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

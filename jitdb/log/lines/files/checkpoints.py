@@ -35,7 +35,7 @@ from typing import Any, Final, NamedTuple
 from jitdb.common import zlib
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import CHECKPOINTS, TAIL, temporary_name
-from jitdb.log.lines.files.decompressing import Stored, View, library
+from jitdb.log.lines.files.decompressing import Stored, View
 
 SPACING: Final = 1 << 21  # bytes of text between checkpoints, at least: each has a window of 32 KiB
 MOST: Final = 512  # checkpoints, about, whose windows are in memory; those of a longer text are farther apart
@@ -96,7 +96,7 @@ class Checkpoints:
         self._end = Members()  # of these
 
     def read(self, size: int, offset: int, members: Members) -> bytes:
-        """This part of the text of these members. Raises LogError, OSError."""
+        """This part of the text of these members. Raises LogCorrupt, OSError."""
         if self._end.text < offset + size:
             self._open(members)
         self._tried(self._file.seek, offset)
@@ -107,9 +107,11 @@ class Checkpoints:
 
     def _open(self, members: Members) -> None:
         """Take what is kept, and look through the members behind that."""
+        from indexed_gzip import indexed_gzip
+
         end, index = (self._end, _exported(self._file)) if self._file is not None else self._kept(members)
         self._file, spacing = None, max(SPACING, members.text // MOST)
-        file = library("gzip", self._stored.path).indexed_gzip._IndexedGzipFile(
+        file = indexed_gzip._IndexedGzipFile(
             fileobj=View(self._stored, 0, members.stored), spacing=spacing, window_size=_WINDOW, readbuf_size=_READ,
             skip_crc_check=True, auto_build=True,
         )  # fmt: skip

@@ -7,13 +7,11 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from jitdb.common.forking import begins_anew, fork_safe
-from jitdb.common.formats import COMPRESSIONS
-from jitdb.errors import LogCorrupt, LogError
+from jitdb.errors import LogCorrupt
 from jitdb.log.io import osfile
 
 PIECE: Final = 1 << 18  # bytes of text
@@ -21,16 +19,6 @@ PIECE: Final = 1 << 18  # bytes of text
 _OF_THREAD: Final = 4 << 20  # bytes that a thread of a scan reads at a time; threads are about so far apart
 _LEAST_KEPT: Final = 16 << 20
 _MOST_KEPT: Final = 48 << 20
-
-
-def library(kind: str, path: Path) -> Any:
-    """The package that reads this kind of file. Raises LogError where it is not installed."""
-    package = COMPRESSIONS[kind].package
-    try:
-        return import_module(package)
-    except ImportError as error:
-        said = f"it is compressed ({kind}), and {package}, which reads that, is not installed ({error})"
-        raise LogError(said, path=path, remedy="pip install 'jitdb[compressed]'") from error
 
 
 class Stored:

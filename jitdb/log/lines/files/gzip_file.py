@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.common import zlib
 from jitdb.common.forking import fork_safe
-from jitdb.errors import LogCorrupt, LogError, LogWarning
+from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.checkpoints import Checkpoints, Members
 from jitdb.log.lines.files.compressed_file import CompressedFile
@@ -200,16 +200,12 @@ class GzipFile(CompressedFile):
             return None
         try:
             return points.read(min(PIECE, self._whole.text - begin), begin, self._whole)
-        except LogCorrupt:
-            raise
-        except (LogError, OSError) as error:
-            said = error.reason if isinstance(error, LogError) else osfile.reason(error)
+        except OSError as error:
             warnings.warn(
                 LogWarning(
                     f"each record is decompressed from the beginning of its gzip member, for there are no checkpoints: "
-                    f"{said}",
+                    f"{osfile.reason(error)}",
                     path=self.stored.path,
-                    remedy=error.remedy if isinstance(error, LogError) else None,
                 ),
                 stacklevel=2,
             )

@@ -23,17 +23,17 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from jitdb.common import zstd
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogWarning, free_name
 from jitdb.log.lines.files.compressed_file import CompressedFile
-from jitdb.log.lines.files.decompressing import PIECE, PIECES, Run, Stored, View, head_of, library
+from jitdb.log.lines.files.decompressing import PIECE, PIECES, Run, Stored, View, head_of
 
 LONG: Final = 8 << 20  # bytes of text; frames of more are not decompressed as a whole
 PATIENCE: Final = 256 << 20  # bytes decompressed for records, after which a warning says why they take so long
 
-_WINDOW: Final = 1 << 27  # bytes that a frame may make us hold, as zstd's own tool has it
 _READ: Final = 1 << 17  # bytes of the file read at a time
 
 MAGIC: Final = b"\x28\xb5\x2f\xfd"
@@ -240,8 +240,7 @@ class ZstdFile(CompressedFile):
     def _decompressed(self, begin: int, stop: int, size: int) -> bytes:
         """The text of a frame that is not long; `size`: how much it must be, -1 where that is not known."""
         with _errors(self.stored, begin):
-            data = self.stored.read(stop - begin, begin)
-            text: bytes = _decompressor(self.stored).decompress(data, LONG if size < 0 else max(size, 1))
+            text = zstd.decompressed(self.stored.read(stop - begin, begin), LONG if size < 0 else size)
         if size not in (-1, len(text)):
             said = f"the zstd frame at byte {begin:,} holds {len(text):,} bytes of text, and should {size:,}"
             raise self.stored.corrupt(said, begin)
@@ -259,12 +258,17 @@ class FrameRun(Run):
     def __init__(self, stored: Stored, text: int, frame: Frame) -> None:
         super().__init__(text)
         self._stored, self._frame = stored, frame
-        self._reader = _decompressor(stored).stream_reader(View(stored, frame.begin, frame.stop), read_size=_READ)
+        self._view, self._stream = View(stored, frame.begin, frame.stop), zstd.decompressor()
 
     def decompressed(self, most: int) -> bytes:
         with _errors(self._stored, self._frame.begin):
-            text: bytes = self._reader.read(most)
-        return text
+            while not self._stream.eof:
+                needed = self._stream.needs_input
+                data = self._view.read(_READ) if needed else b""
+                text = self._stream.decompress(data, most)
+                if text or (needed and not data):
+                    return text
+        return b""
 
 
 class _LongFrame:
@@ -328,11 +332,6 @@ class _LongFrame:
             )
 
 
-def _decompressor(stored: Stored) -> Any:
-    """Not safe for threads. Raises LogError."""
-    return library("zstd", stored.path).ZstdDecompressor(max_window_size=_WINDOW)
-
-
 @contextmanager
 def _errors(stored: Stored, begin: int) -> Iterator[None]:
     """What is wrong with a frame, as an error of ours."""
@@ -340,9 +339,7 @@ def _errors(stored: Stored, begin: int) -> Iterator[None]:
         yield
     except MemoryError as error:
         raise stored.corrupt(f"the zstd frame at byte {begin:,} takes too much memory", begin) from error
-    except Exception as error:
-        if type(error).__name__ != "ZstdError":
-            raise
+    except zstd.ZstdError as error:
         raise stored.corrupt(f"the zstd frame at byte {begin:,} cannot be decompressed ({error})", begin) from error
 
 
