@@ -93,8 +93,6 @@ class JITDB(OneLog):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
         self._follows = flag("follow", follow, InvalidArgument)
-        if self._follows:
-            log.check_growing()
         place = self._place_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
         self._settings: dict[str, Any] = {

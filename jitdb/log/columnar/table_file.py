@@ -51,9 +51,9 @@ def kind_at(path: str | os.PathLike[str]) -> TableKind | None:
 def refuse_following(path: str | os.PathLike[str], kind: TableKind | None) -> None:
     """Raises QueryError for a file of a kind, whose live question would wait for ever."""
     if kind is not None:
-        said, way = f"it is {kind.title}, which does not grow: no record will come", "without live() or follow=True"
+        said = f"it is {kind.title}, which does not grow: no record will come"
         shown = f"ask it: jitdb query {shlex.quote(os.fspath(path))}"
-        raise QueryError(said, path=path, remedy=Remedy(f"ask it {way}: it has all its records", shown))
+        raise QueryError(said, path=path, remedy=Remedy("ask it without live(): it has all its records", shown))
 
 
 class Rows(NamedTuple):
