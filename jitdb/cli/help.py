@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from jitdb import __version__
-from jitdb.cli.commands import COMMANDS, find_command
+from jitdb.cli.commands import COMMANDS, WANTED, find_command
 from jitdb.cli.failures import UsageError
 from jitdb.common.formats import ENDINGS
 from jitdb.common.spelling import nearest
 from jitdb.errors import import_command
 
 _OVERVIEW: Final = """\
-jitdb {version}: query an append-only log. Indexes are built when a question first needs them.
+jitdb {version}: ask logs where they lie. The first question about a field builds its index.
 
-usage: jitdb COMMAND …
+  jitdb count app.ndjson 'level == "error" and status >= 500'
+  jitdb query logs/ 'user.name == "ada"' --since 2h --descending --limit 5
+  kubectl logs web | jitdb values - level
 
 {commands}
 
-New here? `jitdb demo` takes some seconds. Then, with your own data:
-
-  jitdb import events.ndjson events.log
-  jitdb count events.log 'level == "error" and status >= 500'
-  jitdb query events.log 'user.name == "ada"' --descending --limit 5
-
 `jitdb help COMMAND` describes one command, `jitdb help expressions` how to write questions.
+New here? `jitdb demo` shows it at work on a log of its own, in some seconds.
 """
 
 _EXPRESSIONS: Final = """\
@@ -35,6 +33,9 @@ An expression looks like Python and is never evaluated. Put it in single quotes 
 without quotes the shell interprets <, > and blanks.
 
 """
+
+_COLUMN: Final = 10  # characters: wider than what one wants, and the names that are listed in lines
+_WIDTH: Final = 79
 
 _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
 
@@ -82,10 +83,15 @@ def what_to_show(words: list[str]) -> Callable[[], int]:
 
 
 def show_overview() -> int:
-    """The commands."""
-    width = max(map(len, COMMANDS)) + 2
-    rows = "\n".join(f"  {name:{width}}{summary}" for name, summary in COMMANDS.items())
-    print(_OVERVIEW.format(version=__version__, commands=rows), end="")
+    """The commands, by what one wants; of those that are wanted less often the names."""
+    shown, rows = "", []
+    for name, wanted in WANTED.items():
+        if wanted:
+            rows.append(f"{'' if wanted == shown else wanted:{_COLUMN}}{name:{_COLUMN}}{COMMANDS[name]}")
+            shown = wanted
+    more = ", ".join(name for name, wanted in WANTED.items() if not wanted)
+    rows += textwrap.wrap(more, _WIDTH, initial_indent=f"{'more':{_COLUMN}}", subsequent_indent=" " * _COLUMN)
+    print(_OVERVIEW.format(version=__version__, commands="\n".join(rows)), end="")
     return 0
 
 

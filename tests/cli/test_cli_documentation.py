@@ -13,7 +13,7 @@ from cli_helpers import EVENTS, ROOT, make_log
 from page_examples import shows_what_happens
 
 from jitdb.cli import main
-from jitdb.cli.commands import COMMANDS, find_command
+from jitdb.cli.commands import COMMANDS, WANTED, find_command
 from jitdb.stores.hyperdb import HyperDB
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -75,6 +75,12 @@ def test_the_examples_of_help_run(shell, name: str, line: str, settings: Path, m
 def test_the_overview_names_every_command(shell) -> None:
     code, output = shell("jitdb")
     assert code == 0
+    assert len(output.splitlines()) <= 24, "a screen"
+    assert max(map(len, output.splitlines())) <= 100
     for name, summary in COMMANDS.items():
-        assert f"  {name} " in output
-        assert summary in output
+        assert re.search(rf" {name}\b", output)
+        assert (f" {name:10}{summary}\n" in output) == bool(WANTED[name])
+
+
+def test_the_page_and_the_overview_have_one_order() -> None:
+    assert re.findall(r"^\|[a-z ]*\| `jitdb (\w+)", PAGE, re.M) == list(COMMANDS)

@@ -54,7 +54,7 @@ def test_misspelt_command_is_guessed(fails, typed: str, meant: str) -> None:
 
 
 def test_unknown_command_lists_what_there_is(fails) -> None:
-    assert "there are: demo, import" in fails(2, "xyzzy")
+    assert "there are: query, find, count" in fails(2, "xyzzy")
 
 
 def test_misspelt_option_is_guessed(fails) -> None:
