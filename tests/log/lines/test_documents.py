@@ -370,3 +370,13 @@ def test_a_folder_of_them(tmp_path: Path) -> None:
     with jitdb.open_many(tmp_path, progress=False) as logs:
         assert logs.count() == 36
         assert logs.count(field("n") >= 6) == 18
+
+
+def test_lines_in_another_encoding_make_no_document_and_keep_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b'{"a":"Z\xfcrich"}\n{"a":"Z\xfcrich"}\n{"a":"ok"}\n')
+    with jitdb.open(path) as db:
+        log = db.log
+        assert isinstance(log, LineLog)
+        assert not log.framing.form.is_document
+        assert (db.count(), log.counted().malformed) == (1, [1, 2])

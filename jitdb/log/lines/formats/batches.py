@@ -86,10 +86,13 @@ def batch_form(head: bytes, form: LineForm, more: Head | None, *, as_it_stands: 
 
 
 def _is_first_line_whole(begin: bytes) -> bool:
-    """Whether the first line is a JSON value, and no part of one; of one that is long, as its ends tell."""
+    """Whether the first line is a JSON value, and no part of one; of one that is long, as its ends tell.
+
+    One of another encoding is none, but it is a line and no part of a document.
+    """
     line, newline, behind = begin.partition(b"\n")
     if len(line) <= _SHORT:
-        return is_json(line) and (newline != b"" or batch_in(begin) is None)
+        return is_json(line.decode("latin-1")) and (newline != b"" or batch_in(begin) is None)
     line, behind = line.rstrip(), behind.lstrip()
     return newline != b"" and line[-1:] in (b"}", b"]") and behind[:1] in (b"{", b"[", b"")
 
@@ -111,7 +114,7 @@ def _goes_on(begin: bytes) -> bool:
     return end >= second or text[end:second].lstrip()[:1] in ("{", "[")
 
 
-def is_json(line: bytes) -> bool:
+def is_json(line: bytes | str) -> bool:
     """Whether a line is a JSON value."""
     try:
         json.loads(line)
