@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -389,3 +390,22 @@ def test_records_that_are_all_older_are_told_by_every_command(said, command: str
     name, *rest = command.split()
     told = said([{"timestamp": 1, "n": 1}], name, *rest, "--since", "2026-11-20")
     assert told.count("the newest record is of 1970-01-01T00:00:01Z, before --since") == 1
+
+
+@pytest.mark.parametrize("first", ['{"level": "error"}', "hello"])
+def test_a_stack_trace_on_the_other_stream_is_found_as_the_note_says(tmp_path: Path, capsys, first: str) -> None:
+    time = "2026-11-20T13:00:00.1Z"
+    path = tmp_path / "0.log"
+    path.write_text(
+        f"{time} stdout F {first}\n{time} stderr F Traceback (most recent call last):\n"
+        f'{time} stderr F   File "a.py", line 1\n{time} stdout F {{"level": "info"}}\n'
+    )
+    assert main(["count", str(path), 'stream == "stderr"']) == 0
+    told = capsys.readouterr()
+    assert told.out == "0\n"
+    asked = re.fullmatch(r"jitdb: records have the `stream` of their first line, .*; `(.*)` finds these\n", told.err)
+    assert asked
+    assert main(["count", str(path), asked[1]]) == 0
+    assert capsys.readouterr().out == "1\n"
+    assert main(["count", str(path), 'stream == "stdout"']) == 0
+    assert capsys.readouterr() == ("2\n", "")

@@ -32,6 +32,7 @@ _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where an
     "Level": (("LevelDisplayName",), "syslog"),
     "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
 }
+_STREAMS: Final = ("stdout", "stderr")  # of containers
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 
@@ -103,7 +104,19 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
         of_text = leaf.of_field((*path, CASTS["text"]))
         return f"{name} holds no text, which `{leaf.op}` looks at", f"did you mean `{typed(of_text)}`?"
+    if path == ("stream",) and ("time",) in known and getattr(leaf, "value", None) in _STREAMS:
+        texts: list[Path] = [("message",), ("log",)]
+        text = next((text for text in texts if any(_goes_on(each, text) for each in records)), ())
+        finds = f'{format_path(text)} contains "\\n"' if text and ("trace",) not in known else "present(trace)"
+        told = f"records have the {name} of their first line, and stack traces on the other one belong to them"
+        return told, f"`{finds}` finds these"
     return None
+
+
+def _goes_on(record: Any, path: Path) -> bool:
+    """Whether a text of the record has several lines."""
+    value = value_at(record, path)
+    return isinstance(value, str) and "\n" in value
 
 
 def _holds(leaf: Operation, records: Iterable[Any]) -> bool:
