@@ -105,8 +105,8 @@ def found_in(text: str, ignore_case: bool, parts: Iterable[OfLog], total: int) -
 def _around(held: str | bytes, text: str, ignore_case: bool) -> str:
     """What stands around the text, in one line.
 
-    >>> _around("one two three four five six seven eight nine", "five", False)
-    '…two three four five six seven eight nine'
+    >>> _around("one two three four five six seven eight nine ten", "seven", False)
+    '…three four five six seven eight nine ten'
     """
     whole = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
     at = whole.lower().find(text.lower()) if ignore_case else whole.find(text)
