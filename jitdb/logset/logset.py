@@ -315,7 +315,8 @@ class LogSet(Asker):
     def _logs_looked_at(self, sample: int | None) -> Logs:
         every, passed = self._asking.members, self._asking.passed.errors
         looked_at = every if sample is None else self._sampled(sample)
-        return Logs(*(len(set(members) - set(passed)) for members in (looked_at, every)))
+        some, all_of_them = (len(set(members) - set(passed)) for members in (looked_at, every))
+        return Logs(some, all_of_them, sample is not None and some > 1)
 
     @property
     def times(self) -> Times:

@@ -67,10 +67,13 @@ def test_a_sample_is_of_each_log(tmp_path: Path) -> None:
         counts = {field.path[0]: field.count for field in found}
         assert (counts.pop("n"), found.total) == (1000, 1000)
         assert counts == {f"own{number}": 25 for number in range(40)}
-        assert found.sheet().footer == "1,000 records of 40 logs looked at"
+        assert found.sheet().footer == "1,000 records of 40 logs looked at, as many of each: shares are of these"
         assert logs.fields(None).sheet().footer == "1,200 records of 40 logs looked at"
         some = logs.fields(80)
-        assert (some.total, some.sheet().footer) == (80, "80 records of 20 logs of 40 looked at")
+        assert (some.total, some.sheet().footer) == (
+            80,
+            "80 records of 20 logs of 40 looked at, as many of each: shares are of these",
+        )
         assert {field.path[0] for field in some} == {"n", *(f"own{number}" for number in range(0, 40, 2))}
     with jitdb.open(tmp_path / "00.ndjson") as db:
         assert db.fields(10).sheet().footer == "10 records looked at"

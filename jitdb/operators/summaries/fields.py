@@ -37,10 +37,11 @@ _OFFERED: Final = 100  # values that are
 
 
 class Logs(NamedTuple):
-    """Of how many logs records were looked at, and how many there are."""
+    """Of how many logs records were looked at, and how many there are; whether as many of each, however many it has."""
 
     sampled: int
     every: int
+    evenly: bool = False
 
 
 ONE: Final = Logs(1, 1)
@@ -75,9 +76,9 @@ class Fields(Listed[FieldSeen]):
             [format_path(field.path), ", ".join(field.kinds), field.count / self.total, _examples_text(field.examples)]
             for field in self
         ]
-        records, (some, every) = counted(self.total, "record", "records"), self.logs
+        records, (some, every, evenly) = counted(self.total, "record", "records"), self.logs
         of_logs = "" if every == 1 else f" of {counted(some, 'log', 'logs')}{f' of {every:,}' if some < every else ''}"
-        footer = f"{records}{of_logs} looked at"
+        footer = f"{records}{of_logs} looked at{', as many of each: shares are of these' if evenly else ''}"
         return Sheet(["field", "kinds", "share", "examples"], rows, None, {"total": self.total}, footer)
 
     def plain_sheet(self) -> Sheet:
