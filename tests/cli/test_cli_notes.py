@@ -409,3 +409,16 @@ def test_a_stack_trace_on_the_other_stream_is_found_as_the_note_says(tmp_path: P
     assert capsys.readouterr().out == "1\n"
     assert main(["count", str(path), 'stream == "stdout"']) == 0
     assert capsys.readouterr() == ("2\n", "")
+
+
+@pytest.mark.parametrize("command", [["count"], ["query"], ["values", "level"], ["timeline"]])
+def test_a_day_beside_its_time_of_day_is_told(said, command: list[str]) -> None:
+    told = "`date` holds days alone: records are at midnight, as the time of day in `time` is no part of it\n"
+    days = [{"date": "2026-11-20", "time": time, "level": "info"} for time in ("10:30:00", "15:30:00")]
+    assert told in said(days, *command, "--until", "2026-11-20T12:00")
+
+
+@pytest.mark.parametrize("command", [["count"], ["query"], ["values", "level"], ["timeline"]])
+def test_days_with_a_time_or_without_one_are_not_commented(said, command: list[str]) -> None:
+    others = [{"date": "2026-11-20", "time": "tomorrow"}, {"date": "2026-11-20T10:30:00Z", "time": "10:30:00"}]
+    assert "midnight" not in said(others, *command, "--until", "2026-11-20T12:00")

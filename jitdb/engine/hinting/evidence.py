@@ -5,6 +5,7 @@ for an empty answer once for each question, for any other once for each field.
 from __future__ import annotations
 
 import operator
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
 from jitdb.common.times import AUTO, NUMBER, time_of
-from jitdb.common.values import values_at
+from jitdb.common.values import value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _VALUES: Final = 32  # questions that differ only in their values: no person asks more
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
+_DAY: Final = r"\d{4}[-/]\d\d[-/]\d\d"
+_CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time
 
 
@@ -234,11 +237,29 @@ def _of_column(manager: IndexManager, spec: IndexSpec, bits: int, as_time: bool,
         return
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
+    if as_time and (clock := _clock_beside(manager.log, spec)):
+        yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
     if bits & seen.ZONELESS and as_time:
         yield f"times of {name} without a zone are read as UTC"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
+
+
+def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
+    """The field of the time of day beside one that holds days alone, by the first records; empty where none is."""
+    from jitdb.engine.roles import first_of
+
+    for path in spec.paths if len(spec.paths) == 1 else ():
+        beside = (*path[:-1], "time")
+        pairs = [(value_at(record, path), value_at(record, beside)) for record in first_of(log)]
+        if pairs and path != beside and all(_spells(_DAY, day) and _spells(_CLOCK, clock) for day, clock in pairs):
+            return f"`{format_path(beside)}`"
+    return ""
+
+
+def _spells(pattern: str, value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def _no_times(log: LogSource, spec: IndexSpec, name: str) -> str:
