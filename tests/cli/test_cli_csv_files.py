@@ -37,10 +37,13 @@ def test_errors_say_what_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str
     _, *arguments = shlex.split(command[1])
     assert said(capsys, *arguments)[0] == 0
     assert said(capsys, "query", arguments[-1], "a == 2")[1] == '{"a":2,"b":"two\\nlines"}\n'
-    path.write_text("1,2\n3,4\n")
-    code, _, err = said(capsys, "count", path, "a == 1")
-    assert code == 1
-    assert "first line names no fields" in err
+    for rows in ("1,2\n3,4\n", "2026-11-20T13:00:00Z,error\n2026-11-20T13:00:01Z,info\n", "error,1\ninfo,2\n"):
+        path.write_text(rows)
+        code, _, err = said(capsys, "count", path, "a == 1")
+        assert code == 1
+        assert "first line names no fields" in err
+    path.write_text("land,2025,2026\nUA,1,2\n")  # years are names
+    assert said(capsys, "count", path, '["2026"] == 2') == (0, "1\n", "")
 
 
 def test_what_people_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

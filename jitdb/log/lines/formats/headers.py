@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
+from jitdb.common.times import time_of_text
 from jitdb.log.lines.formats.kinds import (
     ARRAY,
     COMMENTS,
@@ -29,6 +30,7 @@ from jitdb.log.lines.formats.kinds import (
 HEADED: Final = ("csv", "tsv", "w3c", "zeek")  # the formats
 DELIMITERS: Final = ",\t;|"
 _NUMBERS: Final = frozenset({"time", "interval", "double", "count", "int", "port"})
+_YEAR: Final = re.compile(r"[12][0-9]{3}")
 _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
@@ -167,11 +169,16 @@ def header_in(head: bytes, format: str) -> str | None:
 
 
 def _named(line: str, format: str) -> str | None:
-    """The line, if it names fields: none goes on in another line, and not all are numbers."""
+    """The line, if it names fields: none goes on in another line, none is a time or a number, but for a year."""
     if re.sub(r'"(?:[^"]|"")*"', "", line).count('"') % 2 or "\0" in line:
         return None
     names = [name.strip() for name in _cells(line, delimiter_of(line) if format == "csv" else "\t")]
-    return None if all(not name or _NUMBER.fullmatch(name) for name in names) else line
+    return None if all(not name or _YEAR.fullmatch(name) for name in names) or any(map(_is_value, names)) else line
+
+
+def _is_value(name: str) -> bool:
+    """Whether it is what a row has, not a name. Tables may have a column for each year."""
+    return not _YEAR.fullmatch(name) and bool(_NUMBER.fullmatch(name) or time_of_text(name) is not None)
 
 
 def of_comments(head: bytes) -> str:
