@@ -343,7 +343,15 @@ def test_lines_of_text_have_few_fields(tmp_path: Path, capsys: pytest.CaptureFix
     path.write_text("".join(f"2026-11-20 13:00:{second:02},123 something happened\n" for second in range(30)))
     assert main(["count", str(path), "status == 500"]) == 0
     said = capsys.readouterr().err
-    assert "no record has the field `status`: these are lines of text, with the fields `time`, `text`; a format" in said
+    told = "no record has the field `status`: these are lines of text, with the fields `time`, `text`; look into `text`"
+    assert told in said
+
+
+def test_text_of_containers_has_few_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("2026-11-20T13:00:01.123456789Z stdout F 10.0.0.1 GET /a 500\n" * 3)
+    assert main(["count", str(path), "status == 500"]) == 0
+    assert "with the fields `time`, `stream`, `message`; look into `message`\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["file", "_file", "path", "filename"])

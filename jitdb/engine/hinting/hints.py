@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
-_OF_TEXT: Final = {("time",), ("text",), ("level",), ("trace",)}  # fields of lines of text
+_TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
+_OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
     "Level": (("LevelDisplayName",), "syslog"),
@@ -309,9 +310,10 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         guess = "; here stands one field"
     elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
         guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
-    elif not meant and ("text",) in known and known.keys() <= _OF_TEXT:
+    elif not meant and known.keys() <= _OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
         names = ", ".join(f"`{format_path(other)}`" for other in known)
-        guess = f": these are lines of text, with the fields {names}; a format that is a pattern gives them others"
+        guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
+        guess += ", or take a pattern as the log's format, whose groups are fields" if text == ("text",) else ""
     return f"{who} `{format_path(path)}`{guess}"
 
 

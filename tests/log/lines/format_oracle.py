@@ -64,7 +64,9 @@ def with_body(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str
         quoted = re.match(r'"((?:[^"\\]|\\.)*)" ([!#-<>-~\x80-\U0010ffff]+=.*)$', first, re.DOTALL)
         if not quoted:
             record[name] = text_of(b"\n".join(lines)).rstrip(_BLANKS)
-            record.update(pairs_in(first) if are_pairs(first) else {})
+            tail = lines[0].strip(_BLANKS.encode())
+            tail = tail[tail.find(b'{"') :] if b'{"' in tail else b""
+            record.update(pairs_in(first) if are_pairs(first) else object_in(tail) or {})
             return record
         found = {name: unescaped(quoted[1]), **pairs_in(quoted[2])}
     record.update(found)
@@ -108,7 +110,13 @@ def _cri_record(parts: list[tuple[bytes, bytes, bool, bytes]]) -> dict[str, Any]
         else:
             lines.append(text)
         is_cut = cut
-    return with_body({"time": parts[0][0].decode(), "stream": parts[0][1].decode()}, "message", lines)
+    record = {"time": parts[0][0].decode(), "stream": parts[0][1].decode(), **_level_said(lines[0])}
+    return with_body(record, "message", lines)
+
+
+def _level_said(line: bytes) -> dict[str, Any]:
+    """The level in what a container wrote."""
+    return {} if line.strip().startswith(b"{") else level_in(line.rstrip())
 
 
 def docker(data: bytes) -> list[dict[str, Any] | None]:
@@ -143,7 +151,7 @@ def _docker_record(parts: list[dict[str, Any]]) -> dict[str, Any]:
             lines.append(part["log"].removesuffix("\n"))
         is_cut = not part["log"].endswith("\n")
     beside = {name: value for name, value in parts[0].items() if name != "log"}
-    return with_body(beside, "log", [line.encode() for line in lines])
+    return with_body({**beside, **_level_said(lines[0].encode())}, "log", [line.encode() for line in lines])
 
 
 def journald(data: bytes) -> list[dict[str, Any] | None]:
@@ -226,14 +234,16 @@ def _record_of_text(
 def _timed_record(lines: list[bytes]) -> dict[str, Any]:
     head = _TIMED.match(lines[0])
     assert head
-    text = lines[0][head.end() :].removesuffix(b"\r")
+    text = lines[0][head.end() :]
+    record = {"time": head[1].decode(), **level_in(text.removesuffix(b"\r"))}
+    return with_body(record, "text", [text, *lines[1:]])
+
+
+def level_in(text: bytes) -> dict[str, Any]:
+    """The level near the beginning of a text."""
     level = _LEVEL.search(text)
     is_one = level is not None and level.start(level.lastindex) < 80 and not text.startswith(b'{"')
-    return with_body(
-        {"time": head[1].decode(), **({"level": level[level.lastindex].decode()} if is_one and level else {})},
-        "text",
-        [lines[0][head.end() :], *lines[1:]],
-    )
+    return {"level": level[level.lastindex].decode()} if is_one and level else {}
 
 
 def _klog_record(lines: list[bytes]) -> dict[str, Any]:

@@ -88,7 +88,8 @@ MIXED = [
     '{"level": "info", "n": 1}', '{"level": "info"} ', '{"cut": ', '{"a": 1}}', '{ "a": 1}', "{}", '{"a": {"b": "}"}}',
     "level=error msg=x n=5", "a=1", " a=1 b=2", "a=1 b=2 c d e", "CEF:0|a|b|src=1 dst=2",
     "2026-11-20 14:03:11,123 ERROR boom",
-    "[2026-11-20T14:03:11Z] hello", "2026-11-20 half", "E1120 14:03:11.123456       1 a.go:138] x: Failed",
+    "[2026-11-20T14:03:11Z] hello", "2026-11-20 half",
+    '2026-11-20T14:03:11Z app {"level": "warn", "n": [1]} ', "E1120 14:03:11.123456       1 a.go:138] x: Failed",
     *FRAMES,
 ]  # fmt: skip
 
@@ -461,6 +462,29 @@ def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
     found = json.loads(record)
     assert found.get("level") == level
     assert "a" in found or line.endswith(found["text"])
+
+
+def test_json_behind_words(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    path.write_text(
+        '2026-11-20T10:30:00Z app {"level":"error","ms":5}\n2026-11-20T11:30:00Z app {"level":"info","ms":6}\n'
+    )
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count('level == "error" and ms == 5 and time == "2026-11-20T10:30:00Z"') == 1
+        assert db.all()[1]["text"] == 'app {"level":"info","ms":6}'
+        assert db.query().since("2026-11-20T11:00:00Z").count() == 1
+        assert "TAG" not in db.all()[0]
+
+
+def test_text_beside_json_in_containers(tmp_path: Path) -> None:
+    said = ['{"level":"info"}', "2026-11-20 13:00:01,000 ERROR [main] boom", '{"level":"error"}', "plain"]
+    (tmp_path / "cri.log").write_text("".join(f"{TIME} stdout F {text}\n" for text in said))
+    dockers = ({"log": f"{text}\n", "stream": "stdout", "time": TIME} for text in said)
+    (tmp_path / "docker.log").write_text("".join(f"{json.dumps(line)}\n" for line in dockers))
+    for name in ("cri.log", "docker.log"):
+        with jitdb.open(tmp_path / name, indexes="memory") as db:
+            assert db.count('level >= "error"') == 2
+            assert db.count("level is absent") == 1
 
 
 def test_times_of_tomcat(tmp_path: Path) -> None:

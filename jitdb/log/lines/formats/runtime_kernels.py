@@ -4,7 +4,7 @@
     2026-11-20T14:03:11.123456789Z stdout F text            F: the text ends here; P: it goes on in the next line
 
 A text that is a JSON object is the record, with what stands beside it. Other text is a field (body_kernels.py):
-`message` of CRI, `log` of Docker.
+`message` of CRI, `log` of Docker; a level near its beginning is one, too, as the runtime's time stands before it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks, text_end
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.lines.formats.body_kernels import put_body
+from jitdb.log.lines.formats.level_kernels import put_level
 from jitdb.log.lines.formats.trace_kernels import begins_with, goes_on
 from jitdb.log.lines.formats.writing_kernels import line_end, put_byte, put_bytes, put_escaped, without_blanks
 
@@ -129,6 +130,15 @@ def begins_docker(data, before, before_end, p, end):
 
 
 @part
+def put_said(data, p, stop, end, out, o, key, size, levels):
+    """What a container wrote, data[p:stop] in its first line: the level that its text has, and its fields."""
+    begin = skip_blanks(data, p, stop)
+    if begin < stop and data[np.uint64(begin)] != OPEN_MAP and out[np.uint64(o - 1)] != OPEN_MAP:
+        o = put_level(data, p, stop, out, o)
+    return put_body(data, p, stop, end, out, o, key, 0, size, levels)
+
+
+@part
 def put_cri(data, start, end, out, o, spare, levels):
     """A record of CRI: its time and stream, and what its lines say; -1 where its first line is no such."""
     stop, following = line_end(data, start, end)
@@ -141,7 +151,7 @@ def put_cri(data, start, end, out, o, spare, levels):
     o = put_bytes(_STREAM, 0, _STREAM_SIZE, out, o)
     o = put_byte(out, put_bytes(data, stream, 6, out, o), QUOTE)
     if following >= end:
-        o = put_body(data, text, stop, stop, out, o, _MESSAGE, 0, _MESSAGE_SIZE, levels)
+        o = put_said(data, text, stop, stop, out, o, _MESSAGE, _MESSAGE_SIZE, levels)
         return put_byte(out, o, CLOSE_MAP)
     at = put_bytes(data, text, stop - text, spare, np.int64(0))
     body = np.int64(-1)  # where the first line that is not cut ends
@@ -159,7 +169,7 @@ def put_cri(data, start, end, out, o, spare, levels):
     body = at if body < 0 else body
     for i in range(64):
         spare[at + i] = 0
-    o = put_body(spare, np.int64(0), body, at, out, o, _MESSAGE, 0, _MESSAGE_SIZE, levels)
+    o = put_said(spare, np.int64(0), body, at, out, o, _MESSAGE, _MESSAGE_SIZE, levels)
     return put_byte(out, o, CLOSE_MAP)
 
 
@@ -200,5 +210,5 @@ def put_docker(data, start, end, out, o, spare, levels):
     body = at if body < 0 else body
     for i in range(64):
         spare[at + i] = 0
-    o = put_body(spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, 0, _LOG_SIZE, levels)
+    o = put_said(spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, _LOG_SIZE, levels)
     return put_byte(out, o, CLOSE_MAP)

@@ -140,7 +140,7 @@ _JAVA_TIME: Final = r"[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = re.compile(
     rf"(?:<[0-9]{{1,3}}>)?(?:{_SYSLOG_TIME}|[0-9-]{{10}}T[0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]+ "
-    r"[^ :\[]+(?:\[[^\]]*\])?:".encode()
+    r"[^ :\[{]+(?:\[[^\]]*\])?:".encode()
 )
 
 FORMATS: Final = (
@@ -159,7 +159,7 @@ FORMATS: Final = (
     Format(
         "syslog", "syslog, RFC 3164", PATTERN,
         rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{_SYSLOG_TIME}|{_ISO}) (?P<HOSTNAME>[^ ]+) "
-        r"(?P<TAG>[^ :\[]+)(?:\[(?P<PID>[^\]]*)\])?: ?(?P<CONTENT>.*)",
+        r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?: ?(?P<CONTENT>.*)",
         MappingProxyType({"PRI": NUMBER, "TIMESTAMP": BSD_TIME, "PID": NUMBER, "CONTENT": BODY}),
         joins=True, is_line=lambda line: bool(_SYSLOG_LINE.match(line)),
     ),
