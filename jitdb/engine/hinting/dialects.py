@@ -40,9 +40,13 @@ def in_place_of(path: Path, records: Collection[Any]) -> Path | None:
 
     >>> in_place_of(("level",), [{"level": "info"}, {"severity": "ERROR"}])
     ('severity',)
+    >>> in_place_of(("level",), [{"severity": "DEFAULT"}, {"severity": "CRITICAL"}])
+    ('severity',)
     """
     lacking = [record for record in records if value_at(record, path) is UNDEFINED]
-    return in_its_place(path, fields_in(lacking)) if lacking else None
+    together = in_its_place(path, fields_in(lacking)) if lacking else None  # by the first value of each field
+    each = (in_its_place(path, fields_in([record])) for record in lacking)
+    return together or next((found for found in each if found is not None), None)
 
 
 def asked_of(
