@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything a fresh machine with Python needs, one command each. Uses the standard library only.
 
-python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
+python3 dev.py demo      install jitdb into .venv and ask the log of a web service why it is slow
 python3 dev.py test      install what the tests need and run them, side by side on all processors
 python3 dev.py test fast those that take a moment each: no Spark, no node, no other processes, less than a minute
 python3 dev.py install   what the tests need, without running them

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -226,14 +228,33 @@ def test_the_program_is_named_as_it_can_be_run(tmp_path: Path, monkeypatch: pyte
 
 def test_demo(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    main(["demo", "--keep", "playground", "-q"])
+    assert main(["demo", "--keep", "playground", "-q"]) == 0
     said = capsys.readouterr().out
-    for answer in ("1,257", "2,104", "5 of 1,257", "92"):
-        assert answer in said
-    assert f"{program()} info playground/ssb.log" in said
-    assert (tmp_path / "playground" / "ssb.log").read_bytes() == (ROOT / "tests/data/ssb-5k.bipf").read_bytes()
+    commands = re.findall(rf"^\$ {re.escape(program())} (.*)$", said, re.M)
+    answers = re.split(r"^\$ .*\n", said, flags=re.M)[1:]
+    assert len(commands) == 7
+    for typed, answer in zip(commands, answers, strict=True):
+        assert main(shlex.split(typed)) == 0
+        assert answer.startswith(capsys.readouterr().out)
+    lines = [json.loads(line) for line in (tmp_path / "playground" / "shop.ndjson").read_text().splitlines()]
+    assert answers[0].startswith(f"{sum(line['level'] == 'error' for line in lines)}\n")
+    traced = [line for line in lines if "trace" in line]
+    assert f"of {len(traced)}; more with --skip 1" in answers[4]
+    assert {(line["version"], line["region"]) for line in traced} == {("2.15.0", "eu-west")}
+    assert traced[0]["time"].startswith("2026-11-20T14:12")
+    assert "8 of 8" in traced[0]["trace"]
+    assert f"{program()} fields playground/shop.ndjson" in said
     assert main(["demo", "--keep", "playground"]) == 1
     assert "there is a file already" in capsys.readouterr().err
+
+
+def test_the_demo_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main(["demo"]) == 0
+    assert "Found: " in capsys.readouterr().out
+    assert Path.cwd() == tmp_path
+    assert not list(tmp_path.iterdir())
 
 
 def test_info_of_a_field_with_two_indexes(ask, events: Path) -> None:

@@ -23,7 +23,7 @@ _TABLE: Final = (
     ("keep", "export", "export", "write records as NDJSON"),
     ("keep", "import", "importing", "make a log from NDJSON, JSON, CSV or Parquet, or add to one"),
     ("build", "prepare", "indexing", "build the indexes of several questions in one scan"),
-    ("", "demo", "demo", "see it work on a log of 5,000 records that comes with jitdb"),
+    ("", "demo", "demo", "see it work on the log of a web service in which something became slow"),
     ("", "histogram", "summaries", "count records by the size of a number"),
     ("", "info", "info", "describe a log and its indexes"),
     ("", "indexes", "indexing", "list the index files beside a log, or drop some"),

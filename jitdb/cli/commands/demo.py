@@ -1,8 +1,8 @@
-"""`jitdb demo`: see it work, with real timings and the Python that one would write."""
+"""`jitdb demo`: find out why a web service is slow, by commands that can be typed again."""
 
 from __future__ import annotations
 
-import gzip
+import json
 import os
 import shlex
 import shutil
@@ -10,57 +10,52 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from importlib.resources import files
-from typing import Any, Final
+from contextlib import chdir
+from typing import Final
 
-import jitdb
+from jitdb.cli.commands.demo_log import demo_lines
 from jitdb.cli.failures import Failure
 from jitdb.cli.options import option
-from jitdb.cli.output.output import show_painted
-from jitdb.cli.output.tables import show_records
+from jitdb.cli.output.output import flush, show_painted
 from jitdb.cli.parser import command
-from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
-from jitdb.display.parts import Records
 from jitdb.display.terminal import visible
-from jitdb.operators import field
 
-NAME: Final = "ssb.log"
+NAME: Final = "shop.ndjson"
 _HEAD: Final = "1;36"  # colors
-_ANSWER: Final = "1;32"
+_TIME: Final = "2"
 _CODE: Final = "33"
-_AUTHOR: Final = "@G67QQFBERjRTyeiUVLobqED58vz62t1U2CmWV5OiQV4=.ed25519"  # who wrote most of it
-_BEGIN: Final = f"""\
-import jitdb
-from jitdb.operators import field
 
-db = jitdb.open("{NAME}")"""
-
-# What is asked: the words before, and the Python that is shown and run.
+# What is asked: the words before, and the command without the log, which stands behind its name.
 _STEPS: Final = (
     (
-        "1. The first question: how many posts are there? jitdb reads the log once and indexes that field.",
-        'posts = field("value.content.type") == "post"\nanswer = db.query(posts).count()',
+        "1. How many errors are there? The first question about a field reads the file once, and keeps an index.",
+        ("count", 'level == "error"'),
+    ),
+    ("2. Which services have them?", ("values", "service", 'level == "error"')),
+    (
+        "3. web waits for checkout. Since when does checkout have errors?",
+        ("timeline", 'service == "checkout" and level == "error"', "--every", "2h"),
     ),
     (
-        "2. Another value of that field. Its index holds all its values, so nothing is read.",
-        'votes = field("value.content.type") == "vote"\nanswer = db.query(votes).count()',
+        "4. What is different then? How long it takes, by release and region:",
+        ("stats", "ms", 'service == "checkout"', "--by", "version,region"),
     ),
     (
-        "3. The five newest posts, as a page: found in the indexes, read and decoded.",
-        "answer = db.query(posts).descending().page(5)",
+        "5. What does the new release say? One of its errors, as people read it:",
+        ("query", 'version == "2.15.0" and status == 504', "-n", "1", "--format", "pretty", "--traces", "--utc"),
     ),
-    (
-        "4. Posts of one author. That is a new field: the log is read once more for it, and never again.",
-        f'author = "{_AUTHOR}"\nanswer = db.query((field("value.author") == author) & posts).count()',
-    ),
+    ("6. Who else saw that request? A text is found in whatever field it stands.", ("find", "{id}")),
+    ("7. All of that request:", ("query", 'request_id == "{id}"', "--format", "pretty", "--utc")),
 )
+_FOUND: Final = """\
+Found: since 14:12, orders in eu-west time out. checkout 2.15.0 has used up its 8 connections to the database."""
 
 
 @command(
     "[options]",
-    "Ask four questions of a log that comes with jitdb: 5,000 records in the shape of Secure Scuttlebutt's, written "
-    "by the JavaScript module async-append-only-log. All times shown are measured as it runs.",
+    "Find out why the log of a web service has errors: some 20,000 records of a day, which are made for this. Each "
+    "command is shown, and how long it took as it ran here.",
     [
         ("demo", "in a temporary folder, which is removed again"),
         ("demo --keep playground", f"keep the log as playground/{NAME}, for your own questions"),
@@ -68,54 +63,56 @@ _STEPS: Final = (
     option("--keep DIR", f"put the log into this folder, as {NAME}, and leave it there"),
 )
 def demo(options: Namespace) -> int:
-    """Unpack, ask, and say what to do next."""
+    """Write the log, ask, and say what to do next."""
+    typed = program()
     if options.keep is None:
-        with tempfile.TemporaryDirectory(prefix="jitdb-demo-") as folder:
-            _show(os.path.join(folder, NAME), options)
-        return 0
+        with tempfile.TemporaryDirectory(prefix="jitdb-demo-") as folder, chdir(folder):
+            return _show(NAME, typed) or _say_next(
+                typed,
+                f"{typed} demo --keep playground    (keeps this log, so that you can type these commands)",
+                f"{typed} values app.log level    (a log of your own: a file, a folder, or - for standard input)",
+            )
     path = os.path.join(options.keep, NAME)
     if os.path.exists(path):
-        raise Failure(f"{path}: there is a file already", f"choose another folder, or ask that log: jitdb info {path}")
+        raise Failure(
+            f"{path}: there is a file already",
+            f"choose another folder, or ask that log: jitdb count {shlex.quote(path)}",
+        )
     os.makedirs(options.keep, exist_ok=True)
-    _show(path, options)
+    kept = shlex.quote(path)
+    return _show(path, typed) or _say_next(
+        typed, f"{typed} fields {kept}", f"{typed} query {kept} 'ms > 1000' --sort -ms --limit 5"
+    )
+
+
+def _show(path: str, typed: str) -> int:
+    """Ask all; the exit code of a command that failed, or 0."""
+    from jitdb.cli import main
+
+    lines = list(demo_lines())
+    with open(path, "x", encoding="utf-8") as file:
+        file.writelines(lines)
+    request = json.loads(next(line for line in lines if '"trace"' in line))["request_id"]
+    _say(f"{path}: a day of a web shop, {len(lines):,} records in {os.path.getsize(path) / 1e6:.1f} MB of JSON Lines.")
+    for said, (name, *rest) in _STEPS:
+        words = [name, path, *(word.format(id=request) for word in rest)]
+        _say(f"\n{said}", _HEAD)
+        _say(f"$ {typed} {shlex.join(words)}", _CODE)
+        flush()
+        begin = time.perf_counter()
+        code = main(words)
+        if code:
+            return code
+        _say(f"({duration(1e3 * (time.perf_counter() - begin))})", _TIME)
+    _say(f"\n{_FOUND}", _HEAD)
     return 0
 
 
-def _show(path: str, options: Namespace) -> None:
-    packed = files("jitdb") / "data" / "ssb-5k.bipf.gz"
-    with open(path, "xb") as file:
-        file.write(gzip.decompress(packed.read_bytes()))
-    with jitdb.open(path, progress=False) as db:
-        _say(f"A log of 5,000 records, {os.path.getsize(path) / 1e6:.1f} MB: {path}")
-        _say("JavaScript's async-append-only-log wrote it. There are no indexes yet.")
-        _code(_BEGIN)
-        names: dict[str, Any] = {"db": db, "field": field}
-        for words, code in _STEPS:
-            _say(f"\n{words}", _HEAD)
-            _code(code)
-            asked = compile(code, NAME, "exec")
-            begin = time.perf_counter()
-            exec(asked, names)
-            shown = duration(1e3 * (time.perf_counter() - begin))
-            answer = names["answer"]
-            if isinstance(answer, int):
-                _say(f"  {answer:,}   in {shown}", _ANSWER)
-            else:
-                paths = {name: parse_path(name) for name in ("timestamp", "value.author", "value.content.text")}
-                show_records(Records(answer.data, paths))
-                _say(f"  {len(answer.data)} of {answer.total:,}   in {shown}", _ANSWER)
+def _say_next(typed: str, *commands: str) -> int:
     _say("\nWhat next?", _HEAD)
-    typed, kept = program(), shlex.quote(path)
-    if options.keep is None:
-        steps = [
-            f"{typed} demo --keep playground    (keeps this log and its indexes)",
-            f"{typed} import events.ndjson events.log    (records of your own, one JSON value a line)",
-        ]
-    else:
-        question = "'value.content.type == \"post\"'"
-        steps = [f"{typed} info {kept}", f"{typed} query {kept} {question} --descending"]
-    for line in (*steps, f"{typed} help expressions"):
+    for line in (*commands, f"{typed} help expressions"):
         _say(f"    {line}")
+    return 0
 
 
 def program() -> str:
@@ -132,8 +129,3 @@ def program() -> str:
 def _say(text: str, style: str = "") -> None:
     for line in text.split("\n"):
         show_painted(visible(line), style)
-
-
-def _code(code: str) -> None:
-    for line in code.split("\n"):
-        show_painted(f"    {line}", _CODE)
