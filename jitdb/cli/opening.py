@@ -211,18 +211,23 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
     from jitdb.cli.output.notes import time_fields
-    from jitdb.common.paths import parse_path
-    from jitdb.engine.hinting.hints import SAMPLE, is_known, unknown_field
+    from jitdb.common.paths import ANY, parse_path
+    from jitdb.common.times import time_of
+    from jitdb.engine.hinting.hints import SAMPLE, as_records, is_known, unknown_field
     from jitdb.operators import gte
     from jitdb.operators.summaries.fields import fields_in
 
     paths = list(map(parse_path, options.timestamp)) if options.timestamp else list(db.declared_time)
-    known = fields_in(db.sample(SAMPLE))
+    records = db.sample(SAMPLE)
+    known = fields_in(records)
     if not known or any(is_known(path, known) for path in paths) or db.count(gte(float("-inf"), "timestamp")):
         return
     if options.timestamp:
         raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
     shown, meant = time_fields(db, known, options)
+    within = next((path for path, value in known.items() if ANY in path and time_of(value) is not None), None)
+    if not meant and within is not None and len(records) == 1:
+        raise Failure(f"no record has a time under {shown}", f"the elements of an array do: {as_records(within)}")
     raise Failure(f"no record has a time under {shown}", f"say where it is: --timestamp {meant or 'PATH'}")
 
 

@@ -84,3 +84,26 @@ def test_of_a_log_of_jitdbs_there_are_no_elements(path: Path, capsys: pytest.Cap
     with pytest.raises(LogError):
         jitdb.open("new.log", create=True, each=EACH)
     assert not Path("new.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "each", "field"),
+    [
+        ({"items": [{"time": "2026-11-20T13:00:00Z", "level": "error"}] * 2, "total": 2}, "items[]", "level"),
+        ({"hits": {"hits": [{"_source": {"time": "2026-11-20T13:00:00Z", "level": "error"}}] * 2}}, "hits.hits[]",
+         "_source.level"),
+    ],
+)  # fmt: skip
+def test_one_document_leads_to_its_elements(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], document: object, each: str, field: str
+) -> None:
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps(document) + "\n")
+    code, out, err = said(capsys, "count", path, 'level == "error"')
+    assert (code, out) == (0, "0\n")
+    assert f"no record has the field `level`; the elements of an array do: --each '{each}'" in err
+    code, _, err = said(capsys, "count", path, "--since", "2026-11-20")
+    assert code == 1
+    assert f"--each '{each}'" in err
+    assert "--timestamp" not in err
+    assert said(capsys, "count", path, f'{field} == "error"', "--each", each)[:2] == (0, "2\n")

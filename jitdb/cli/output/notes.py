@@ -52,7 +52,7 @@ def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) 
     times = [
         format_path(path)
         for path, value in known.items()
-        if time_of(value) is not None and (number_of(value) is None or _is_called_time(path))
+        if time_of(value) is not None and ANY not in path and (number_of(value) is None or _is_called_time(path))
     ]
     meant = min((name for name in times if name not in names), key=len, default="")
     return " or ".join(f"`{name}`" for name in names), shlex.quote(meant) if meant else ""

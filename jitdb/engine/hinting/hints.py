@@ -180,7 +180,7 @@ def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]
 def _on_fields(
     evidence: Evidence, operation: Operation, paths: Sequence[Path], lacks: Mapping[Path, Lack]
 ) -> list[str]:
-    told = _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
+    told = _told(lacks, evidence.sample(SAMPLE)) if lacks else {}
     named = operation.all_paths()
     others = _called_otherwise(evidence, operation, paths)
     if not others:
@@ -283,17 +283,33 @@ def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]
     loses a part.
     """
     lacks = _lacks(evidence, paths)
-    return _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
+    return _told(lacks, evidence.sample(SAMPLE)) if lacks else {}
 
 
 def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
     return {path: lack for path in dict.fromkeys(paths) if (lack := evidence.lack(path))}
 
 
-def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]:
+def _told(lacks: Mapping[Path, Lack], records: Sequence[Any]) -> dict[Path, str]:
     """A line for each missing field; none where the records have no fields at all."""
+    known = fields_in(records)
     missing = {path: lack for path, lack in lacks.items() if known and not is_known(path, known)}
-    return {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
+    told = {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
+    return {path: _or_each(line, path, known) if len(records) == 1 else line for path, line in told.items()}
+
+
+def _or_each(told: str, path: Path, known: Iterable[Path]) -> str:
+    """The line about an unknown field of one document, with the array whose elements have it."""
+    meant = nearest_field(path, known)
+    if meant is None or ANY not in meant or meant[-len(path) :] != path:
+        return told
+    return f"{told.partition(';')[0]}; the elements of an array do: {as_records(meant)}"
+
+
+def as_records(path: Path) -> str:
+    """How the elements of the array in this path become records, in words."""
+    array = format_path(path[: max(place for place, step in enumerate(path) if step is ANY) + 1])
+    return f"--each '{array}' (each=\"{array}\" in Python) makes records of them"
 
 
 def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
