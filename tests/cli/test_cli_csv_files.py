@@ -75,3 +75,16 @@ def test_tail_shows_rows(tmp_path: Path) -> None:
         file.write("3,d\n")
     assert process.stdout.readline() == '{"n":3,"text":"d"}\n'
     assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_rows_behind_times_are_of_a_table_whatever_the_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], delimiter: str
+) -> None:
+    path = tmp_path / "a.log"
+    rows = [["time", "level", "n"], *(["2026-11-20T13:00:00Z", "error", str(number)] for number in (1, 2))]
+    path.write_text("".join(delimiter.join(row) + "\n" for row in rows))
+    assert said(capsys, "count", path, 'level == "error" and n == 1') == (0, "1\n", "")
+    assert said(capsys, "count", path, "--since", "2026-11-20")[:2] == (0, "2\n")
+    path.write_text("2026-11-20 13:00:00,123 a, b, c\n" * 3)
+    assert said(capsys, "query", path, "--limit", "1")[1] == '{"time":"2026-11-20 13:00:00,123","text":"a, b, c"}\n'

@@ -233,7 +233,8 @@ def _of_text(head: bytes) -> LineForm | None:
     lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
     if row is not None:
-        return LineForm(format=row.name)
+        is_table = row.name == "text" and is_certain(head.removeprefix(MARK))  # its rows begin with a time
+        return (headed(head, "csv") if is_table else None) or LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
     return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None
 
