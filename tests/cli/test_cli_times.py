@@ -48,6 +48,15 @@ def test_between_two_times(run: Run, log: str) -> None:
     assert run("query", log, "--since", "2026-11-30", "--fields", "n")[0] == '{"n":30}\n'
 
 
+@pytest.mark.parametrize(("zone", "told"), [("CET", ", though CET stands behind them"), ("[7]", ""), ("CETERA", "")])
+def test_the_name_of_a_zone_is_said(run: Run, tmp_path: Path, zone: str, told: str) -> None:
+    path = tmp_path / "pg.log"
+    path.write_text(f"2026-11-20 13:00:00.000 {zone} [100] app@shop ERROR:  m\n" * 2)
+    found = run("count", str(path), "--since", "2026-11-20T12:30:00Z")
+    assert found == ("2\n", f"jitdb: times of `time` without a zone are read as UTC{told}\n")
+    assert run("count", str(path), 'level == "ERROR"') == ("2\n", "")
+
+
 def test_the_choice_is_said(run: Run, log: str) -> None:
     ran = run("query", log, "--descending", "--limit", "1", "--fields", "n")
     assert ran == ('{"n":30}\n', "")

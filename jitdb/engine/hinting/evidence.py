@@ -40,6 +40,7 @@ _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
 _DAY: Final = r"\d{4}[-/]\d\d[-/]\d\d"
 _CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+_ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time
 
 
@@ -240,7 +241,9 @@ def _of_column(manager: IndexManager, spec: IndexSpec, bits: int, as_time: bool,
     if as_time and (clock := _clock_beside(manager.log, spec)):
         yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
     if bits & seen.ZONELESS and as_time:
-        yield f"times of {name} without a zone are read as UTC"
+        zone = _zone_behind(manager.log)
+        behind = f", though {zone} stands behind them" if zone else ""
+        yield f"times of {name} without a zone are read as UTC{behind}"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
@@ -256,6 +259,18 @@ def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
         if pairs and path != beside and all(_spells(_DAY, day) and _spells(_CLOCK, clock) for day, clock in pairs):
             return f"`{format_path(beside)}`"
     return ""
+
+
+def _zone_behind(log: LogSource) -> str:
+    """The name of another zone than UTC behind the times of lines of text, by the first records; empty where none is.
+
+    What such names mean differs from place to place, so times are not read by them.
+    """
+    from jitdb.engine.roles import first_of
+
+    records = first_of(log)
+    found = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
+    return found[0] if 2 * len(found) > len(records) else ""
 
 
 def _spells(pattern: str, value: Any) -> bool:
