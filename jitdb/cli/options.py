@@ -211,7 +211,8 @@ OPTIONS: Final = {
         type=as_of, group=SHOWN,
     ),
     "since": option(
-        "--since TIME", "only records from this time on: 2026-11-01T12:00, 14:00, 2h (ago), 7d, today, yesterday",
+        "--since TIME", "only records from this time on: 2026-11-01T12:00 (UTC, or with +01:00), or by the clock of "
+        "this place: 14:00, today, yesterday; or 2h (ago), 7d",
         type=instant, group=SHOWN,
     ),
     "until": option("--until TIME", "only records before this time", type=instant, group=SHOWN),

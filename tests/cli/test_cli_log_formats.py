@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from cli_helpers import said
@@ -86,3 +88,16 @@ def test_logs_without_a_time_are_named(tmp_path: Path, capsys: pytest.CaptureFix
         code, _, err = said(capsys, command[0], tmp_path, *command[1:], *since)
         assert (code, err.count(note)) == (0, 1), (command, err)
     assert "no time is found" not in said(capsys, "count", tmp_path, 'level == "error"')[2]
+
+
+@pytest.mark.parametrize("mode", ["w:", "w:gz"])
+def test_tar_archives_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: Literal["w:", "w:gz"]
+) -> None:
+    log, path = tmp_path / "a.log", tmp_path / "logs.tar"
+    log.write_text('{"a": 1}\n')
+    with tarfile.open(path, mode) as archive:
+        archive.add(log, "a.log")
+    code, _, err = said(capsys, "count", path)
+    assert code == 1
+    assert f"it is a tar archive, not a log\n  unpack it first: tar -xf {path}" in err

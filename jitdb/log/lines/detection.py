@@ -327,6 +327,9 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         if head.startswith(magic):
             advice = f"write it as text first: {command}" if command else None
             return NotALog(f"it is {name}, not a log", path=path, remedy=advice)
+    if head[257:262] == b"ustar":
+        command = f"tar -xf {shlex.quote(os.fspath(path))}"
+        return _error(path, "it is a tar archive, not a log", f"unpack it first: {command}")
     if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
         return _error(path, "it is UTF-16, and JSON Lines are UTF-8", "convert it first: iconv -f UTF-16 -t UTF-8")
     if b"\0" in head:
