@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Literal
@@ -101,3 +102,14 @@ def test_tar_archives_are_named(
     code, _, err = said(capsys, "count", path)
     assert code == 1
     assert f"it is a tar archive, not a log\n  unpack it first: tar -xf {path}" in err
+
+
+def test_commas_behind_objects_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_text('{"level":"error"},\n{"level":"info"},\n')
+    code, _, err = said(capsys, "count", path)
+    assert code == 1
+    assert "its lines are JSON objects with a comma behind each" in err
+    command = err.partition("take the commas away: ")[2].strip()
+    path.write_bytes(subprocess.run(command, shell=True, capture_output=True, check=True).stdout)
+    assert said(capsys, "count", path, 'level == "error"')[:2] == (0, "1\n")

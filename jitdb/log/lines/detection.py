@@ -348,6 +348,9 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         return _error(
             path, "it is one JSON array, and its elements are no objects", Remedy("pass each='[]'", "pass --each '[]'")
         )
+    if (first := lines[0].strip()).endswith(b"},") and is_json(first[:-1]):
+        command = f"sed 's/,[[:space:]]*$//' {shlex.quote(os.fspath(path))}"
+        return _error(path, "its lines are JSON objects with a comma behind each", f"take the commas away: {command}")
     if begin.startswith("{") and not looks_like_lines(head):
         remedy = Remedy(
             "pass each=, the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
