@@ -45,7 +45,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 6  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 7  # of what kernels make of lines: raise it with each change of that
 _FEW: Final = 8  # lines: as many as a record with a stack trace may have
 _TRIED: Final = 64  # lines that are looked at
 
