@@ -141,7 +141,7 @@ def _hostile(folder: Path) -> dict[str, str]:
     return {each.name.removesuffix(each.suffix).removesuffix(ODD): str(each) for each in home.iterdir()}
 
 
-def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path) -> None:
+def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path, settings: Path) -> None:
     """Each command, with names, data and arguments that act; the damaged, the wrong and what is not there, too."""
     place, home = _hostile(tmp_path), str(tmp_path / f"d{ODD}")
     key = format_path((f"k{ODD}\0",))
@@ -151,7 +151,8 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path) -> None
     )
     commands: list[list[str]] = [
         [f"{ODD}\0"], ["help", ODD], ["demo", "--keep", home], ["completion", ODD],
-        ["prebuild", "--master", ODD, ODD, "a"],
+        ["prebuild", "--master", ODD, ODD, "a"], ["save", ODD, "n == 1"], ["save", "odd", f"a == {json.dumps(ODD)}"],
+        ["save"], ["find", place["lines"], ODD], ["find", home, ODD[-3:]],
         ["hyperdb", "put", database, ODD, f"v{ODD}"], *(["hyperdb", each, database, ODD] for each in HYPERDB),
         *(["hyperdb", each, database, "--json"] for each in HYPERDB), ["hyperdb", "list", database],
         ["tail", home, "--old", "--limit", "2"], ["tail", place["log"], "--after", ODD],
