@@ -22,6 +22,14 @@ def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path, capsys: pytest.C
     assert said(capsys, "count", path)[:2] == (0, "2\n")
 
 
+def test_a_pattern_may_be_meant_for_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, pattern = tmp_path / "auth.log", r"(?P<text>Failed .* from (?P<ip>\S+))"
+    opened = "Nov 25 01:00:00 web sshd[1]: session opened\n"
+    path.write_text(opened * 5000 + "Failed password from 10.0.0.1\n" + opened + "Failed password from 10.0.0.2\n")
+    code, out, _ = said(capsys, "values", path, "ip", "--log-format", pattern, "--format", "csv")
+    assert (code, [line.split(",")[0] for line in out.splitlines()]) == (0, ["ip", "10.0.0.1", "10.0.0.2"])
+
+
 def test_a_format_that_fits_no_line_passes_a_file_of_a_folder_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

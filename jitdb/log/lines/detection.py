@@ -15,6 +15,7 @@ import re
 import shlex
 from codecs import getincrementaldecoder
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from jitdb.common.formats import without_ending
@@ -76,7 +77,7 @@ def form_at(
         return None
     if head:
         found = form_of(head, form, said=said, more=partial(head_of, file), name=file.name)
-        if found is not None and form.row is not None and _misfit(head, form):
+        if found is not None and form.row is not None and _misfit(head, form, file):
             return None
         return found or (text_form(head, form, file.name) if any_text else None)
     if not is_said_by(form) and (named := table_named(file.name)):
@@ -129,10 +130,14 @@ def _is_of_text(line: bytes) -> bool:
     return recognised([line]) is not None
 
 
-def _misfit(head: bytes, form: LineForm) -> int:
+_LOOKED_THROUGH: Final = 16 << 20  # bytes in which a line must be as a pattern says
+
+
+def _misfit(head: bytes, form: LineForm, path: Path) -> int:
     """How many first lines there are, if none of them is a record of the format that the caller said; else 0.
 
-    Batches are looked at as they are read (each_paths.py): they may be longer than the first lines.
+    A pattern may be meant for few lines, such as failed logins, so more lines are looked at. Batches are looked at as
+    they are read (each_paths.py): they may be longer than the first lines.
     """
     from jitdb.log.lines.formats.rendering import Renderer
 
@@ -142,7 +147,10 @@ def _misfit(head: bytes, form: LineForm) -> int:
 
     lines = head.removeprefix(MARK).split(b"\n")
     lines = [line for line in (lines[:-1] if len(head) >= HEAD else lines) if line.strip()]
-    return 0 if Renderer(form.row, lambda: 0).fitting(lines) else len(lines)
+    if Renderer(form.row, lambda: 0).fitting(lines):
+        return 0
+    is_part = form.pattern and HEAD <= len(head) < _LOOKED_THROUGH
+    return _misfit(head_of(path, _LOOKED_THROUGH), form, path) if is_part else len(lines)
 
 
 def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
@@ -151,7 +159,7 @@ def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
         head = head_of(log_path(path), HEAD)
     except (OSError, LogCorrupt):
         return None
-    if form.row is None or not form_of(head, form) or not (count := _misfit(head, form)):
+    if form.row is None or not form_of(head, form) or not (count := _misfit(head, form, log_path(path))):
         return None
     found = form_at(path, any_text=True)
     seems = "" if found is None else f", but {found.row.title if found.row else 'JSON Lines'}"
