@@ -175,9 +175,9 @@ def test_other_mistakes(log: Log) -> None:
     db = JITDB(log)
     with pytest.raises(QueryError, match=r"sort_by.*not 5"):
         db.all(sort_by=5)  # type: ignore[typeddict-item]
-    with pytest.raises(QueryError, match=r"operation.*'post'"):
+    with pytest.raises(QueryError, match="a field alone is no question"):
         db.count("post")  # type: ignore[arg-type]
-    with pytest.raises(QueryError, match="operation"):
+    with pytest.raises(QueryError, match="a field alone is no question"):
         db.prepare(POSTS, "value.content.type")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="path"):
         JITDB(log, timestamp="")

@@ -113,6 +113,9 @@ class Evaluator:
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
         """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
+        known = self._known.get(leaf.identity)
+        if known is not None and known.end_seq >= end_seq:
+            return bool(self._leaf(leaf, end_seq))
         asked = _Asked(self, leaf, 0, end_seq)
         if asked.names_candidates:
             named = asked.named() - self.records.deleted

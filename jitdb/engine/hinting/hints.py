@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
+_FEW: Final = 10  # records
 _OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
@@ -78,7 +79,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     found = _on_fields(evidence, operation, asked, lacks)
-    records = evidence.sample(SAMPLE) if wrong else []
+    records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     for leaf in wrong if fields_in(records) else ():
         if (meant := _meant(evidence, leaf, records)) is not None:
             found.append("; ".join(meant))
@@ -222,7 +223,7 @@ def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
     of_elements = {leaf.paths for leaf in leaves if isinstance(leaf, Includes)}  # `not in` denies `contains`, too
     denied = dict.fromkeys(leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths not in of_elements)
     wrong = [leaf for leaf in denied if not evidence.has(leaf)]
-    records = evidence.sample(SAMPLE) if wrong else []
+    records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     found = (_meant(evidence, leaf, records) for leaf in wrong if records)
     return [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
 
