@@ -379,11 +379,11 @@ class Scan:
             if begun.seq < part.seq:
                 chunk = chunk.followed_by(scanner.passed(begun.up_to(part)))
             chunk, begun = chunk.followed_by(self._scan_page(part)), part.end()
-        return (
-            chunk.followed_by(scanner.passed(begun.up_to(parts[-1].end()))) if begun.seq < parts[-1].end_seq else chunk
-        )
+        rest = begun.up_to(parts[-1].end())
+        return chunk.followed_by(scanner.passed(rest)) if rest.seq < rest.end_seq else chunk
 
     def _scan_page(self, part: Part) -> ScannedChunk:
+        """All records of a page. Raises IndexDamaged where they are not as many as the index says."""
         assert self._filtered is not None
         scanner = self._scanner("pages", self._filtered.page_size)
         chunk = scanner.scan(part.page, 0)

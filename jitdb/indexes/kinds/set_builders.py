@@ -34,9 +34,6 @@ from jitdb.log.codecs.fields.constants import DELETED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.base import Codec
-    from jitdb.log.codecs.search import Search
-
 _ROOM: Final = 1 << 10  # bytes behind keys, so that kernels which read some at once need no copy
 
 #: Tells which of some keys (jitdb.common.values) are wanted: bytes, one key behind the other (and some more), and where
@@ -137,18 +134,14 @@ class AnywhereBuilder(SetBuilder):
     def __init__(self, text: str, ignore_case: bool) -> None:
         self._text, self._ignore_case = text, ignore_case
 
-    def search(self, codec: Codec) -> Search:
-        """What looks for the text. It serves one thread."""
-        from jitdb.log.codecs.search import Search
-
-        return Search(codec, self._text, self._ignore_case)
-
     def new_worker(self) -> Any:
-        return []  # its search
+        return []  # what looks for the text, which serves one thread
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
         if not worker:
-            worker.append(self.search(batch.codec))
+            from jitdb.log.codecs.search import Search
+
+            worker.append(Search(batch.codec, self._text, self._ignore_case))
         owners = np.flatnonzero(worker[0](batch.records)).astype(np.int32)
         return Piece(len(batch.records), (), owners)
 
