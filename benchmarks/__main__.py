@@ -14,7 +14,7 @@ from .measure import HEAD
 ROOMS = {
     "asking": ("first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display"),
     "log": ("writing", "reading", "living", "compacting", "checksums"),
-    "files": ("flat", "json-lines", "tools", "formats", "finding", "importing"),
+    "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "importing"),
     "stores": ("hyperdb", "cable", "spool"),
 }
 MODULES = {name: f".{room}.{name.replace('-', '_')}" for room, names in ROOMS.items() for name in names}
