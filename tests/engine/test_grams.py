@@ -247,21 +247,21 @@ def test_an_interrupted_scan_keeps_nothing_wrong(
         db.count(anywhere("no such text"))
         text = some[2900]["id"]  # in one page, behind many that are passed over
         with monkeypatch.context() as patched:
-            patched.setattr(scan.ChunkScanner, "holds_none", _interrupted_at(1))
+            patched.setattr(scan.ChunkScanner, "hold_none", _interrupted_at(1))
             with pytest.raises(KeyboardInterrupt):
                 db.count(anywhere(text))
         assert db.count(anywhere(text)) == sum(text in json.dumps([*each.values()]) for each in some)
 
 
 def _interrupted_at(seq: int) -> Any:
-    ours = scan.ChunkScanner.holds_none
+    ours = scan.ChunkScanner.hold_none
 
-    def holds_none(self: Any, part: Any) -> bool:
-        if part.seq > seq:
+    def hold_none(self: Any, parts: Any) -> Any:
+        if any(part.seq > seq for part in parts):
             raise KeyboardInterrupt
-        return ours(self, part)
+        return ours(self, parts)
 
-    return holds_none
+    return hold_none
 
 
 def test_the_part_that_stands_as_such_in_json() -> None:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from threading import Event, local
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
+_TOGETHER: Final = 8  # pages that are read and searched at a time: more do not stay in the processor's caches
 PARTS: Final = 64  # pages, and what lies between them, that a worker takes at a time
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 LISTED: Final = 1000  # malformed records that are named
@@ -246,11 +247,19 @@ class ChunkScanner:
                 slices.append(ScannedSlice(ends, pieces, each.malformed, left_out, -1))
         return chunk._replace(slices=slices)
 
-    def holds_none(self, part: Part) -> bool:
-        """Whether the bytes of a page alone say that no record holds a text of the targets."""
-        self._walker.read(part.page, 0)
-        raw = self._walker.raw
-        return raw is not None and not any(search.may_be_in(raw) for search in self._searches)
+    def hold_none(self, parts: Sequence[Part]) -> set[Part]:
+        """Those of some pages whose bytes alone say that no record holds a text of the targets."""
+        found: set[Part] = set()
+        for at in range(0, len(parts), _TOGETHER):
+            some = parts[at : at + _TOGETHER]
+            pages = self._walker.read_many([part.page for part in some])
+            if pages is None:
+                break
+            is_whole = pages.lengths >= 0
+            pages.lengths[~is_whole] = 0
+            may_hold = reduce(np.logical_or, (search.may_be_in(pages) for search in self._searches), ~is_whole)
+            found.update(part for part, may in zip(some, may_hold.tolist(), strict=True) if not may)
+        return found
 
     def passed(self, part: Part) -> ScannedChunk:
         """Records that hold no text of the targets, without reading them."""
@@ -372,9 +381,9 @@ class Scan:
         """Some pages, all at once; what is passed over counts as records that hold nothing."""
         assert self._filtered is not None
         scanner, begun = self._scanner("pages", self._filtered.page_size), parts[0]
-        chunk = NO_CHUNK
+        chunk, empty = NO_CHUNK, scanner.hold_none([part for part in parts if part.how == LOOK])
         for part in parts:
-            if part.how == PASS or (part.how == LOOK and scanner.holds_none(part)):
+            if part.how == PASS or part in empty:
                 continue
             if begun.seq < part.seq:
                 chunk = chunk.followed_by(scanner.passed(begun.up_to(part)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jitdb.log.blocks.block_format import header_size, is_zero, walk_block
@@ -57,10 +57,11 @@ class ChunkWalker(ABC):
     behind: int  # bytes of a record's frame behind its own
     is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk gives the others
 
-    @property
-    def raw(self) -> Bytes | None:
-        """The bytes of the chunk that was read, if all bytes of its records stand there as the codec reads them, and
-        no checksum is to be compared first.
+    def read_many(self, begins: Sequence[int]) -> RecordBatch | None:
+        """The bytes of some chunks, of each at least those of all records that begin in it, as a record each.
+
+        One that has a record which goes on behind what is read with a chunk has a negative length. None where records
+        do not stand there as the codec reads them, or a checksum is to be compared first.
         """
         return None
 

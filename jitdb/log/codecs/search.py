@@ -80,11 +80,11 @@ class Search:
             found[number] = self._holds(records.record(number))
         return found.view(np.bool_)
 
-    def may_be_in(self, data: NDArray[np.uint8]) -> bool:
-        """Whether a record among these bytes may hold the text: False is certain."""
-        length = np.array([len(data)])
-        _, found = self._marked(data, len(data), np.zeros(1, np.int64), length, np.zeros(1, np.uint8))
-        return bool(found[0])
+    def may_be_in(self, records: RecordBatch) -> NDArray[np.bool_]:
+        """Of which records the bytes may hold the text: False is certain."""
+        end = int(records.starts[-1] + records.lengths[-1])
+        _, found = self._marked(records.buffer, end, records.starts, records.lengths, records.states)
+        return found.view(np.bool_)
 
     def _marked(
         self, buffer: NDArray[np.uint8], end: int, starts: NDArray[np.int64], lengths: NDArray[np.int64],

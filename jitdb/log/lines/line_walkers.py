@@ -14,6 +14,7 @@ from jitdb.errors import LogSuperseded
 from jitdb.log.blocks.checksum import Bytes, Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
+from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.batch_path import Element
 from jitdb.log.lines.elements import ElementFinder, Places, places_of
 from jitdb.log.lines.files.file import newline_before, newline_from
@@ -21,6 +22,8 @@ from jitdb.log.lines.form import LONGEST
 from jitdb.log.lines.line_kernels import find_newline, walk_lines, walk_prefixed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jitdb.log.lines.form import LineRules
 
 MOST: Final = 1 << 17  # lines that a walk finds: of empty ones a chunk has some millions
@@ -43,6 +46,7 @@ class LineWalker(ChunkWalker):
         self._more = min(MORE, most >> 3)
         self._usual = most + self._more + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
+        self._many = Scratch()
         nothing = np.empty(0, np.int64)
         lines = min(most + 1, MOST)
         starts, lengths = np.empty(lines, np.int64), np.empty(lines, np.int64)
@@ -106,11 +110,19 @@ class LineWalker(ChunkWalker):
             self.buffer = larger
         return filled + self._log.read_blocks(begin + filled, begin + wanted, self.buffer[filled:wanted])
 
-    @property
-    def raw(self) -> Bytes | None:
+    def read_many(self, begins: Sequence[int]) -> RecordBatch | None:
         form = self._framing.form
-        is_raw = form.row is None and not form.has_batches and self._long is None
-        return self.buffer[: self._end] if is_raw else None
+        if form.row is not None or form.has_batches:
+            return None
+        width = self._most + self._more
+        buffer = self._many.room((len(begins) + 1) * width)
+        starts = np.arange(len(begins)) * width
+        lengths = np.empty(len(begins), np.int64)
+        for number, (begin, at) in enumerate(zip(begins, starts.tolist(), strict=True)):
+            filled = self._log.read_blocks(begin, min(begin + width, self._stop), buffer[at : at + width])
+            is_whole = begin + filled == self._stop or find_newline(buffer, at + self._most, at + filled) >= 0
+            lengths[number] = filled if is_whole else -1
+        return RecordBatch(buffer, starts, lengths, np.full(len(begins), LIVE, np.uint8))
 
     @property
     def first(self) -> int:
