@@ -41,6 +41,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.gram_kernels",
     "jitdb.engine.text_kernels",
     "jitdb.operators.summaries.summary_kernels",
+    "jitdb.cli.output.cell_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",

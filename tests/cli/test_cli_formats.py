@@ -14,7 +14,7 @@ from cli_helpers import make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.output.formats import separated_lines
+from jitdb.cli.output.separated import separated_lines
 from jitdb.display.columns import fitting, left_out
 from jitdb.engine.reading import field_batches
 

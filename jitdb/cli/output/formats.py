@@ -6,9 +6,7 @@ at. Maps within records become columns, arrays do not.
 
 from __future__ import annotations
 
-import base64
 import io
-import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Settings
 
 FORMATS: Final = ("auto", "pretty", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
-_SEPARATED: Final = {"csv": ",", "tsv": "\t"}
 BINARY: Final = ("arrow", "parquet")
 
 _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
@@ -44,10 +41,6 @@ BEHIND: Final = "_text"  # the lines after it, up to the next record
 _CUT: Final = "\n…"
 
 _PAGE: Final = 1000  # records read at a time
-_HALVES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-_END: Final = "\r\n"  # csv quotes cells that contain a character of it
-_FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")  # a spreadsheet runs text that begins with one of these
-_PLAIN: Final = frozenset({str, int, float, type(None)})
 
 
 def format_of(options: Namespace, terminal: str) -> str:
@@ -89,69 +82,6 @@ def json_array(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield before + line.rstrip(b"\n")
         before = b",\n"
     yield b"\n]\n" if before == b",\n" else b"[]\n"
-
-
-def separated(names: Sequence[str], batches: Iterable[FieldBatch], form: str, escaping: bool) -> Iterator[bytes]:
-    """The columns with these names as CSV or TSV in UTF-8, in chunks.
-
-    Null and absent values are empty cells, text is written as it is, bytes as base64, all else as JSON.
-    """
-    yield separated_lines([names], form, escaping)
-    for batch in batches:
-        columns = [_cells(batch, number) for number in range(len(names))]
-        yield separated_lines(zip(*columns, strict=True), form, escaping)
-
-
-def separated_lines(rows: Iterable[Iterable[Any]], form: str, escaping: bool) -> bytes:
-    """Rows of text, numbers and None as lines of CSV or TSV; `escaping` keeps spreadsheets from running formulas.
-
-    >>> separated_lines([[-1, "x\\ry"]], "csv", escaping=False), separated_lines([[-1, "=a1"]], "tsv", escaping=True)
-    (b'-1,"x\\ry"\\n', b"-1\\t'=a1\\n")
-    """
-    import csv
-
-    lines = _Lines()
-    if escaping:
-        rows = (map(_escaped, row) for row in rows)
-    csv.writer(lines, delimiter=_SEPARATED[form], lineterminator=_END).writerows(rows)
-    text = "".join(lines)
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half of a pair, which JSON can write and UTF-8 cannot
-        return _HALVES.sub("\ufffd", text).encode("utf-8", "surrogateescape")
-
-
-def _escaped(cell: Any) -> Any:
-    """As OWASP recommends ("CSV injection")."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
-class _Lines(list[str]):
-    """Collects lines of csv, which end with a newline alone."""
-
-    def write(self, line: str) -> None:
-        self.append(line.removesuffix(_END) + "\n")
-
-
-def _cells(batch: FieldBatch, number: int) -> Sequence[Any]:
-    """A column of text, numbers (which csv writes as JSON does) and None; other values become text."""
-    column = batch.column(number)
-    return [value if type(value) in _PLAIN else _text(value) for value in column]
-
-
-def _text(value: Any) -> str | None:
-    """Another value as a cell.
-
-    >>> _text(True), _text([1, {"b": 2}]), _text(b"xy")
-    ('true', '[1,{"b":2}]', 'eHk=')
-    """
-    if value is UNDEFINED:
-        return None
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    from jitdb.common.json_text import line_of
-
-    return line_of(value).decode().rstrip("\n")
 
 
 # --- Arrow and Parquet -----------------------------------------------------------------------------------------------
@@ -292,7 +222,10 @@ def write_answer(
         with output(options.output, paths_of(db)) as out:
             out.write(text + b"\n" for text in texts)
         return
-    if form not in ("ndjson", "json"):
+    from jitdb.engine.database import JITDB
+
+    is_of_columns = form == "ndjson" and options.fields and isinstance(db, JITDB)
+    if form not in ("ndjson", "json") or (is_of_columns and not (options.offsets or options.text)):
         _write_columns(db, operation, settings, options, form)
         return
     from jitdb.common.json_text import line_of
@@ -335,7 +268,8 @@ def records_of(
 def _write_columns(
     db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
-    """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
+    """Write the columns of the records that match: all formats but an array of JSON. Raises Failure, LogError."""
+    from jitdb.cli.output.column_lines import objects, separated
     from jitdb.engine.checks import question_of
     from jitdb.engine.database import JITDB
     from jitdb.engine.reading.field_batches import first_of, portion_of
@@ -362,6 +296,8 @@ def _write_columns(
     with output(options.output, paths_of(db)) as out:
         if select and form in BINARY:
             several = write_arrow(out, form, select, batches, db.times, is_stream=options.output in (None, "-"))
+        elif select and form == "ndjson":
+            out.write(objects([name for name, _ in select], batches()))
         elif select:
             out.write(separated([name for name, _ in select], batches(), form, options.escape_formulas))
     for name, kinds in several.items():

@@ -31,7 +31,7 @@ def show_result(options: Namespace, found: Any) -> None:
         if not options.quiet:
             show(sheet.footer)
     elif form in ("csv", "tsv"):
-        from jitdb.cli.output.formats import separated_lines
+        from jitdb.cli.output.separated import separated_lines
 
         cells = ([value if type(value) in (str, int, float) else _text(value) for value in row] for row in sheet.rows)
         with output(None, ()) as out:
