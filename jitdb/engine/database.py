@@ -207,7 +207,8 @@ class JITDB(OneLog):
         from jitdb.engine.reading.field_batches import passes
 
         assert question.select is not None
-        batches = passes(self._manager, question, cancel, self._tell)
+        are_placed = schema is not None or "offsets" in places  # errors of a schema tell where a record lies
+        batches = passes(self._manager, question, cancel, self._tell, are_placed=are_placed)
         return ArrowAnswer(question.select, batches, times, schema, places)
 
     def _record_set(self, question: Question, cancel: Cancel) -> LogRecordSet:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.common.values import NUMBER
 from jitdb.display.columns import DEEPEST, leaf_paths
+from jitdb.engine.reading.indexed_fields import IndexedFields, needs_of
 from jitdb.engine.reading.paging import Located, Pages, Snapshot, located
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
@@ -26,19 +28,28 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Keys
     from jitdb.engine.answering.order import Answer
     from jitdb.engine.manager import IndexManager
+    from jitdb.engine.plan import Needs
     from jitdb.operators.question import Question
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
 _MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about: a larger one gets fewer records
 _FEWEST: Final = 64  # records of a batch, however large they are
+_INDEXED: Final = 8  # times as many records are in a batch that indexes have, if they are not limited,
+_MOST_TEXT: Final = 8 << 20  # until their texts take more bytes
 MOST_FIELDS: Final = 10_000  # in all records: those with ids for keys have no end of them
 
 
 class FieldBatches(Pages):
-    """Pages of one FieldBatch each. The question selects fields. is_keyed: with the declared times of the records."""
+    """Pages of one FieldBatch each. The question selects fields.
+
+    is_keyed:  with the declared times of the records
+    is_placed: with their offsets, also where indexes have the fields
+    """
 
     is_keyed = False
+    is_placed = False
+    _indexed: IndexedFields | None = None
     _selector: Selector | None = None
     _keys: NDArray[np.float64] | None = None  # of the records that are read now
 
@@ -52,7 +63,42 @@ class FieldBatches(Pages):
         self._keys = answer.order.keys(seqs) if self.is_keyed and answer.order is not None else None
         return seqs
 
+    def _also(self) -> Needs:
+        manager, select = self._manager, self._question.select
+        if not select or manager.log.framing.keeps_malformed:  # indexes do not tell what cannot be decoded
+            return super()._also()
+        with manager.lock:
+            return (*super()._also(), *needs_of(manager.catalog, select))
+
+    def _hold(self, answer: Answer, end: int) -> Snapshot:
+        held, select = super()._hold(answer, end), self._question.select
+        self._indexed = None
+        if select and not held.records.log.framing.keeps_malformed:
+            self._indexed = IndexedFields.of(self._manager.catalog, select, end)
+        if self._indexed is not None and self.portion == ROWS:
+            self.portion = _INDEXED * ROWS
+        return held
+
+    def _from_indexes(self, held: Snapshot, indexed: IndexedFields) -> tuple[Located, list[Any]] | None:
+        """The next records; None where the log must be read."""
+        at = located(self._manager, held.records, lambda: self._choose(held.answer), are_placed=self.is_placed)
+        fields = indexed.read(at.live)
+        if fields is None:
+            self._indexed, self.portion = None, min(self.portion, ROWS)
+            return None
+        texts = sum(int(values.length[values.kind > NUMBER].sum(dtype=np.int64)) for values in fields)
+        if texts > _MOST_TEXT:
+            self.portion = max(self.portion // 4, _FEWEST)
+        assert self._question.select is not None
+        batch = FieldBatch(self._question.select, at.live, at.offsets, fields)
+        return at, [batch.changed(keys=self._keys_of(at))] if len(at.live) else []
+
+    def _keys_of(self, at: Located) -> NDArray[np.float64] | None:
+        return None if self._keys is None else self._keys[:, np.isin(at.seqs, at.live)]
+
     def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:
+        if self._indexed is not None and (found := self._from_indexes(held, self._indexed)) is not None:
+            return found
         block_size = held.records.log.block_size
         while True:
             at = located(self._manager, held.records, lambda: self._choose(held.answer))
@@ -63,8 +109,7 @@ class FieldBatches(Pages):
     def _data(self, records: Records, at: Located) -> list[Any]:
         if not len(at.live):
             return []
-        keys = None if self._keys is None else self._keys[:, np.isin(at.seqs, at.live)]
-        return [self._batch(records, at).changed(keys=keys)]
+        return [self._batch(records, at).changed(keys=self._keys_of(at))]
 
     def _batch(self, records: Records, at: Located) -> FieldBatch:
         select = self._question.select
@@ -88,15 +133,18 @@ def passes(
     question: Question,
     cancel: threading.Event | None,
     tell: Callable[[Question, bool], object],
+    *,
+    are_placed: bool,
 ) -> Callable[[], Iterator[FieldBatch]]:
     """A function that reads the answer each time that it is called: the records that it had the first time, without
-    those that were deleted since; at most the question's limit.
+    those that were deleted since; at most the question's limit. are_placed: with their offsets
     """
     asked = question.changed(limit=portion_of(question), batch=None)
 
     def batches() -> Iterator[FieldBatch]:
         nonlocal asked
         pages = FieldBatches(manager, asked, cancel, tell)
+        pages.is_placed = are_placed
         page = pages.read()
         if page is not None and asked.as_of is None:
             with suppress(LogError):  # it was compacted just now

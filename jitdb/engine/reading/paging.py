@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.display.parts import Display
+    from jitdb.engine.plan import Needs
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.selection import Selection
@@ -182,11 +183,17 @@ class Located(NamedTuple):
 
 
 def located(
-    manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], *, are_read: bool = False
+    manager: IndexManager,
+    records: Records,
+    choose: Callable[[], NDArray[np.uint32]],
+    *,
+    are_read: bool = False,
+    are_placed: bool = True,
 ) -> Located:
     """The records that `choose()` names, with the lock held. Call it in reading().
 
-    are_read: give fewer of them where they are long, so that memory stays bounded
+    are_read:   give fewer of them where they are long, so that memory stays bounded
+    are_placed: look up where they lie; else -1 stands for it
     """
     with manager.lock:
         if manager.changed(records):
@@ -196,6 +203,8 @@ def located(
         deleted = records.deleted
         if deleted and deleted.intersect(bitmap_of(np.sort(seqs))):
             live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
+        if not are_placed:
+            return Located(seqs, live, np.full(len(live), -1))
         at = Located(seqs, live, records.offsets_of(live))
         if are_read and len(live) > 1 and not records.log.framing.is_blocked:
             fit = int(records.sizes_of(live, at.offsets).cumsum().searchsorted(_MOST_BYTES, "right")) or 1
@@ -371,8 +380,11 @@ class Pages(PagesOf):
             answer.page(0, self._start, question.descending)  # so that it is known which are skipped
             return self._hold(answer, end)
 
-        also = manager.context_needs(question.context)
-        return manager.ask(question.operation, question.order, self._cancel, look, also)
+        return manager.ask(question.operation, question.order, self._cancel, look, self._also())
+
+    def _also(self) -> Needs:
+        """Indexes that it needs beside those of the question."""
+        return self._manager.context_needs(self._question.context)
 
     def _hold(self, answer: Answer, end: int) -> Snapshot:
         records = self._manager.records

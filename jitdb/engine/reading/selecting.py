@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class FieldBatch(Immutable):
     """Some records of an answer, in its order: for each selected field what they hold in it.
 
-    seqs, offsets: of the records; -1 where these may be of several logs
+    seqs, offsets: of the records; -1 where these may be of several logs, offsets where indexes have the fields, too
     fields: in the order of the selection; for a path to any element, what lies before that; the next batch may
             overwrite them
     keys:   float64 [2, n], the two parts of their declared times (jitdb.common.values), if asked for; NaN: none
