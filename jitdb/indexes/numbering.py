@@ -62,14 +62,24 @@ class NumberingTable:
         self._arena = np.zeros(1 << 14, np.uint8)
         self._recent = np.zeros(0, np.uint64)  # see the kernel
 
-    def number(self, values: FieldValues, states: NDArray[np.uint8]) -> NDArray[np.uint32] | None:
-        """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full."""
+    def find(self, values: FieldValues) -> NDArray[np.uint32]:
+        """The number of each value (encoding KEYS, as all of the table), 0 where it has none yet."""
+        found = self.number(values, np.zeros(len(values.kind), np.uint8), is_fixed=True)
+        assert found is not None
+        return found
+
+    def number(
+        self, values: FieldValues, states: NDArray[np.uint8], *, is_fixed: bool = False
+    ) -> NDArray[np.uint32] | None:  # fmt: skip
+        """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full. Values that
+        are not there yet are not added if the table is fixed.
+        """
         from jitdb.indexes import numbering_kernels as kernels
 
         if not len(self._recent):
             self._recent = np.zeros(3 * kernels.RECENT, np.uint64)
         count = len(values.kind)
-        self._encoding = values.encoding
+        self._encoding = self._encoding if is_fixed else values.encoding
         out = np.empty(count, np.uint32)
         done = 0
         limits = self._limits
@@ -77,7 +87,7 @@ class NumberingTable:
         while True:
             done, self.filled, self.payload_bytes, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
-                self._secret, MAX_PROBES, largest, self._slots, self.filled, self.payload_bytes,
+                is_fixed, self._secret, MAX_PROBES, largest, self._slots, self.filled, self.payload_bytes,
                 self._kind, self._start, self._length, self._number, self._hash, self._arena, self._recent, out,
             )  # fmt: skip
             if done == count:

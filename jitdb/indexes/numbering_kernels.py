@@ -102,7 +102,7 @@ def slot_hash(keys, kind, buf, start, length, number):
 @kernel
 def number_values(
     buf: U8, kind: U8, start: I32, length: I32, number: F64, states: U8, first: int, count: int,
-    keys: U64, most: int, largest: int, slots: I32, filled: int, used: int,
+    fixed: int, keys: U64, most: int, largest: int, slots: I32, filled: int, used: int,
     entry_kind: U8, entry_start: I64, entry_length: I32, entry_number: F64, entry_hash: U64, arena: U8,
     recent: U64, out: U32,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
@@ -110,7 +110,8 @@ def number_values(
 
     `filled` entries and `used` arena bytes are taken before the call. Gives the first record not done (`count` when
     all are), the entries and bytes taken now, and whether it stopped because a value was in none of the `most` slots
-    that are looked at, or is an array or a map of more than `largest` bytes. Entry 0 is not used.
+    that are looked at, or is an array or a map of more than `largest` bytes. Entry 0 is not used. Where the table is
+    `fixed` (1), a value that is not in it is NO_VALUE.
     """
     mask = slots.shape[0] - 1
     room = min(entry_kind.shape[0], slots.shape[0] - (slots.shape[0] >> 2))
@@ -154,6 +155,9 @@ def number_values(
                 return i, filled, used, True
             slot = (slot + 1) & mask
             entry = np.int64(slots[slot])
+        if entry == 0 and fixed != 0:
+            out[i] = NO_VALUE
+            continue
         if entry == 0:
             payload = np.int64(0) if held == NUMBER else size
             if filled >= room or used + payload > arena.shape[0]:

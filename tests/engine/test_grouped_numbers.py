@@ -1,57 +1,161 @@
-"""Stats of many groups at once are those of each group by itself, and exact."""
+"""Stats of many groups at once are exact, however their numbers are split, and quantiles are those of sorted lists."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.operators.summaries.numbers import Numbers, described, described_each
+from jitdb.common.values import split_number
+from jitdb.operators.summaries import quantiles as module
+from jitdb.operators.summaries import summary_kernels
+from jitdb.operators.summaries.numbers import Moments, Numbers, number_of
+from jitdb.operators.summaries.quantiles import Measured, measured, merged
 
-WHOLE = st.integers(-50, 50) | st.sampled_from([2**26, -(2**26), 2**27, 2**52, 2**53])
-ANY = WHOLE | st.sampled_from([0.5, 1e300, -1e-300, math.inf, -math.inf, -0.0])
+WHOLE = st.integers(-50, 50) | st.sampled_from([2**26, -(2**26), 2**31 - 1, 2**31, -(2**31), 2**52, 2**53])
+RESTS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from([2**53 + 1, -(2**53) - 1, 2**64 - 1])
+ANY = WHOLE | st.floats(allow_nan=False) | st.sampled_from([0.5, 1e300, -1e-300, 5e-324, -0.0])
+FINITE = WHOLE | st.floats(allow_nan=False, allow_infinity=False, width=64)
 SHARES = [0.0, 0.1, 0.25, 1 / 3, 0.5, 0.99, 1.0]
+GROUPS = 4
 
 
-def numbers_of(values: list[float]) -> Numbers:
-    return Numbers(np.array(values, np.float64), None)
+def numbers_of(values: list[Any]) -> Numbers:
+    pairs = [split_number(value) for value in values]
+    lo = np.array([lo for _, lo in pairs], np.int16)
+    return Numbers(np.array([hi for hi, _ in pairs], np.float64), lo if lo.any() else None)
 
 
-@settings(max_examples=80, deadline=None)
+class Records:
+    """A number and a group (-1 and -2: none) for each record, given in pieces."""
+
+    def __init__(self, records: list[tuple[int, Any]], size: int) -> None:
+        self.records, self._size = records, size
+
+    def stream(self) -> Iterator[tuple[Numbers, Any]]:
+        for begin in range(0, len(self.records), self._size):
+            some = self.records[begin : begin + self._size]
+            yield numbers_of([value for _, value in some]), np.array([group for group, _ in some], np.int64)
+
+    def moments(self) -> Moments:
+        found = Moments(GROUPS)
+        for numbers, groups in self.stream():
+            found.add(numbers, groups)
+        return found
+
+    def of(self, group: int) -> list[Any]:
+        return [value for own, value in self.records if own == group and value == value]
+
+
+def records_of(values: Any, **of: int) -> Any:
+    return st.lists(st.tuples(st.integers(-2, GROUPS - 1), values), **of)
+
+
+def check_moments(found: Moments, group: int, values: list[Any]) -> None:
+    one = found.described(group)
+    assert one.count == len(values)
+    if not values:
+        assert one[1:] == (None,) * 5
+        return
+    assert (one.min, one.max) == (min(values), max(values))
+    if not all(map(math.isfinite, values)):
+        total = float(min(values)) + float(max(values))
+        assert repr((one.sum, one.mean)) == repr((total, total))
+        return
+    exact, count = sum(map(Fraction, values)), len(values)
+    is_whole = all(Fraction(value).denominator == 1 for value in values)
+    assert repr(one.sum) == repr(int(exact) if is_whole else rounded(exact))
+    assert one.mean == rounded(exact / count)
+    if count == 1:
+        assert one.stddev is None
+        return
+    variance = sum((Fraction(value) - exact / count) ** 2 for value in values) / (count - 1)
+    assert one.stddev == math.sqrt(rounded(variance))
+
+
+def rounded(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def check_quantiles(found: Measured, group: int, values: list[Any], shares: list[float]) -> None:
+    ordered = sorted(values)
+    expected = [ordered[max(0, math.ceil(Fraction(repr(share)) * len(values)) - 1)] for share in shares if values]
+    assert found.values(group) == expected
+
+
+@settings(max_examples=150, deadline=None)
 @given(
-    groups=st.lists(st.lists(WHOLE, max_size=9) | st.lists(ANY, max_size=5) | st.just([3, 1, 2] * 70), max_size=6),
+    records=records_of(WHOLE, max_size=60) | records_of(ANY, max_size=30) | records_of(RESTS | FINITE, max_size=30)
+    | records_of(st.just(math.nan) | WHOLE, max_size=9),
+    size=st.integers(1, 40),
+    shares=st.lists(st.sampled_from(SHARES), max_size=3),
+    cells=st.sampled_from([0, 1, 1 << 12]),
+    numbers=st.sampled_from([1, 5, 1 << 10]),
+)  # fmt: skip
+def test_each_group_is_exact(
+    records: list[Any], size: int, shares: list[float], cells: int, numbers: int
+) -> None:  # fmt: skip
+    made = Records(records, size)
+    moments = made.moments()
+    for group in range(GROUPS):
+        check_moments(moments, group, made.of(group))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CELLS", cells)
+        patch.setattr(module, "_NUMBERS", numbers)
+        found = measured(made.stream, moments, shares, np.arange(GROUPS))
+        for group in range(GROUPS):
+            check_quantiles(found, group, made.of(group), shares)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    parts=st.lists(records_of(WHOLE | RESTS | FINITE, max_size=20), min_size=1, max_size=4),
+    to=st.lists(st.permutations(range(GROUPS)), min_size=4, max_size=4) | st.just([[0, 0, 1, 2]] * 4),
     shares=st.lists(st.sampled_from(SHARES), max_size=3),
 )
-def test_each_group_is_described_as_by_itself(groups: list[list[float]], shares: list[float]) -> None:
-    found = list(described_each([numbers_of(group) for group in groups], shares))
-    assert len(found) == len(groups)
-    for group, one in zip(groups, found, strict=True):
-        alone = described(numbers_of(group), shares)
-        assert repr(one._replace(stddev=None)) == repr(alone._replace(stddev=None))  # types, and NaN, too
-        if len(group) < 2 or not all(map(math.isfinite, group)):
-            assert repr(one.stddev) == repr(alone.stddev)
-            continue
-        assert one.stddev == pytest.approx(alone.stddev, rel=1e-9, abs=1e-12 * max(map(abs, group)))
+def test_parts_add_up(parts: list[Any], to: list[list[int]], shares: list[float]) -> None:
+    made = [Records(records, 7) for records in parts]
+    counted = [measured(one.stream, one.moments(), shares, None) for one in made]
+    numbers = [np.array(numbers, np.int64) for numbers in to[: len(made)]]
+    found = merged(counted, numbers, GROUPS, shares)
+    for group in range(GROUPS):
+        own = zip(made, numbers, strict=True)
+        values = [
+            value for one, of in own for number in np.flatnonzero(of == group).tolist() for value in one.of(number)
+        ]
+        check_moments(found.moments, group, values)
+        check_quantiles(found, group, values, shares)
 
 
-@settings(max_examples=80, deadline=None)
-@given(groups=st.lists(st.lists(st.integers(-(2**24), 2**24), min_size=2, max_size=90), min_size=1, max_size=4))
-def test_deviations_of_whole_numbers_are_rounded_once(groups: list[list[int]]) -> None:
-    for group, one in zip(
-        groups, described_each([numbers_of(list(map(float, group))) for group in groups], []), strict=True
-    ):
-        mean = Fraction(sum(group), len(group))
-        variance = sum((value - mean) ** 2 for value in group) / (len(group) - 1)
-        if len(group) * max(map(abs, group)) ** 2 < 2**53:
-            assert one.stddev == math.sqrt(variance)
+def test_long_groups_are_sorted() -> None:
+    values = [((n * 7919) % 1000) / 8 for n in range(3000)]
+    made = Records([(n % 2 and n % 4, value) for n, value in enumerate(values)], 500)
+    found = measured(made.stream, made.moments(), SHARES, np.arange(GROUPS))
+    for group in range(GROUPS):
+        check_quantiles(found, group, made.of(group), SHARES)
+
+
+def test_carries_wait_as_long_as_digits_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary_kernels, "WAITING", 3)
+    values = [2.0**31 - 1, -(2.0**31), 1.5, -0.1, 1e18, -1e-18] * 20
+    moments = Moments(1)
+    for value in values:
+        moments.add(numbers_of([value, value]))
+    check_moments(moments, 0, [value for value in values for _ in range(2)])
 
 
 def test_rests_of_large_integers() -> None:
-    large = Numbers(np.array([2.0**53, 1.0]), np.array([1, 0], np.int16))
-    (one, other) = described_each([large, numbers_of([1.0, 2.0])], [1.0])
-    assert (one.max, one.sum, one.quantiles) == (2**53 + 1, 2**53 + 2, ((1.0, 2**53 + 1),))
-    assert other.sum == 3
+    made = Records([(0, 2**53 + 1), (0, 1), (1, -(2**63) + 1), (1, 2**64 - 1)], 2)
+    found = measured(made.stream, made.moments(), [0.5, 1.0], np.arange(GROUPS))
+    assert [found.values(0), found.values(1)] == [[1, 2**53 + 1], [-(2**63) + 1, 2**64 - 1]]
+    assert found.moments.described(0).sum == 2**53 + 2
+    assert number_of(2.0**53, 1) == 2**53 + 1

@@ -33,10 +33,10 @@ from jitdb.common.values import (
 )
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
-from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
+from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, values_of_keys
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
-from jitdb.operators.summaries.summary import Keys, Ranked, ValuesIn
+from jitdb.operators.summaries.summary import Keys, Ranked
 from jitdb.operators.summaries.value_counts import in_order
 
 if TYPE_CHECKING:
@@ -50,12 +50,20 @@ _HEAD: Final = 7  # bytes of a value by which most are told apart without making
 
 
 def places_in(segments: Iterable[Segment], matches: BitMap) -> Iterator[tuple[Segment, Any]]:
-    """Each segment that has some of these records, and their places in it: a slice where it has only such records."""
+    """Each segment that has some of these records, and their places in it: a slice where none is between them."""
+    if not matches:
+        return
+    first, last = matches.min(), matches.max()
     for segment in segments:
+        if segment.end_seq <= first or segment.first_seq > last:
+            continue
         there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-        if len(there) == segment.count:
-            yield segment, slice(None)
-        elif there:
+        if not there:
+            continue
+        begin, end = there.min(), there.max() + 1
+        if len(there) == end - begin:
+            yield segment, slice(begin - segment.first_seq, end - segment.first_seq)
+        else:
             yield segment, members_of(there) - np.uint32(segment.first_seq)
 
 
@@ -113,6 +121,10 @@ class CodedColumn:
         """The key of a code's value (jitdb.common.values)."""
         return key_at(self.values, code - 1) if code else ABSENT_KEY
 
+    def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        """The code of the value with each key, 0 where there is none."""
+        return self._table.find(values_of_keys(keys)).astype(np.int64)
+
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
         """How many of these records have each code."""
         from jitdb.indexes.kinds.dictionary_kernels import count_codes
@@ -163,12 +175,16 @@ class BitmapCodes:
             for key in dictionary_of(segment):
                 self._codes.setdefault(key, len(self._codes))
         self._keys = list(self._codes)
+        self._latest: tuple[Segment, NDArray[np.uint32]] | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def key(self, code: int) -> bytes:
         return self._keys[code]
+
+    def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        return np.array([self._codes.get(key, 0) for key in keys], np.int64)
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
         """From the cardinalities that stand beside the bitmaps, where all records are counted. Raises IndexDamaged.
@@ -201,14 +217,18 @@ class BitmapCodes:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """Raises IndexDamaged."""
-        parts = [np.empty(0, np.uint32)]
-        for segment, places in places_in(self._segments, matches):
+        parts = [self._codes_of(segment)[places] for segment, places in places_in(self._segments, matches)]
+        return np.concatenate([np.empty(0, np.uint32), *parts])
+
+    def _codes_of(self, segment: Segment) -> NDArray[np.uint32]:
+        """Those of one segment, which are kept until another one is asked for."""
+        if self._latest is None or self._latest[0] is not segment:
             codes = np.zeros(segment.count, np.uint32)
             for number, key in enumerate(dictionary_of(segment)):
                 members = members_of(load_bitmap(segment, number)) - np.uint32(segment.first_seq)
                 codes[members] = self._codes[key]
-            parts.append(codes[places])
-        return np.concatenate(parts)
+            self._latest = segment, codes
+        return self._latest[1]
 
 
 class ConstantCodes:
@@ -223,6 +243,9 @@ class ConstantCodes:
 
     def key(self, code: int) -> bytes:
         return self._key if code else ABSENT_KEY
+
+    def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        return np.array([self._code * (key == self._key) for key in keys], np.int64)
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
         counts = np.zeros(2, np.int64)
@@ -308,55 +331,6 @@ def numbered(codes: Sequence[NDArray[Any]], sizes: Sequence[int]) -> tuple[NDArr
             numbers, size = np.unique(numbers, return_inverse=True)[1], len(numbers)
         numbers, size = numbers * most + found, size * most
     return numbers, size
-
-
-def places_of(
-    columns: Sequence[Coded], codes: Sequence[NDArray[np.uint32]], keys: Sequence[Keys], records: int
-) -> NDArray[np.int64]:
-    """For each record the place of its values among these groups of them: see View.places."""
-    others = len(keys)
-    if not columns or not keys:
-        found = np.zeros(records, np.int64)
-    elif len(columns) == 1:
-        found = _places_by_code(columns[0], [key for (key,) in keys])[codes[0]]
-    else:
-        numbers = []  # of the groups, then of the records
-        for column, own, held in zip(columns, codes, zip(*keys, strict=True), strict=True):
-            distinct = dict.fromkeys(held)
-            table = _places_by_code(column, list(distinct))
-            of_key = dict(zip(distinct, range(len(distinct)), strict=True))
-            numbers.append(np.append(np.array([of_key[key] for key in held], np.int64), table[own]))
-        both, _ = numbered(numbers, [int(number.max()) + 1 for number in numbers])
-        groups, of_records = both[:others], both[others:]
-        order = np.argsort(groups)
-        near = order[np.minimum(np.searchsorted(groups, of_records, sorter=order), others - 1)]
-        found = np.where(groups[near] == of_records, near, others)
-    for own in codes:
-        found[own == 0] = others + 1
-    return found
-
-
-def values_of_places(
-    column: Coded, codes: NDArray[np.uint32], places: NDArray[np.int64], count: int, *, has_keys: bool
-) -> ValuesIn:
-    """Which values the records of each place below `count` have: see View.values_in."""
-    there = codes != 0
-    counts = np.bincount(places[there], minlength=count + 2)
-    there &= places < count
-    values, size = codes[there].astype(np.int64), len(column)
-    keys = None
-    if has_keys:  # of those alone that are there
-        held, values = np.unique(values, return_inverse=True)
-        keys, size = list(map(column.key, held.tolist())), max(1, len(held))
-    numbers, most = numbered([places[there], values], [count + 1, size])
-    examples, _ = _counted(numbers, most)
-    return ValuesIn(places[there][examples], values[examples], counts, keys)
-
-
-def _places_by_code(column: Coded, keys: Sequence[bytes]) -> NDArray[np.int64]:
-    """For each code the place of its value among these keys; len(keys) where it is none of them."""
-    place = {key: number for number, key in enumerate(keys)}
-    return np.array([place.get(column.key(code), len(place)) for code in range(len(column))], np.int64)
 
 
 def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

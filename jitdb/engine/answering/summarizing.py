@@ -21,18 +21,17 @@ from jitdb.engine.answering.coded import (
     Coded,
     ConstantCodes,
     places_in,
-    places_of,
     ranked_groups,
     ranked_values,
-    values_of_places,
 )
+from jitdb.engine.answering.placing import placing, values_in
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
-from jitdb.indexes.kinds.roaring import bitmap_of_range
+from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.summaries.numbers import Numbers
-from jitdb.operators.summaries.summary import DECLARED_TIME, Keys, Ranked, Summary, ValuesIn
+from jitdb.operators.summaries.summary import DECLARED_TIME, Keys, Ranked, Summary, ValuesIn, View
 
 if TYPE_CHECKING:
     import threading
@@ -86,13 +85,20 @@ class LogView(NamedTuple):
             return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
 
-    def places(self, paths: Sequence[Path], keys: Sequence[Keys]) -> NDArray[np.int64]:
-        columns = list(map(self.coded, paths))
-        return places_of(columns, [column.codes(self.matches) for column in columns], keys, len(self.matches))
+    def placing(self, paths: Sequence[Path], keys: Sequence[Keys]) -> Callable[[View], NDArray[np.int64]]:
+        found = placing(list(map(self.coded, paths)), keys)
+        return lambda part: found(part.matches)
 
-    def values_in(self, path: Path, places: NDArray[np.int64], count: int) -> ValuesIn:
-        coded = self.coded(path)
-        found = values_of_places(coded, coded.codes(self.matches), places, count, has_keys=not self.is_whole)
+    def parts(self) -> Iterator[LogView]:
+        begin, end = (self.matches.min(), self.matches.max() + 1) if self.matches else (0, 0)
+        for first in range(begin - begin % CONTAINER, end, CONTAINER):
+            there = self.matches & bitmap_of_range(first, first + CONTAINER)
+            if there:
+                yield self._replace(matches=there)
+
+    def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
+        parts = ((part.matches, groups_of(part)) for part in self.parts())
+        found = values_in(self.coded(path), parts, has_keys=not self.is_whole)
         if found.keys is not None and len(found.keys) > MOST_OF_SEVERAL:
             raise _too_many(path, len(found.keys), self.manager.log)
         return found

@@ -64,15 +64,27 @@ def dictionary_values(segment: Segment, *, keep: bool = True) -> FieldValues:
 
     Raises IndexDamaged.
     """
+    ends = np.frombuffer(segment.blob(_ENDS, keep=keep), "<u4")
+    found = _values(bytearray(segment.blob(_HEAP, keep=keep)), ends.copy())
+    if found is None:
+        raise segment.damage("a value of the dictionary has no key")
+    return found
+
+
+def values_of_keys(keys: Sequence[bytes]) -> FieldValues:
+    """The values with these keys (jitdb.common.values)."""
+    found = _values(bytearray(b"".join(keys)), np.cumsum([0, *map(len, keys)])[1:].astype(np.uint32))
+    assert found is not None
+    return found
+
+
+def _values(heap: bytearray, ends: NDArray[np.uint32]) -> FieldValues | None:
+    """Those of keys that stand one behind the other; None where one is no key."""
     from jitdb.indexes.kinds.dictionary_kernels import read_keys
 
-    count = count_of(segment)
-    ends = np.frombuffer(segment.blob(_ENDS, keep=keep), "<u4")
-    heap = np.frombuffer(bytearray(segment.blob(_HEAP, keep=keep)) or bytearray(1), np.uint8)
-    columns: tuple[Any, ...] = tuple(np.zeros(count, kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
-    if not read_keys(heap, ends.copy(), *columns):
-        raise segment.damage("a value of the dictionary has no key")
-    return FieldValues(KEYS, heap, *columns)
+    held = np.frombuffer(heap or bytearray(1), np.uint8)
+    columns: tuple[Any, ...] = tuple(np.zeros(len(ends), kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
+    return FieldValues(KEYS, held, *columns) if read_keys(held, ends, *columns) else None
 
 
 def chosen(values: FieldValues, numbers: slice | NDArray[Any]) -> FieldValues:

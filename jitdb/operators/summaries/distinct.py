@@ -13,7 +13,7 @@ from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.summaries.groups import (
     By,
     Every,
-    Group,
+    Grouping,
     GroupRows,
     GroupsAsked,
     Part,
@@ -99,10 +99,13 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
     def count(self, view: View, settled: Settled) -> Any:
         return view.ranked((self.path,), 1) if self._is_whole(self.by, self.every) else super().count(view, settled)
 
-    def part(self, view: View, numbers: NDArray[np.int64], groups: list[Group]) -> Part:
-        found, total = view.values_in(self.path, numbers, len(groups)), len(view.matches)
-        counts = found.counts
-        return Part(groups, counts[: len(groups)], found, total, total - int(counts[:-1].sum()))
+    def part(self, view: View, grouping: Grouping) -> Part:
+        import numpy as np
+
+        found, total = view.values_in(self.path, grouping.of), len(view.matches)
+        missing = total - found.others - int(found.counts.sum())
+        counts = np.append(found.counts, np.zeros(len(grouping.groups) - len(found.counts), np.int64))
+        return Part(grouping.groups, counts, found, total, missing)
 
     def summed(
         self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int
@@ -120,13 +123,14 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
                 values = np.array([known.setdefault(key, len(known)) for key in held.keys], np.int64)[values]
             pairs.append(np.stack([numbers[held.groups], values]))
         own, values = np.concatenate(pairs, axis=1)
-        size = int(values.max(initial=0)) + 1
-        distinct = np.bincount(np.unique(own * size + values) // size, minlength=groups)
+        if len(parts) > 1 or len(parts[0].groups) > groups:  # else each pair is there once
+            size = int(values.max(initial=0)) + 1
+            own = np.unique(own * size + values) // size
+        distinct = np.bincount(own, minlength=groups)
         return list(zip(counts.tolist(), distinct.tolist(), strict=True))
 
-    def weight(self, found: tuple[int, int]) -> int:
-        count, distinct = found
-        return count if self.order == "count" else distinct
+    def weights(self, found: Any) -> Sequence[int]:
+        return [count if self.order == "count" else distinct for count, distinct in found]
 
     def result(self, counts: Sequence[Any], settled: Settled) -> DistinctCounts:
         if self._is_whole(self.by, self.every):

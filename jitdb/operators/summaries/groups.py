@@ -8,7 +8,7 @@ Groups that are to be ordered by that need all values; those of most records are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -195,6 +195,40 @@ class Part(NamedTuple):
     missing: int
 
 
+class Grouping:
+    """Which group the records of a log are in, a part of the log at a time.
+
+    groups:  those seen so far: all, where there are no steps of time
+    """
+
+    def __init__(self, view: View, by: Sequence[Path], settled: Settled, zone: tzinfo | None) -> None:
+        self._step, self._zone, self._many = settled.step, zone, len(settled.keys)
+        self._places = view.placing(by, settled.keys)
+        self.groups = [] if self._step is not None else [Group(0, place) for place in range(self._many)]
+        self._numbers: dict[Group, int] = {}
+        self._ends: list[int] = []  # the first and the last step
+
+    def of(self, part: View) -> NDArray[np.int64]:
+        """The number of each record's group; -1 where its values have none, -2 where it lacks something."""
+        import numpy as np
+
+        places = self._places(part)
+        if self._step is None:
+            return np.where(places < self._many, places, self._many - 1 - places)
+        from jitdb.operators.summaries.bins import by_step_and_place, check, step_of_each
+
+        steps = [step_of_each(times, self._step, self._zone) for times in part.numbers(DECLARED_TIME)]
+        numbers, *found = by_step_and_place(np.concatenate([places[:0], *steps]), places, self._many)
+        groups = list(map(Group, *found))
+        fresh = [group for group in groups if group not in self._numbers]
+        self._numbers |= zip(fresh, range(len(self.groups), len(self.groups) + len(fresh)), strict=True)
+        self.groups += fresh
+        ends = [*self._ends, *(group.step for group in fresh)]
+        self._ends = [min(ends), max(ends)] if ends else []
+        check(*self._ends or (0, 0))
+        return np.array([*(self._numbers[group] for group in groups), -1, -2], np.int64)[numbers]
+
+
 class GroupsAsked(Grouped[S]):
     """What is asked of a field, of each group by itself.
 
@@ -211,32 +245,19 @@ class GroupsAsked(Grouped[S]):
         return self.limit if self.order == RECORDS else None
 
     def count(self, view: View, settled: Settled) -> Part:
-        places, step = view.places(self.by, settled.keys), settled.step
-        if step is None:
-            return self.part(view, places, [Group(0, place) for place in range(len(settled.keys))])
-        import numpy as np
-
-        from jitdb.operators.summaries.bins import by_step_and_place, step_of_each
-
         zone = None if self.tz is None else zone_called(self.tz)
-        steps = [step_of_each(times, step, zone) for times in view.numbers(DECLARED_TIME)]
-        numbers, *groups = by_step_and_place(np.concatenate([places[:0], *steps]), places, len(settled.keys))
-        return self.part(view, numbers, list(map(Group, *groups)))
+        return self.part(view, Grouping(view, self.by, settled, zone))
 
-    def part(self, view: View, numbers: NDArray[np.int64], groups: list[Group]) -> Part:
-        """What one log has.
-
-        numbers: that of each record's group: len(groups) where its values have none, and one more where it lacks one of
-                 the fields, or a time
-        """
+    def part(self, view: View, grouping: Grouping) -> Part:
+        """What one log has."""
         raise NotImplementedError
 
     def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> Sequence[Any]:
         """What so many groups have; `to`: for each group of each part its number among them."""
         raise NotImplementedError
 
-    def weight(self, found: Any) -> Any:
-        """What decides where a group stands; None, or NaN, stands last."""
+    def weights(self, found: Any) -> Sequence[Any]:
+        """What decides where the groups stand that were summed; None, or NaN, stands last."""
         raise NotImplementedError
 
     def rows_of(self, parts: Sequence[Part], settled: Settled) -> Iterator[tuple[Any, Any, datetime | None]]:
@@ -250,7 +271,7 @@ class GroupsAsked(Grouped[S]):
             to = [np.array([group.place for group in part.groups], np.int64) for part in parts]
             of_values = self.summed(parts, to, len(keys))
         if self.by and self.order != RECORDS:
-            places = sorted(places, key=lambda place: _from_greatest(self.weight(of_values[place])))[: self.limit]
+            places = ranked(self.weights(of_values))[: self.limit]
         values = [value_of(keys[place]) if self.by else None for place in places]
         if step is None:
             yield from ((value, of_values[place], None) for value, place in zip(values, places, strict=True))
@@ -277,6 +298,11 @@ class GroupsAsked(Grouped[S]):
         total, missing = sum(part.total for part in parts), sum(part.missing for part in parts)
         every = "" if settled.step is None else settled.step.text
         return total, missing, self.path, self.by, settled.values.distinct, every
+
+
+def ranked(weights: Sequence[Any]) -> list[int]:
+    """The places of these, the greatest first; of equal ones the first."""
+    return sorted(range(len(weights)), key=lambda place: _from_greatest(weights[place]))
 
 
 def _from_greatest(weight: Any) -> tuple[bool, Any]:

@@ -1,16 +1,14 @@
-"""What the numbers of records are like as a whole, of one group or of many at once.
+"""What the numbers of records are like, of one group or of many at once: how many, their extremes, their sums.
 
-Sums are exact, and rounded once, at the end, so they depend neither on the order of the records nor on how many logs
-these are in. Of whole numbers of which a double holds all sums, many groups are added up without a loop.
+Sums are exact, of whole numbers and of others, and rounded once, at the end, so they depend neither on the order of the
+records nor on how many logs these are in. What is kept of a group does not grow with its records; the arrays of many
+groups are added to by kernels, a part of the log at a time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -18,9 +16,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EXACT: Final = 1 << 53  # below which doubles add whole numbers exactly, in any order
-_LARGE: Final = 64  # numbers of a group, from which on it is sorted by itself
-_SMALL: Final = 1 << 20  # of a share's denominator: times a count it fits 64 bits
+_NO_RESTS: Final = np.empty(0, np.int16)
+_DIGIT: Final = 32  # bits, as in summary_kernels
+_LEAST: Final = -1074  # no bit of a double stands for less than 2 to this power
+_BITS: Final = 53  # of a double
 
 
 class Numbers(NamedTuple):
@@ -28,6 +27,11 @@ class Numbers(NamedTuple):
 
     hi: NDArray[np.float64]
     lo: NDArray[np.int16] | None
+
+    @property
+    def rests(self) -> NDArray[np.int16]:
+        """As kernels take them: empty where all are 0."""
+        return _NO_RESTS if self.lo is None else np.ascontiguousarray(self.lo)
 
 
 def joined(parts: Sequence[Numbers]) -> Numbers:
@@ -48,14 +52,9 @@ def known(numbers: Numbers) -> Numbers:
     return Numbers(hi[there], None if lo is None else lo[there])
 
 
-def parted(numbers: Numbers, places: NDArray[np.int64], count: int) -> list[Numbers]:
-    """The numbers of the records of each place below `count`, without those where there is none."""
-    there = np.flatnonzero((numbers.hi == numbers.hi) & (places < count))
-    places = places[there].astype(np.uint16 if count < 1 << 16 else np.int64)  # 16 bits are sorted by radix
-    order = np.argsort(places, kind="stable")
-    hi, lo = numbers.hi[there][order], None if numbers.lo is None else numbers.lo[there][order]
-    bounds = np.searchsorted(places[order], np.arange(count + 1, dtype=np.int64)).tolist()
-    return [Numbers(hi[begin:end], None if lo is None else lo[begin:end]) for begin, end in pairwise(bounds)]
+def number_of(hi: float, lo: int) -> int | float:
+    """The number of a pair: an int where it is whole."""
+    return int(hi) + lo if lo or hi.is_integer() else hi
 
 
 class Described(NamedTuple):
@@ -67,139 +66,126 @@ class Described(NamedTuple):
     sum: int | float | None = None
     mean: float | None = None
     stddev: float | None = None
-    quantiles: tuple[tuple[float, int | float], ...] = ()
 
 
-def described(numbers: Numbers, shares: Sequence[float]) -> Described:
-    """Of numbers that are all there."""
-    hi = numbers.hi
-    count = len(hi)
-    if not count:
-        return Described(0)
-    places = [max(0, math.ceil(as_written(share) * count) - 1) for share in shares]
-    first, last, *quantiles = _smallest(numbers, [0, count - 1, *places])
-    pairs = tuple(zip(map(float, shares), quantiles, strict=True))
-    if not (math.isfinite(first) and math.isfinite(last)):
-        total = float(first) + float(last)
-        return Described(count, first, last, total, total, math.nan if count > 1 else None, pairs)
-    exact = exact_sum(numbers)
-    is_whole = exact.denominator == 1 and bool((hi == np.floor(hi)).all())
-    mean = exact / count
-    return Described(
-        count, first, last, int(exact) if is_whole else _double(exact), _double(mean), _deviation(numbers, mean), pairs
-    )
-
-
-@lru_cache(maxsize=64)
-def as_written(share: float) -> Fraction:
-    """The share as it is written: 0.1 is a tenth, not the nearest double, so of ten numbers it is the first."""
-    return Fraction(repr(share))
-
-
-def _smallest(numbers: Numbers, places: Sequence[int]) -> list[int | float]:
-    """The numbers at these places of all in order."""
-    hi, lo = numbers
-    if lo is None:
-        ordered = np.sort(hi)  # which vector instructions do faster than partition() finds several places
-        return [number_of(float(ordered[place]), 0) for place in places]
-    order = np.lexsort((lo, hi))
-    return [number_of(float(hi[order[place]]), int(lo[order[place]])) for place in places]
-
-
-def number_of(hi: float, lo: int) -> int | float:
-    """The number of a pair: an int where it is whole."""
-    return int(hi) + lo if lo or hi.is_integer() else hi
-
-
-def exact_sum(numbers: Numbers) -> Fraction:
-    """That of numbers which are all finite."""
-    from jitdb.operators.summaries import summary_kernels as kernels
-
-    hi, lo = numbers
-    total = Fraction(0 if lo is None else int(lo.sum(dtype=np.int64)))
-    high, low = np.zeros(kernels.EXPONENTS, np.int64), np.zeros(kernels.EXPONENTS, np.int64)
-    kernels.add_by_exponents(np.ascontiguousarray(hi, np.float64).view(np.int64), high, low)
-    there = np.flatnonzero(high | low)
-    if not len(there):
-        return total
-    least, whole = int(there[0]), 0
-    for exponent, up, down in zip(there.tolist(), high[there].tolist(), low[there].tolist(), strict=True):
-        whole += ((up << kernels.HALF) + down) << (exponent - least)
-    return total + whole * Fraction(2) ** (least - kernels.LEAST)
-
-
-def _double(number: Fraction) -> float:
-    """The nearest one."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def _deviation(numbers: Numbers, mean: Fraction) -> float | None:
-    """Of a sample: distances and squares in doubles, their sums exact, so that the order of records does not
-    matter. The error of the rounded mean is subtracted again.
+class Moments:
+    """Of each of some groups the numbers that were added to it: how many, the extremes, and the exact sums of them and
+    of their squares, in digits (summary_kernels).
     """
-    hi, lo = numbers
-    if len(hi) < 2:
-        return None
-    middle = _double(mean)
-    with np.errstate(over="ignore"):
-        apart = hi - middle if lo is None else (hi - middle) + lo
-        squares = apart * apart
-    if not np.isfinite(squares).all():
-        return math.inf
-    spread = exact_sum(Numbers(squares, None)) - exact_sum(Numbers(apart, None)) ** 2 / len(hi)
-    return math.sqrt(_double(max(spread, Fraction(0)) / (len(hi) - 1)))
+
+    def __init__(self, groups: int = 0) -> None:
+        self.counts = np.zeros(groups, np.int64)
+        self.ends = np.empty((2, groups))
+        self.ends[:] = [[math.inf], [-math.inf]]
+        self.rests = np.zeros((2, groups), np.int64)
+        self.fractions = np.zeros(groups, np.bool_)
+        self.has_rests = False
+        self._sums = np.zeros((groups, 1), np.int64)
+        self._squares = np.zeros((groups, 2), np.int64)
+        self._below = 0  # digits of sums behind the point
+        self._waiting = 0  # numbers since digits were carried
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def grow(self, groups: int) -> None:
+        """Make it so many groups."""
+        more = Moments(groups - len(self))
+        more._widen(self._below, self._sums.shape[1])
+        self.counts = np.append(self.counts, more.counts)
+        self.fractions = np.append(self.fractions, more.fractions)
+        self.ends, self.rests = np.hstack([self.ends, more.ends]), np.hstack([self.rests, more.rests])
+        self._sums, self._squares = np.vstack([self._sums, more._sums]), np.vstack([self._squares, more._squares])
+
+    def add(self, numbers: Numbers, groups: NDArray[np.int64] | None = None) -> None:
+        """Each number to its group, none where that is below 0; all to the first without groups."""
+        from jitdb.operators.summaries import summary_kernels as kernels
+
+        hi, own = np.ascontiguousarray(numbers.hi, np.float64), np.empty(0, np.int64) if groups is None else groups
+        self.has_rests |= numbers.lo is not None
+        self._waiting += len(hi)
+        if self._waiting > kernels.WAITING:
+            self._carry()
+            self._waiting = len(hi)
+        done = 0
+        while done < len(hi):
+            done = kernels.add_numbers(
+                hi, numbers.rests, own, done, self._below, self.counts, self.ends, self.rests, self.fractions,
+                self._sums, self._squares,
+            )  # fmt: skip
+            if done < len(hi):
+                self._make_room(float(hi[done]))
+
+    def _make_room(self, number: float) -> None:
+        """Have digits for it."""
+        lowest = max(math.frexp(number)[1] - _BITS, _LEAST)  # the power of two that its last bit stands for
+        below = max(self._below, -(lowest // _DIGIT))
+        above = max(self._sums.shape[1] - self._below, (lowest + _DIGIT * below) // _DIGIT + 3 - below)
+        self._widen(below, below + above)
+
+    def _widen(self, below: int, digits: int) -> None:
+        left = below - self._below
+        right = digits - self._sums.shape[1] - left
+        self._sums = np.pad(self._sums, ((0, 0), (left, right)))
+        self._squares = np.pad(self._squares, ((0, 0), (2 * left, 2 * right)))
+        self._below = below
+
+    def _carry(self) -> None:
+        for digits in (self._sums, self._squares):
+            over = digits[:, :-1] >> _DIGIT
+            digits[:, :-1] -= over << _DIGIT
+            digits[:, 1:] += over
+
+    def merge(self, other: Moments, to: NDArray[np.int64]) -> None:
+        """Add what the groups of another one have, each to one of these."""
+        below = max(self._below, other._below)
+        above = max(each._sums.shape[1] - each._below for each in (self, other))
+        for each in (self, other):
+            each._widen(below, below + above)
+            each._carry()
+        self.has_rests |= other.has_rests
+        np.add.at(self.counts, to, other.counts)
+        np.logical_or.at(self.fractions, to, other.fractions)
+        np.add.at(self._sums, to, other._sums)
+        np.add.at(self._squares, to, other._squares)
+        own, is_first = np.append(np.arange(len(self)), to), np.ones(len(self) + len(to), np.bool_)
+        for end, sign in ((0, 1), (1, -1)):
+            hi = np.append(self.ends[end], other.ends[end])
+            rests = np.append(self.rests[end], other.rests[end])
+            order = np.lexsort((sign * rests, sign * hi, own))
+            is_first[1:] = np.diff(own[order]) != 0
+            self.ends[end], self.rests[end] = hi[order[is_first]], rests[order[is_first]]
+
+    def described(self, group: int) -> Described:
+        """What the numbers of a group are like."""
+        count = int(self.counts[group])
+        if not count:
+            return Described(0)
+        hi, lo = self.ends[:, group].tolist(), self.rests[:, group].tolist()
+        least, largest = map(number_of, hi, lo)
+        if not all(map(math.isfinite, hi)):
+            total = hi[0] + hi[1]
+            return Described(count, least, largest, total, total, math.nan if count > 1 else None)
+        whole, squares = _integer(self._sums[group]), _integer(self._squares[group])
+        point = _DIGIT * self._below
+        found = _quotient(whole, 1 << point) if self.fractions[group] else whole >> point
+        stddev = None
+        if count > 1:
+            spread = squares * count - whole * whole  # exact, so at least 0
+            stddev = math.sqrt(_quotient(spread, (count * (count - 1)) << (2 * point)))
+        return Described(count, least, largest, found, _quotient(whole, count << point), stddev)
 
 
-def described_each(groups: Sequence[Numbers], shares: Sequence[float]) -> Iterator[Described]:
-    """As described(), of each group."""
-    found = iter(_together([numbers.hi for numbers in groups if _may_be_small(numbers)], shares))
-    for numbers in groups:
-        one = next(found) if _may_be_small(numbers) else None
-        yield described(numbers, shares) if one is None else one
+def _integer(digits: NDArray[np.int64]) -> int:
+    whole = 0
+    for digit in digits[::-1].tolist():
+        whole = (whole << _DIGIT) + digit
+    return whole
 
 
-def _may_be_small(numbers: Numbers) -> bool:
-    return numbers.lo is None and len(numbers.hi) > 0
-
-
-def _together(groups: Sequence[NDArray[np.float64]], shares: Sequence[float]) -> list[Described | None]:
-    """None of a group whose sums may not be exact."""
-    if not groups or any(as_written(share).denominator > _SMALL for share in shares):
-        return [None] * len(groups)
-    counts = np.fromiter(map(len, groups), np.int64, len(groups))
-    starts = np.cumsum(counts) - counts
-    if counts.sum() > _LARGE * len(groups):  # vector instructions sort one, not pairs
-        ordered = np.concatenate([np.sort(group) for group in groups])
-    else:
-        numbers = np.concatenate(groups)
-        ordered = numbers[np.lexsort((numbers, np.repeat(np.arange(len(groups)), counts)))]
-    first, last = ordered[starts], ordered[starts + counts - 1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.maximum(np.abs(first), np.abs(last))
-        is_exact = (sizes * sizes * counts < _EXACT) & np.logical_and.reduceat(ordered == np.floor(ordered), starts)
-        sums, squares = np.add.reduceat(ordered, starts), np.add.reduceat(ordered * ordered, starts)
-    quantiles = [ordered[starts + _places(share, counts)] for share in shares]
-    rows = zip(*(each.tolist() for each in (is_exact, counts, first, last, sums, squares, *quantiles)), strict=True)
-    return [_group(shares, *map(int, row)) if exact else None for exact, *row in rows]
-
-
-def _group(
-    shares: Sequence[float], count: int, low: int, high: int, total: int, squares: int, *values: int
-) -> Described:
-    pairs = tuple(zip(map(float, shares), values, strict=True))
-    return Described(count, low, high, total, total / count, _exact_deviation(count, total, squares), pairs)
-
-
-def _places(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place, in order, of the quantile of this share in each group."""
-    exact = as_written(share)
-    places: NDArray[np.int64] = np.maximum(-(-exact.numerator * counts // exact.denominator) - 1, 0)
-    return places
-
-
-def _exact_deviation(count: int, total: int, squares: int) -> float | None:
-    """Of a sample, by exact sums."""
-    return math.sqrt((squares * count - total * total) / (count * (count - 1))) if count > 1 else None
+def _quotient(one: int, other: int) -> float:
+    """The nearest double."""
+    try:
+        return one / other
+    except OverflowError:
+        return math.inf if one > 0 else -math.inf

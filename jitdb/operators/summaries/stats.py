@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.arguments import is_list
@@ -11,7 +11,18 @@ from jitdb.common.words import counted, shown
 from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
-from jitdb.operators.summaries.groups import RECORDS, By, Every, Group, GroupRows, GroupsAsked, Part, Settled, order_of
+from jitdb.operators.summaries.groups import (
+    RECORDS,
+    By,
+    Every,
+    Grouping,
+    GroupRows,
+    GroupsAsked,
+    Part,
+    Settled,
+    order_of,
+    ranked,
+)  # fmt: skip
 from jitdb.operators.summaries.summary import QUANTILES, Result, Summary, View
 
 if TYPE_CHECKING:
@@ -20,7 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.operators.summaries.numbers import Numbers
+    from jitdb.operators.summaries.numbers import Moments, Numbers
+    from jitdb.operators.summaries.quantiles import Measured, Stream
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
 _PARTS: Final = ("min", "max", "sum", "mean", "stddev")
@@ -34,7 +46,7 @@ class Stats(Result):
     min, max:  exact, integers of 64 bits too
     sum:       exact: an int of whole numbers; else the double nearest to the true sum (inf beyond all)
     mean:      the double nearest to the true mean
-    stddev:    of a sample (n - 1), by exact sums, or two passes in doubles; None of fewer than two
+    stddev:    of a sample (n - 1): the root of the double nearest to the true variance; None of fewer than two
     quantiles: pairs of a share and its quantile, which is always the number of a record
 
     >>> stats = Stats(("n",), 2, 3, 1, 9, 10, 5.0, 5.656854249492381, ((0.5, 1),))
@@ -149,16 +161,54 @@ class StatsAsked(Summary[Stats]):
     def columns(self) -> tuple[Path, ...]:
         return (self.path,)
 
-    def count(self, view: View, settled: object) -> tuple[int, Numbers]:
-        from jitdb.operators.summaries.numbers import joined, known
+    def count(self, view: View, settled: object) -> tuple[int, Measured]:
+        import numpy as np
 
-        return len(view.matches), joined([known(part) for part in view.numbers(self.path)])
+        from jitdb.operators.summaries.numbers import Moments
+        from jitdb.operators.summaries.quantiles import measured
 
-    def result(self, counts: Sequence[tuple[int, Numbers]], settled: object) -> Stats:
-        from jitdb.operators.summaries.numbers import described_each, joined
+        def stream() -> Stream:
+            return ((numbers, None) for part in view.parts() for numbers in part.numbers(self.path))
 
-        (found,) = described_each([joined([numbers for _, numbers in counts])], self.quantiles)
-        return Stats(self.path, found.count, sum(total for total, _ in counts), *found[1:])
+        moments = Moments(1)
+        for numbers, _ in stream():
+            moments.add(numbers)
+        return len(view.matches), measured(stream, moments, self.quantiles, np.arange(1) if view.is_whole else None)
+
+    def result(self, counts: Sequence[tuple[int, Measured]], settled: object) -> Stats:
+        import numpy as np
+
+        from jitdb.operators.summaries.quantiles import merged
+
+        found = merged([part for _, part in counts], [np.zeros(1, np.int64)] * len(counts), 1, self.quantiles)
+        return _Found(self.path, self.quantiles, found, [sum(total for total, _ in counts)])[0]
+
+
+class _Found(Sequence[Stats]):
+    """The stats of each group, made when they are looked at."""
+
+    def __init__(self, path: Path, shares: Sequence[float], found: Measured, totals: Sequence[int]) -> None:
+        self._path, self._shares, self._found, self._totals = path, shares, found, totals
+
+    def __len__(self) -> int:
+        return len(self._totals)
+
+    def __getitem__(self, group: int) -> Stats:  # type: ignore[override]  # of no slices
+        found = self._found.moments.described(group)
+        quantiles = zip(map(float, self._shares), self._found.values(group), strict=False)  # none without numbers
+        return Stats(self._path, found.count, self._totals[group], *found[1:], tuple(quantiles))
+
+    def weights(self, order: str) -> Sequence[Any]:
+        """What the groups have of this, None where they have nothing."""
+        shares = {_share_name(share): at for at, share in enumerate(self._shares)}
+        if order in shares:
+            return self._found.column(shares[order])
+        return weights_of(self._found.moments, order)
+
+
+def weights_of(moments: Moments, order: str) -> list[Any]:
+    """What the groups have of this, None where they have nothing."""
+    return [getattr(moments.described(group), order) for group in range(len(moments))]
 
 
 class StatsByAsked(GroupsAsked[StatsBy]):
@@ -191,32 +241,52 @@ class StatsByAsked(GroupsAsked[StatsBy]):
     def columns(self) -> tuple[str | Path, ...]:
         return (*super().columns, self.path)
 
-    def part(self, view: View, numbers: NDArray[np.int64], groups: list[Group]) -> Part:
+    def part(self, view: View, grouping: Grouping) -> Part:
         import numpy as np
 
-        from jitdb.operators.summaries.numbers import joined, parted
+        from jitdb.operators.summaries.numbers import Moments, joined
+        from jitdb.operators.summaries.quantiles import measured
 
-        counts = np.bincount(numbers, minlength=len(groups) + 2)
-        found = parted(joined(list(view.numbers(self.path))), numbers, len(groups))
-        return Part(groups, counts[: len(groups)], found, len(view.matches), int(counts[-1]))
+        def stream() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
+            return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
 
-    def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> Sequence[Stats]:
+        groups, moments = grouping.groups, Moments()
+        totals: NDArray[np.int64] = np.zeros(2, np.int64)
+        for numbers, own in stream():
+            counts = np.bincount(own + 2, minlength=len(groups) + 2)
+            counts[: len(totals)] += totals
+            totals = counts
+            moments.grow(len(groups))
+            moments.add(numbers, own)
+        moments.grow(len(groups))
+        totals = np.append(totals, np.zeros(len(groups) + 2 - len(totals), np.int64))  # of a log without records
+        found = measured(stream, moments, self.quantiles, self._chosen(view, moments))
+        return Part(groups, totals[2:], found, len(view.matches), int(totals[0]))
+
+    def _chosen(self, view: View, moments: Moments) -> NDArray[np.int64] | None:
+        """The groups whose quantiles are shown; None where they follow from more than this."""
         import numpy as np
 
-        from jitdb.operators.summaries.numbers import described_each, joined
+        if not view.is_whole or (self.every is not None and self.order != RECORDS):
+            return None
+        if self.limit is None or self.order not in ("count", *_PARTS):
+            return np.arange(len(moments))
+        return np.array(ranked(weights_of(moments, self.order))[: self.limit], np.int64)
+
+    def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> _Found:
+        import numpy as np
+
+        from jitdb.operators.summaries.quantiles import merged
 
         totals = np.zeros(groups, np.int64)
-        held: list[list[Numbers]] = [[] for _ in range(groups)]
         for part, numbers in zip(parts, to, strict=True):
             np.add.at(totals, numbers, part.counts)
-            for number, own in zip(numbers.tolist(), part.measured, strict=True):
-                held[number].append(own)
-        each = zip(described_each(list(map(joined, held)), self.quantiles), totals.tolist(), strict=True)
-        return [Stats(self.path, found.count, total, *found[1:]) for found, total in each]
+        found = merged([part.measured for part in parts], to, groups, self.quantiles)
+        return _Found(self.path, self.quantiles, found, totals.tolist())
 
-    def weight(self, found: Stats) -> Any:
-        shares = {_share_name(share): share for share in self.quantiles}
-        return found.quantile(shares[self.order]) if self.order in shares else getattr(found, self.order)
+    def weights(self, found: Any) -> Sequence[Any]:
+        held: _Found = found
+        return held.weights(self.order)
 
     def result(self, counts: Sequence[Part], settled: Settled) -> StatsBy:
         rows = tuple(GroupStats(*row) for row in self.rows_of(counts, settled))

@@ -8,7 +8,7 @@ drawn. asking.py has the methods, operators/chain.py the words of the chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from jitdb.common.arguments import whole_number
@@ -72,13 +72,15 @@ class Ranked(NamedTuple):
 class ValuesIn(NamedTuple):
     """The values that some groups of records have: pairs of a group's number and a value's, each once.
 
-    counts: how many records with the field are in each place
+    counts: how many records with the field are in each group
+    others: how many of them are in none because their values have none
     keys:   of the values, by number; None: this log is all that is asked
     """
 
     groups: NDArray[np.int64]
     values: NDArray[np.int64]
     counts: NDArray[np.int64]
+    others: int
     keys: list[bytes] | None
 
 
@@ -88,16 +90,23 @@ class View(Protocol):
     @property
     def matches(self) -> BitMap: ...
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no other log is asked."""
+
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         """The most frequent values of these fields; all values where other logs are asked, too."""
 
-    def places(self, paths: Sequence[Path], keys: Sequence[Keys]) -> NDArray[np.int64]:
-        """For each record the place of its values in these fields among the keys; len(keys) for other values, and
-        len(keys) + 1 where it lacks one of the fields.
+    def placing(self, paths: Sequence[Path], keys: Sequence[Keys]) -> Callable[[View], NDArray[np.int64]]:
+        """What gives, of this view or a part of it, for each record the place of its values in these fields among the
+        keys; len(keys) for other values, and len(keys) + 1 where it lacks one of the fields.
         """
 
-    def values_in(self, path: Path, places: NDArray[np.int64], count: int) -> ValuesIn:
-        """Which values of the field the records of each place below `count` have."""
+    def parts(self) -> Iterator[View]:
+        """The same of some records, then of the next ones, so few that arrays of them take no memory to speak of."""
+
+    def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
+        """Which values of the field the records of each group have, as the numbers of groups are given for a part."""
 
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
         """The numbers of a field, or DECLARED_TIME, of all records in some parts; NaN where a record has none."""

@@ -147,17 +147,18 @@ class TimelineAsked(Grouped[Timeline]):
 
     def count(self, view: View, settled: Settled) -> Tally:
         from jitdb.operators.summaries.bins import Tally, by_clock
+        from jitdb.operators.summaries.numbers import joined
 
         step, keys = settled.step, settled.keys
         assert step is not None
-        columns, width, begin = (view.places(self.by, keys), len(keys) + 2, 0) if self.by else (None, 1, 0)
         zone = None if self.tz is None else zone_called(self.tz)
-        parts = []
-        for times in view.numbers(DECLARED_TIME):
-            end = begin + len(times.hi)
-            some = None if columns is None else columns[begin:end]
-            parts.append((by_clock(times, step, some, width, zone), 0, 0))
-            begin = end
+        if self.by:
+            places, width, parts = view.placing(self.by, keys), len(keys) + 2, []
+            for part in view.parts():
+                columns, times = places(part), joined(list(part.numbers(DECLARED_TIME)))
+                parts.append((by_clock(times, step, columns, width, zone), 0, 0))
+        else:
+            parts = [(by_clock(times, step, None, 1, zone), 0, 0) for times in view.numbers(DECLARED_TIME)]
         return Tally.of(parts, len(view.matches))
 
     def _lengths(self, starts: Sequence[datetime]) -> tuple[str, tuple[float, ...]]:

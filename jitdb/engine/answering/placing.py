@@ -1,0 +1,117 @@
+"""Which group each record is in, a part of the log at a time: by the codes of its values (coded.py).
+
+What there is of each group is found by who asks; here is only which group, and which values the groups have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.engine.answering.coded import Coded, numbered
+from jitdb.operators.summaries.summary import Keys, ValuesIn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+_CELLS: Final = 1 << 25  # pairs of a group and a value, each of which may have a byte of its own
+_SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
+
+
+def placing(columns: Sequence[Coded], keys: Sequence[Keys]) -> Callable[[BitMap], NDArray[np.int64]]:
+    """What gives for each of some records the place of its values among these groups of them: see View.placing."""
+    others = len(keys)
+    if not columns:
+        return lambda matches: np.zeros(len(matches), np.int64)
+    if len(columns) == 1:
+        (column,) = columns
+        places = _places_by_code(column, [key for (key,) in keys])
+        places[0] = others + 1
+        return lambda matches: places[column.codes(matches)]
+    held = [[group[at] for group in keys] for at in range(len(columns))]
+    distinct = [list(dict.fromkeys(own)) for own in held]
+    tables = [_places_by_code(column, own) for column, own in zip(columns, distinct, strict=True)]
+    of_groups = []
+    for own, each in zip(held, distinct, strict=True):
+        number = dict(zip(each, range(len(each)), strict=True))
+        of_groups.append(np.array([number[key] for key in own], np.int64))
+
+    def of(matches: BitMap) -> NDArray[np.int64]:
+        codes = [column.codes(matches) for column in columns]
+        both = [np.append(own, table[code]) for own, table, code in zip(of_groups, tables, codes, strict=True)]
+        numbers, _ = numbered(both, [len(own) + 1 for own in distinct])
+        groups, of_records = numbers[:others], numbers[others:]
+        order = np.argsort(groups)
+        near = np.append(order, 0)[np.searchsorted(groups[order], of_records)]
+        found = np.where(np.append(groups, -1)[near] == of_records, near, others)
+        for code in codes:
+            found[code == 0] = others + 1
+        return found
+
+    return of
+
+
+def _places_by_code(column: Coded, keys: Sequence[bytes]) -> NDArray[np.int64]:
+    """For each code the place of its value among these keys; len(keys) where it is none of them."""
+    places = np.full(len(column), len(keys))
+    places[column.code_of(keys)] = np.arange(len(keys))
+    places[0] = len(keys)  # of keys that no record has
+    return places
+
+
+class Pairs:
+    """Pairs of a group and a value that were seen, each once."""
+
+    def __init__(self, values: int) -> None:
+        self._values = values
+        self._seen: NDArray[np.bool_] | None = np.zeros(0, np.bool_)
+        self._sorted = np.empty(0, np.int64)
+        self._waiting: list[NDArray[np.int64]] = []
+
+    def add(self, groups: NDArray[np.int64], values: NDArray[Any], most: int) -> None:
+        """Of so many groups in all."""
+        pairs = groups * self._values + values
+        size = most * self._values
+        if self._seen is not None and size <= _CELLS:
+            if size > len(self._seen):
+                self._seen = np.append(self._seen, np.zeros(size - len(self._seen), np.bool_))
+            self._seen[pairs] = True
+            return
+        if self._seen is not None:
+            self._sorted, self._seen = np.flatnonzero(self._seen), None
+        self._waiting.append(np.unique(pairs))
+        if sum(map(len, self._waiting)) > max(_SORTED, len(self._sorted)):
+            self._sort()
+
+    def _sort(self) -> None:
+        self._sorted = np.unique(np.concatenate([self._sorted, *self._waiting]))
+        self._waiting.clear()
+
+    def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The groups, and the values."""
+        if self._waiting:
+            self._sort()
+        pairs = self._sorted if self._seen is None else np.flatnonzero(self._seen)
+        return pairs // self._values, pairs % self._values
+
+
+def values_in(column: Coded, parts: Iterable[tuple[BitMap, NDArray[np.int64]]], *, has_keys: bool) -> ValuesIn:
+    """Which values the records of each group have; `parts`: of some records each, and the number of their groups."""
+    pairs, counts = Pairs(len(column)), np.zeros(2, np.int64)
+    for matches, own in parts:
+        codes = column.codes(matches)
+        there = codes != 0
+        found = np.bincount(own[there] + 2, minlength=len(counts))
+        found[: len(counts)] += counts
+        counts = found
+        there &= own >= 0
+        pairs.add(own[there], codes[there], len(counts) - 2)
+    groups, values = pairs.all()
+    keys = None
+    if has_keys:  # of those alone that are there
+        held, values = np.unique(values, return_inverse=True)
+        keys = list(map(column.key, held.tolist()))
+    return ValuesIn(groups, values, counts[2:], int(counts[1]), keys)

@@ -1,0 +1,265 @@
+"""Quantiles of many groups of numbers: exact, each the number of a record.
+
+Whole numbers within a small extent are counted, a cell for each of them and each group, so memory does not follow the
+log. Other numbers of some groups are put side by side, then those of the next ones: so many records at a time, or as
+many as one group has. For several logs, which are asked once, each gives how often its groups have which number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from jitdb.operators.summaries.numbers import Moments, Numbers, number_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: The numbers of some records, and the group of each: below 0 it is none.
+Stream: TypeAlias = "Iterable[tuple[Numbers, NDArray[np.int64] | None]]"
+
+_CELLS: Final = 1 << 21  # 8 MiB
+_NUMBERS: Final = 1 << 22  # of groups that are put side by side: 32 MiB
+_SMALL: Final = 1 << 30  # of a share's numerator and denominator: times a count they fit 64 bits
+
+
+class Ordered(NamedTuple):
+    """The numbers of some groups, one group behind the other, each in order.
+
+    ends:   where each group ends
+    counts: how often each number is there; None: once
+    """
+
+    ends: NDArray[np.int64]
+    hi: NDArray[np.float64]
+    lo: NDArray[np.int16] | None
+    counts: NDArray[np.int64] | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.diff(self.ends, prepend=0)
+
+    def of(self, groups: NDArray[np.int64]) -> Ordered:
+        """The same without the other groups, which are empty."""
+        return self._replace(ends=self.ends[groups])
+
+    def at(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+        """The number at a place of each group, which is not empty."""
+        begins = np.append(0, self.ends[:-1])
+        if self.counts is None:
+            chosen = begins + places
+        else:
+            sums = np.append(0, np.cumsum(self.counts))
+            chosen = np.searchsorted(sums, sums[begins] + places, side="right") - 1
+        return self.hi[chosen], None if self.lo is None else self.lo[chosen]
+
+    def counted(self) -> Ordered:
+        """The same, each number of a group once."""
+        if self.counts is not None or not len(self.hi):
+            return self
+        is_new = np.ones(len(self.hi), np.bool_)
+        is_new[1:] = self.hi[1:] != self.hi[:-1]
+        if self.lo is not None:
+            is_new[1:] |= self.lo[1:] != self.lo[:-1]
+        is_new[self.ends[self.ends < len(self.hi)]] = True
+        begins = np.flatnonzero(is_new)
+        ends = np.searchsorted(begins, self.ends)
+        counts = np.diff(begins, append=len(self.hi))
+        return Ordered(ends, self.hi[begins], None if self.lo is None else self.lo[begins], counts)
+
+
+class Quantiles(NamedTuple):
+    """Those of some groups, a row each: pairs (jitdb.common.values)."""
+
+    hi: NDArray[np.float64]
+    lo: NDArray[np.int16] | None
+
+
+class Measured(NamedTuple):
+    """What the numbers of each group are like.
+
+    quantiles: those of some groups, and `rows` which row of them is that of a group, -1 without; or else
+    ordered:   the numbers of all groups, each once and how often it is there: of one of several logs
+    """
+
+    moments: Moments
+    quantiles: Quantiles
+    rows: NDArray[np.int64]
+    ordered: Ordered | None
+
+    def values(self, group: int) -> list[int | float]:
+        """The quantiles of a group."""
+        row = int(self.rows[group])
+        lo = [0] * self.quantiles.hi.shape[1] if self.quantiles.lo is None else self.quantiles.lo[row].tolist()
+        return list(map(number_of, self.quantiles.hi[row].tolist(), lo)) if row >= 0 else []
+
+    def column(self, at: int) -> list[int | float | None]:
+        """One of the quantiles of each group."""
+        hi, lo = self.quantiles
+        found = list(map(number_of, hi[:, at].tolist(), [0] * len(hi) if lo is None else lo[:, at].tolist()))
+        return [found[row] if row >= 0 else None for row in self.rows.tolist()]
+
+
+def measured(
+    stream: Callable[[], Stream], moments: Moments, shares: Sequence[float], chosen: NDArray[np.int64] | None
+) -> Measured:
+    """With the quantiles of the chosen groups; None: with what those of several logs together are found from.
+
+    stream: gives what the moments were made of, as often as needed
+    """
+    if chosen is None:
+        parts = [found.counted() for _, found in _in_batches(stream, moments, np.arange(len(moments)))]
+        ends = np.cumsum([0, *(len(part.ends) for part in parts)])
+        whole = joined(parts, [np.arange(begin, end) for begin, end in pairwise(ends.tolist())], len(moments))
+        return Measured(moments, *_found([], [], len(moments), shares), whole)
+    chosen = chosen[moments.counts[chosen] > 0]
+    found, batches = [], []
+    for some, numbers in _in_batches(stream, moments, chosen if shares else chosen[:0]):
+        found.append(of_ordered(numbers, moments.counts[some], shares))
+        batches.append(some)
+    return Measured(moments, *_found(found, batches, len(moments), shares), None)
+
+
+def merged(
+    parts: Sequence[Measured], to: Sequence[NDArray[np.int64]], groups: int, shares: Sequence[float]
+) -> Measured:  # fmt: skip
+    """That of so many groups, one or none of which each group of each part comes to."""
+    moments = Moments(groups)
+    for part, numbers in zip(parts, to, strict=True):
+        moments.merge(part.moments, numbers)
+    held = [part.ordered for part in parts if part.ordered is not None]
+    if len(held) < len(parts):  # one log, each of whose groups comes to one of its own
+        ((whole,), (numbers,)) = parts, to
+        rows = np.full(groups, -1)
+        rows[numbers] = whole.rows
+        return Measured(moments, whole.quantiles, rows, None)
+    there = np.flatnonzero(moments.counts)
+    together = joined(held, to, groups).of(there)
+    found = [of_ordered(together, moments.counts[there], shares)] if shares and len(there) else []
+    return Measured(moments, *_found(found, [there][: len(found)], groups, shares), None)
+
+
+def _found(
+    parts: Sequence[Quantiles], batches: Sequence[NDArray[np.int64]], groups: int, shares: Sequence[float]
+) -> tuple[Quantiles, NDArray[np.int64]]:
+    """The quantiles of some groups after the other, and the row of each of all groups."""
+    hi = np.concatenate([np.empty((0, len(shares))), *(part.hi for part in parts)])
+    rests = [np.zeros(part.hi.shape, np.int16) if part.lo is None else part.lo for part in parts]
+    lo = np.concatenate(rests) if any(part.lo is not None for part in parts) else None
+    rows = np.full(groups, -1)
+    rows[np.concatenate([np.empty(0, np.int64), *batches])] = np.arange(len(hi))
+    return Quantiles(hi, lo), rows
+
+
+def of_ordered(found: Ordered, counts: NDArray[np.int64], shares: Sequence[float]) -> Quantiles:
+    """Those of all groups; `counts`: how many numbers each has."""
+    each = [found.at(_places(share, counts)) for share in shares]
+    lo = None if found.lo is None else np.stack([lo for _, lo in each if lo is not None], axis=1)
+    return Quantiles(np.stack([hi for hi, _ in each], axis=1), lo)
+
+
+def joined(parts: Sequence[Ordered], to: Sequence[NDArray[np.int64]], groups: int) -> Ordered:
+    """The numbers (counted) of so many groups, each of which has those of the groups of parts that come to it."""
+    own = np.concatenate([np.empty(0, np.int64), *map(np.repeat, to, (part.sizes for part in parts))])
+    hi = np.concatenate([np.empty(0), *(part.hi for part in parts)])
+    counts = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts if part.counts is not None)])
+    lo = None
+    if any(part.lo is not None for part in parts):
+        lo = np.concatenate([np.zeros(len(part.hi), np.int16) if part.lo is None else part.lo for part in parts])
+    if (np.diff(np.concatenate([*to, [groups]])) <= 0).any():  # else all are in order
+        order = np.lexsort((hi, own) if lo is None else (lo, hi, own))
+        own, hi, lo, counts = own[order], hi[order], None if lo is None else lo[order], counts[order]
+    return Ordered(np.searchsorted(own, np.arange(1, groups + 1)), hi, lo, counts)
+
+
+def _in_batches(
+    stream: Callable[[], Stream], moments: Moments, groups: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], Ordered]]:
+    """The numbers of these groups, as many groups at a time as the bounds allow."""
+    if not len(groups):
+        return
+    counts = moments.counts[groups]
+    least, width = _extent(moments, groups[counts > 0])
+    if width and width * len(groups) <= max(_CELLS, min(int(counts.sum()), 2 * _NUMBERS)):  # 4 bytes each
+        yield groups, _counted(stream, _rows(moments, groups), least, width, len(groups))
+        return
+    begin = 0
+    while begin < len(groups):
+        sums = np.cumsum(counts[begin:])
+        end = begin + max(1, int(np.searchsorted(sums, _NUMBERS, side="right")))
+        some = groups[begin:end]
+        yield some, _sorted(stream, _rows(moments, some), sums[: end - begin], moments.has_rests)
+        begin = end
+
+
+def _extent(moments: Moments, groups: NDArray[np.int64]) -> tuple[int, int]:
+    """The least number of these groups, and how many there can be up to the largest: 0 where some may not be whole."""
+    if not len(groups) or moments.has_rests or moments.fractions[groups].any():
+        return 0, 0
+    low, high = float(moments.ends[0, groups].min()), float(moments.ends[1, groups].max())
+    return (int(low), int(high) - int(low) + 1) if max(-low, high) < 1 << 53 else (0, 0)
+
+
+def _rows(moments: Moments, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    rows = np.full(len(moments), -1)
+    rows[groups] = np.arange(len(groups))
+    return rows
+
+
+def _counted(stream: Callable[[], Stream], rows: NDArray[np.int64], least: int, width: int, groups: int) -> Ordered:
+    from jitdb.operators.summaries.summary_kernels import count_cells
+
+    cells = np.zeros(groups * width, np.uint32)
+    for numbers, own in stream():
+        count_cells(_whole(numbers), _own(own), rows, least, width, cells)
+    there = np.flatnonzero(cells)
+    ends = np.searchsorted(there, np.arange(1, groups + 1) * width)
+    return Ordered(ends, (there % width + least).astype(np.float64), None, cells[there].astype(np.int64))
+
+
+def _sorted(
+    stream: Callable[[], Stream], rows: NDArray[np.int64], ends: NDArray[np.int64], has_rests: bool
+) -> Ordered:  # fmt: skip
+    from jitdb.operators.summaries import summary_kernels as kernels
+
+    begins = np.append(0, ends[:-1])
+    hi, lo = np.empty(int(ends[-1])), np.zeros(int(ends[-1]) if has_rests else 0, np.int16)
+    nexts = begins.copy()
+    for numbers, own in stream():
+        kernels.put_numbers(_whole(numbers), numbers.rests, _own(own), rows, nexts, hi, lo)
+    if has_rests:
+        order = np.lexsort((lo, hi, np.repeat(np.arange(len(ends)), ends - begins)))
+        return Ordered(ends, hi[order], lo[order])
+    kernels.sort_runs(hi, ends)
+    for run in np.flatnonzero(ends - begins > kernels.LONGEST).tolist():
+        hi[begins[run] : ends[run]].sort()
+    return Ordered(ends, hi, None)
+
+
+def _whole(numbers: Numbers) -> NDArray[np.float64]:
+    return np.ascontiguousarray(numbers.hi, np.float64)
+
+
+def _own(groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.empty(0, np.int64) if groups is None else groups
+
+
+@lru_cache(maxsize=64)
+def as_written(share: float) -> Fraction:
+    """The share as it is written: 0.1 is a tenth, not the nearest double, so of ten numbers it is the first."""
+    return Fraction(repr(share))
+
+
+def _places(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place, in order, of the quantile of this share in each group."""
+    exact = as_written(share)
+    if exact.denominator > _SMALL:  # a product might not fit
+        found = [-(-exact.numerator * count // exact.denominator) - 1 for count in counts.tolist()]
+        return np.maximum(np.array(found, np.int64), 0)
+    places: NDArray[np.int64] = np.maximum(-(-exact.numerator * counts // exact.denominator) - 1, 0)
+    return places
