@@ -23,6 +23,9 @@ _SHARED: Final = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
 _STDCXX: Final = "install libstdc++: apt-get install libstdc++6 (Debian, Ubuntu), dnf install libstdc++ (Fedora)"
 
 
+called: Final[dict[str, str]] = {}  # by the path of a file that a user has never seen: what messages call it
+
+
 class Failure(Exception):
     """A command cannot do its work, for a reason of the command line. `hint` says what to type next."""
 
@@ -114,6 +117,8 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 def _say_lines(text: str, stream: TextIO) -> None:
     """Print text whose newlines are ours."""
+    for path, name in called.items():
+        text = text.replace(path, name)
     with suppress(BrokenPipeError):
         print(text, file=stream, flush=True)
 

@@ -163,12 +163,12 @@ _SUMMARIES: Final = ("table", "csv", "tsv", "json", "ndjson")
 
 OPTIONS: Final = {
     "log": option(
-        "log LOG", "file of the log: one of jitdb, JSON Lines, Parquet, Arrow, or lines of another format; where a "
-        "command asks, - is standard input",
+        "log LOG", "a log, of any format; where a command asks, also a folder, a pattern in quotes ('logs/*.gz'), or "
+        "- for standard input",
     ),
     "more_logs": option("more_logs LOG", argparse.SUPPRESS, nargs="*", default=[]),
     "expressions": option(
-        "expressions EXPR", "which records, in quotes, such as 'value.content.type == \"post\"'; without it, all "
+        "expressions EXPR", "which records, in quotes, such as 'level == \"error\" and status >= 500'; without it, all "
         "(see `jitdb help expressions`)", nargs="*", default=[],
     ),
     "field_and_expression": option(
@@ -246,7 +246,7 @@ OPTIONS: Final = {
     ),
     "sequence": option("--sequence PATH", 'field for index("sequence") (default: value.sequence)', group=_LOG),
     "indexes": option(
-        "--indexes DIR", "folder of the index files; `none` keeps indexes in memory (default: LOG.jitdb/indexes)",
+        "--indexes DIR", "folder of the index files; `none` keeps indexes in memory (default: .jitdb beside the log)",
         default="", group=_LOG,
     ),
     "threads": option(

@@ -124,6 +124,19 @@ class Parser(argparse.ArgumentParser):
             pass_over_sidecars(options)
         return options
 
+    def format_help(self) -> str:
+        """The examples stand before the options: a question is written after one, and there are many options."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        formatter.add_text(self.epilog)
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        return formatter.format_help()
+
     def print_help(self, file: Any = None) -> None:
         """Raises OSError where it cannot be written; argparse would keep silent."""
         show_lines(self.format_help().rstrip("\n"))

@@ -430,3 +430,11 @@ def test_a_day_beside_its_time_of_day_is_told(said, command: list[str]) -> None:
 def test_days_with_a_time_or_without_one_are_not_commented(said, command: list[str]) -> None:
     others = [{"date": "2026-11-20", "time": "tomorrow"}, {"date": "2026-11-20T10:30:00Z", "time": "10:30:00"}]
     assert "midnight" not in said(others, *command, "--until", "2026-11-20T12:00")
+
+
+def test_patterns_of_a_shell_are_those_of_like(said) -> None:
+    records = [{"path": "/item/1"}, {"path": "/cart"}]
+    told = said(records, "count", 'path like "/item/*"')
+    assert told == 'jitdb: no record has path like "/item/*"; did you mean `path like "/item/%"`?\n'
+    assert 'like "/it_m/%"`?' in said(records, "count", 'path like "/it?m/*"')
+    assert "did you mean" not in said(records, "count", 'path like "/cart/*"')

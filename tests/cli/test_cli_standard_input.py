@@ -59,6 +59,13 @@ def test_other_formats_and_nothing_at_all(folder: Path) -> None:
     assert (code, "a PNG image" in err) == (1, True)
 
 
+def test_messages_call_it_by_its_name(folder: Path) -> None:
+    code, out, err = asked(folder, LINES + b"\xff{\n", "count", "-", 'level == "error"')
+    assert (code, out.strip()) == (0, "334")
+    assert "warning: standard input: " in err
+    assert "temporary" not in err
+
+
 def test_it_stands_alone_and_only_where_one_asks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a.ndjson").write_bytes(LINES)
     code, _, err = asked(folder, LINES, "count", "-", "a.ndjson", "n > 1")

@@ -30,7 +30,7 @@ _SHOWN: Final = 10  # and in text
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
     *("log", "more_logs", "json", *FORMAT, *LINES),
-    changed("indexes", "folder of the index files (default: LOG.jitdb/indexes)"),
+    changed("indexes", "folder of the index files (default: .jitdb beside the log)"),
 )
 def info(options: Namespace) -> int:
     """Print it; of many logs a line each, and their sums."""

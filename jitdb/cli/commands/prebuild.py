@@ -63,7 +63,7 @@ def _master(text: str) -> str:
         "--range-mib N", "MiB of the log per task (default: 16 to 256, four tasks a core)", type=number(1), group=_WHERE
     ),
     *(*FORMAT, "allow_prefix", "log_format", "timestamp", "time_unit", "sequence"),
-    changed("indexes", "folder of the index files (default: LOG.jitdb/indexes)", default=None),
+    changed("indexes", "folder of the index files (default: .jitdb beside the log)", default=None),
 )
 def prebuild(options: Namespace) -> int:
     """Build, and say what was built."""

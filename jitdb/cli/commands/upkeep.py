@@ -157,7 +157,7 @@ def _delete(found: _Found) -> None:
         ("compact events.log", "do it"),
     ],
     *("log", "more_logs", "dry_run", "force", *FORMAT),
-    changed("indexes", "folder of the index files to keep valid, or `none` (default: LOG.jitdb/indexes)"),
+    changed("indexes", "folder of the index files to keep valid, or `none` (default: .jitdb beside the log)"),
 )
 def compact(options: Namespace) -> int:
     """Compact it, or each of several, and say what that did."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from io import FileIO
 from typing import Final
 
-from jitdb.cli.failures import Failure, UsageError, note
+from jitdb.cli.failures import Failure, UsageError, called, note
 from jitdb.common.words import size_in_words
 
 STDIN: Final = "-"  # in place of a log
@@ -52,6 +52,7 @@ class Copy:
         self._folder = tempfile.TemporaryDirectory(prefix="jitdb-")
         self._path = os.path.join(self._folder.name, _NAME)
         self._file = FileIO(self._path, "w")
+        called[self._path] = "standard input"
         self._most = shutil.disk_usage(self._folder.name).free // 2
         self._size, self._last = 0, b"\n"
         self.error: OSError | Failure | None = None
@@ -63,6 +64,7 @@ class Copy:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        called.pop(self._path, None)
         self._folder.cleanup()
 
     def take_all(self) -> None:

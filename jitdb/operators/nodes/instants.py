@@ -45,7 +45,8 @@ def instant_of(value: Any) -> Instant | None:
         if found is None:
             raise QueryError(
                 f"text is above or below as a time or a level only, and {shown(value)} is neither",
-                remedy="a time is written 2015-12-01 or 2015-12-01T10:30:00Z, a level warn, a number without quotes",
+                remedy="a time is written 2015-12-01 or 2015-12-01T10:30:00Z, a level warn; numbers and lengths of "
+                "time stand without quotes: > 5, > 5ms",
             )
         return Instant(found)
     kind = type(value).__name__

@@ -164,6 +164,8 @@ class TextMatch(Operation):
     def others(self) -> Iterator[Operation]:
         if not self.ignore_case and isinstance(self.value, str):
             yield self.changed(ignore_case=True)
+        if self.op == "like" and isinstance(self.value, str) and not {"%", "_"} & set(self.value):
+            yield self.changed(value=self.value.replace("*", "%").replace("?", "_"))  # as shells have it
 
     def of_elements(self) -> Operation:
         return self.changed(path=(*self.path, ANY))

@@ -116,6 +116,7 @@ EXPRESSION_HELP: Final = """\
   root is absent    present(root)      without the field; with it, be it null
   root is null   root is not null      the field is not there or holds null
   message contains "timeout"           text with this in it; also starts_with, ends_with
+  took > 100ms                         a length of time in text such as "1.5s" or "120ms"
   name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
   message icontains "timeout"          without regard to case, as ilike, istarts_with and others
   * contains "9f3a"                     any value of the record has this in it; also * icontains
