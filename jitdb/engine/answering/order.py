@@ -17,7 +17,7 @@ are among the first k, and of those that tie with it as many as the other fields
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -145,6 +145,13 @@ class Order:
         if lo is not None:
             found[1, ascending] = lo
         return found
+
+    def only_numbers(self) -> tuple[Numbers, bool, bool] | None:
+        """Its column, where it is the only one, and one of numbers; whether it falls, and whether what has none is
+        first, unless it falls.
+        """
+        (column, falls), *others = self._columns
+        return None if others or not isinstance(column, Numbers) else (column, falls, self._is_declared)
 
     def zones(self) -> Zones:
         """The extremes of the first column, which is one of numbers."""
@@ -315,20 +322,20 @@ def _extremes(segment: Segment) -> _Extremes:
 
 
 def numbers_at(
-    segments: list[Segment], seqs: NDArray[np.uint32]
+    segments: list[Segment], seqs: NDArray[np.uint32], load: Callable[[Segment], Any] = load_numbers
 ) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
     """hi and lo (None: all 0) of these records (ascending seqs); none without segments."""
     if not segments:
         return np.empty(0), None
     if len(segments) == 1:
-        hi, lo = load_numbers(segments[0])
+        hi, lo = load(segments[0])
         return hi[seqs], None if lo is None else lo[seqs]
     bounds = np.searchsorted(seqs, [*(segment.first_seq for segment in segments), segments[-1].end_seq]).tolist()
     highs, lows = [], []
     for segment, start, stop in zip(segments, bounds, bounds[1:], strict=False):
         if start < stop:
             places = seqs[start:stop] - np.uint32(segment.first_seq)
-            hi, lo = load_numbers(segment)
+            hi, lo = load(segment)
             highs.append(hi[places])
             lows.append(np.zeros(stop - start, np.int16) if lo is None else lo[places])
     lo = np.concatenate([np.empty(0, np.int16), *lows])
@@ -394,11 +401,11 @@ class Answer:
 
     def page(self, start: int, limit: int | None, descending: bool) -> NDArray[np.uint32]:
         """The seqs of the answers [start, start + limit), in order; all from `start` on without a limit."""
-        if self._members is None:
-            self._members = members_of(self._bitmap)
         stop = self.total if limit is None else min(start + limit, self.total)
         if start >= stop:
-            return self._members[:0]
+            return np.empty(0, np.uint32)
+        if self._members is None:
+            self._members = members_of(self._bitmap)
         if self.order is None:
             ordered = self._members[::-1] if descending else self._members
         else:
@@ -407,10 +414,9 @@ class Answer:
 
     def rest(self, start: int, descending: bool) -> BitMap:
         """The answers from `start` on, in no order, when those before were asked for with page(). Reads no index."""
-        if start == 0:
+        if start == 0 or self._members is None:
             return self._bitmap
         if self.order is None:
-            assert self._members is not None
             passed = self._members[::-1][:start] if descending else self._members[:start]
         else:
             passed = self._ordered[descending][:start]

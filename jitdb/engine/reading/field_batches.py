@@ -10,6 +10,7 @@ import numpy as np
 
 from jitdb.common.values import NUMBER
 from jitdb.display.columns import DEEPEST, leaf_paths
+from jitdb.engine.answering.passing import passing
 from jitdb.engine.reading.indexed_fields import IndexedFields, needs_of
 from jitdb.engine.reading.paging import Located, Pages, Snapshot, located
 from jitdb.engine.reading.selecting import FieldBatch, Selector
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 ROWS: Final = 1 << 13  # records of a batch, at most
 _MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about: a larger one gets fewer records
 _FEWEST: Final = 64  # records of a batch, however large they are
-_INDEXED: Final = 8  # times as many records are in a batch that indexes have, if they are not limited,
+_INDEXED: Final = 4  # times as many records are in a batch that indexes have, if they are not limited,
 _MOST_TEXT: Final = 8 << 20  # until their texts take more bytes
 MOST_FIELDS: Final = 10_000  # in all records: those with ids for keys have no end of them
 
@@ -71,7 +72,7 @@ class FieldBatches(Pages):
             return (*super()._also(), *needs_of(manager.catalog, select))
 
     def _hold(self, answer: Answer, end: int) -> Snapshot:
-        held, select = super()._hold(answer, end), self._question.select
+        held, select = super()._hold(passing(answer, self._question.descending), end), self._question.select
         self._indexed = None
         if select and not held.records.log.framing.keeps_malformed:
             self._indexed = IndexedFields.of(self._manager.catalog, select, end)

@@ -200,6 +200,10 @@ class _Numbers(NamedTuple):
         )
 
 
+def _of_numbers(segment: Segment) -> _Numbers:
+    return _Numbers(*load_numbers(segment, keep=False))
+
+
 _READERS: Final[dict[int, Callable[[Segment], Any]]] = {
-    DICTIONARY: _of_dictionary, BITMAPS: _of_bitmaps, NUMBERS: lambda segment: _Numbers(*load_numbers(segment)),
+    DICTIONARY: _of_dictionary, BITMAPS: _of_bitmaps, NUMBERS: _of_numbers,
 }  # fmt: skip

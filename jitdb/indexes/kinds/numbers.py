@@ -70,10 +70,11 @@ def seen_by(segment: Segment) -> int:
     return number_range(segment)[2] & ALL
 
 
-def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
-    """hi and lo of each record; lo is None when all are 0. Raises IndexDamaged."""
-    hi = np.frombuffer(segment.blob(0), "<f8")
-    return hi, np.frombuffer(segment.blob(1), "<i2") if number_range(segment)[2] & HAS_RESTS else None
+def load_numbers(segment: Segment, *, keep: bool = True) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+    """hi and lo of each record; lo is None when all are 0. `keep`: as for blob(). Raises IndexDamaged."""
+    hi = np.frombuffer(segment.blob(0, keep=keep), "<f8")
+    has_rests = number_range(segment)[2] & HAS_RESTS
+    return hi, np.frombuffer(segment.blob(1, keep=keep), "<i2") if has_rests else None
 
 
 def load_extremes(segment: Segment) -> NDArray[np.float64]:
@@ -103,6 +104,8 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
     above = relation in ("gt", "gte")
     if low > high or (high < bound if above else low > bound):
         return None
+    if (low > bound if above else high < bound) and not np.isneginf(load_extremes(segment)[0]).any():
+        return np.ones(segment.count, np.bool_)  # each record has a number
     hi, lo = load_numbers(segment)
     holds = _RELATIONS[relation]
     if lo is None and rest == 0:
