@@ -58,7 +58,7 @@ def records_of(values: Any, **of: int) -> Any:
 
 
 def check_moments(found: Moments, group: int, values: list[Any]) -> None:
-    one = found.described(group)
+    (one,) = found.described(group, group + 1)
     assert one.count == len(values)
     if not values:
         assert one[1:] == (None,) * 5
@@ -89,7 +89,7 @@ def rounded(number: Fraction) -> float:
 def check_quantiles(found: Measured, group: int, values: list[Any], shares: list[float]) -> None:
     ordered = sorted(values)
     expected = [ordered[max(0, math.ceil(Fraction(repr(share)) * len(values)) - 1)] for share in shares if values]
-    assert found.values(group) == expected
+    assert found.values(group, group + 1) == [expected]
 
 
 @settings(max_examples=150, deadline=None)
@@ -108,6 +108,10 @@ def test_each_group_is_exact(
     moments = made.moments()
     for group in range(GROUPS):
         check_moments(moments, group, made.of(group))
+    for name in ("count", "min", "max", "sum", "mean", "stddev"):
+        expected = [getattr(each, name) for each in moments.described(0, GROUPS)]
+        found = [None if weight != weight else weight for weight in moments.weights(name)]
+        assert found == [None if weight != weight else weight for weight in expected]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CELLS", cells)
         patch.setattr(module, "_NUMBERS", numbers)
@@ -156,6 +160,6 @@ def test_carries_wait_as_long_as_digits_have_room(monkeypatch: pytest.MonkeyPatc
 def test_rests_of_large_integers() -> None:
     made = Records([(0, 2**53 + 1), (0, 1), (1, -(2**63) + 1), (1, 2**64 - 1)], 2)
     found = measured(made.stream, made.moments(), [0.5, 1.0], np.arange(GROUPS))
-    assert [found.values(0), found.values(1)] == [[1, 2**53 + 1], [-(2**63) + 1, 2**64 - 1]]
-    assert found.moments.described(0).sum == 2**53 + 2
+    assert found.values(0, 2) == [[1, 2**53 + 1], [-(2**63) + 1, 2**64 - 1]]
+    assert found.moments.described(0, 1)[0].sum == 2**53 + 2
     assert number_of(2.0**53, 1) == 2**53 + 1

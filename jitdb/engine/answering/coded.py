@@ -36,7 +36,7 @@ from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, values_of_keys
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
-from jitdb.operators.summaries.summary import Keys, Ranked
+from jitdb.operators.summaries.summary import Keys, Lazy, Ranked
 from jitdb.operators.summaries.value_counts import in_order
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class CodedColumn:
         self._parts: list[_Part] = []
         self._values: FieldValues | None = None
         self._ranks: NDArray[np.float64] | None = None
+        self._places: NDArray[np.int64] | None = None
 
     def follow(self, segments: Sequence[Segment]) -> None:
         """Take in new segments, and drop those that are gone. Raises IndexDamaged."""
@@ -93,7 +94,7 @@ class CodedColumn:
         """The codes of these values, new ones where there is none yet."""
         numbers = self._table.number(values, np.zeros(len(values.kind), np.uint8))
         assert numbers is not None  # without limits, it is never full
-        self._values = self._ranks = None
+        self._values = self._ranks = self._places = None
         return numbers
 
     @property
@@ -112,6 +113,13 @@ class CodedColumn:
         if self._ranks is None:
             self._ranks = np.append(np.full(1, np.nan), ranks_of(self.values))
         return self._ranks
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """For each code, where its value stands in the order of in_order(); other numbers once there are more."""
+        if self._places is None:
+            self._places = np.append(-1, places_in_order(self.values))
+        return self._places
 
     def __len__(self) -> int:
         """How many codes there are, 0 among them."""
@@ -259,11 +267,22 @@ class ConstantCodes:
 Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes
 
 
+class CodedPairs(Lazy[tuple[Keys, int]]):
+    """The values with these codes of a column, and how many records have each, of the counts of all codes."""
+
+    def __init__(self, column: CodedColumn, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        values = column.values  # which stay as they are, whatever comes to the column
+        self.column, self.codes = column, codes
+        super().__init__(len(codes), lambda at: ((key_at(values, codes[at] - 1),), int(counts[codes[at]])))
+
+
 def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
     """The most frequent values of a field, by how many of `total` records have each code."""
     present = np.flatnonzero(counts[1:]) + 1
     if isinstance(coded, CodedColumn) and limit is not None:
-        pairs = first_values(coded.values, present - 1, counts[present], limit)
+        pairs: Sequence[tuple[Keys, int]] = first_values(coded.values, present - 1, counts[present], limit)
+    elif isinstance(coded, CodedColumn):
+        pairs = CodedPairs(coded, present[np.lexsort((coded.places[present], -counts[present]))], counts)
     else:
         found = zip(present.tolist(), counts[present].tolist(), strict=True)
         pairs = in_order((((coded.key(code),), count) for code, count in found), limit)
@@ -284,6 +303,20 @@ def first_values(
         chosen = np.append(chosen, ties)
     found = zip(numbers[chosen].tolist(), counts[chosen].tolist(), strict=True)
     return in_order((((key_at(values, number),), count) for number, count in found), limit)
+
+
+def places_in_order(values: FieldValues) -> NDArray[np.int64]:
+    """Where each of these values (encoding KEYS), all different, stands among them in the order of in_order()."""
+    is_number = values.kind == NUMBER
+    is_nan = is_number & (values.number != values.number)
+    hi = np.where(is_nan, np.inf, np.where(is_number, values.number, 0.0))
+    lo = np.where(is_nan, 1, np.where(is_number, values.length, 0))
+    texts = np.flatnonzero(~is_number)
+    places = np.zeros(len(hi), np.int64)
+    places[texts] = text_places(values.buffer, values.start[texts], values.length[texts])
+    order = np.lexsort((places, lo, hi, values.kind))
+    places[order] = np.arange(len(order))
+    return places
 
 
 def may_be_first(values: FieldValues, numbers: NDArray[np.int64], wanted: int) -> NDArray[np.bool_]:

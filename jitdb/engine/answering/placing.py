@@ -6,12 +6,13 @@ What there is of each group is found by who asks; here is only which group, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.engine.answering.coded import Coded, numbered
-from jitdb.operators.summaries.summary import Keys, ValuesIn
+from jitdb.engine.answering.coded import Coded, CodedPairs, numbered
+from jitdb.operators.summaries.summary import LACKING, OTHERS, Ranked, ValuesIn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,44 +22,44 @@ _CELLS: Final = 1 << 25  # pairs of a group and a value, each of which may have 
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
 
 
-def placing(columns: Sequence[Coded], keys: Sequence[Keys]) -> Callable[[BitMap], NDArray[np.int64]]:
+def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDArray[np.int64]]:
     """What gives for each of some records the place of its values among these groups of them: see View.placing."""
-    others = len(keys)
+    pairs = values.pairs
     if not columns:
         return lambda matches: np.zeros(len(matches), np.int64)
     if len(columns) == 1:
         (column,) = columns
-        places = _places_by_code(column, [key for (key,) in keys])
-        places[0] = others + 1
+        if isinstance(pairs, CodedPairs) and pairs.column is column:
+            places = _places_by_code(column, pairs.codes)
+        else:
+            places = _places_by_code(column, column.code_of([key for (key,), _ in pairs]))
+        places[0] = LACKING
         return lambda matches: places[column.codes(matches)]
-    held = [[group[at] for group in keys] for at in range(len(columns))]
-    distinct = [list(dict.fromkeys(own)) for own in held]
-    tables = [_places_by_code(column, own) for column, own in zip(columns, distinct, strict=True)]
-    of_groups = []
-    for own, each in zip(held, distinct, strict=True):
-        number = dict(zip(each, range(len(each)), strict=True))
-        of_groups.append(np.array([number[key] for key in own], np.int64))
+    held = [[keys[at] for keys, _ in pairs] for at in range(len(columns))]
+    distinct = [dict(zip(dict.fromkeys(own), count(), strict=False)) for own in held]
+    tables = [_places_by_code(column, column.code_of(list(own))) for column, own in zip(columns, distinct, strict=True)]
+    of_groups = [np.array([number[key] for key in own], np.int64) for own, number in zip(held, distinct, strict=True)]
 
     def of(matches: BitMap) -> NDArray[np.int64]:
         codes = [column.codes(matches) for column in columns]
-        both = [np.append(own, table[code]) for own, table, code in zip(of_groups, tables, codes, strict=True)]
+        both = [np.append(own, table[code]) + 1 for own, table, code in zip(of_groups, tables, codes, strict=True)]
         numbers, _ = numbered(both, [len(own) + 1 for own in distinct])
-        groups, of_records = numbers[:others], numbers[others:]
+        groups, of_records = numbers[: len(pairs)], numbers[len(pairs) :]
         order = np.argsort(groups)
         near = np.append(order, 0)[np.searchsorted(groups[order], of_records)]
-        found = np.where(np.append(groups, -1)[near] == of_records, near, others)
+        found = np.where(np.append(groups, -1)[near] == of_records, near, OTHERS)
         for code in codes:
-            found[code == 0] = others + 1
+            found[code == 0] = LACKING
         return found
 
     return of
 
 
-def _places_by_code(column: Coded, keys: Sequence[bytes]) -> NDArray[np.int64]:
-    """For each code the place of its value among these keys; len(keys) where it is none of them."""
-    places = np.full(len(column), len(keys))
-    places[column.code_of(keys)] = np.arange(len(keys))
-    places[0] = len(keys)  # of keys that no record has
+def _places_by_code(column: Coded, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each code of a column its place among these; OTHERS where it is none of them."""
+    places = np.full(len(column), OTHERS)
+    places[codes] = np.arange(len(codes))
+    places[0] = OTHERS  # of values that no record has
     return places
 
 

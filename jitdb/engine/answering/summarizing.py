@@ -31,7 +31,7 @@ from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.summaries.numbers import Numbers
-from jitdb.operators.summaries.summary import DECLARED_TIME, Keys, Ranked, Summary, ValuesIn, View
+from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary, ValuesIn, View
 
 if TYPE_CHECKING:
     import threading
@@ -85,8 +85,8 @@ class LogView(NamedTuple):
             return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
 
-    def placing(self, paths: Sequence[Path], keys: Sequence[Keys]) -> Callable[[View], NDArray[np.int64]]:
-        found = placing(list(map(self.coded, paths)), keys)
+    def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
+        found = placing(list(map(self.coded, paths)), values)
         return lambda part: found(part.matches)
 
     def parts(self) -> Iterator[LogView]:

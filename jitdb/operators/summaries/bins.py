@@ -14,6 +14,7 @@ import numpy as np
 from jitdb.errors import QueryError
 from jitdb.operators.summaries.calendar import spans
 from jitdb.operators.summaries.numbers import Numbers
+from jitdb.operators.summaries.summary import LACKING, OTHERS
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -155,15 +156,16 @@ def step_of_each(times: Numbers, step: Step, zone: tzinfo | None) -> NDArray[np.
 def by_step_and_place(
     steps: NDArray[np.int64], places: NDArray[np.int64], many: int
 ) -> tuple[NDArray[np.int64], list[int], list[int]]:
-    """The groups of records that have a step, and a place below `many`: the number of each record's, and the step and
-    the place of each group. Records of place `many` have the number behind the last one, the others the next.
+    """The groups of records that have a step, and a place from 0 to below `many`: the number of each record's, and the
+    step and the place of each group. Records of place OTHERS have that as number, the rest LACKING.
 
     Raises QueryError for steps that are too far apart.
     """
-    lacking = (steps == NOWHERE) | (places > many)
-    there = np.flatnonzero(~lacking & (places < many))
+    has_step = steps != NOWHERE
+    numbers = np.where(has_step & (places == OTHERS), np.int64(OTHERS), np.int64(LACKING))
+    there = np.flatnonzero(has_step & (places >= 0))
     if not len(there):
-        return lacking.astype(np.int64), [], []
+        return numbers, [], []
     own = steps[there]
     first, last = int(own.min()), int(own.max())
     check(first, last)
@@ -175,7 +177,6 @@ def by_step_and_place(
         is_there = np.zeros(size, np.bool_)
         is_there[own] = True
         groups, own = np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[own]
-    numbers = lacking + np.int64(len(groups))
     numbers[there] = own
     return numbers, (groups // many + first).tolist(), (groups % many).tolist()
 

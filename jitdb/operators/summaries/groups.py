@@ -20,7 +20,21 @@ from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError, Remedy
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.summaries.calendar import Step, parse_step, usual_step, zone_called
-from jitdb.operators.summaries.summary import AUTO, DECLARED_TIME, Keys, R, Ranked, Rows, S, Summary, View, limit_of
+from jitdb.operators.summaries.summary import (
+    AUTO,
+    DECLARED_TIME,
+    LACKING,
+    OTHERS,
+    Keys,
+    Lazy,
+    R,
+    Ranked,
+    Rows,
+    S,
+    Summary,
+    View,
+    limit_of,
+)
 from jitdb.operators.summaries.value_counts import added
 
 if TYPE_CHECKING:
@@ -95,9 +109,13 @@ class Settled(NamedTuple):
     values: Ranked
 
     @property
-    def keys(self) -> list[Keys]:
-        """Those of the values that have groups."""
-        return [keys for keys, _ in self.values.pairs]
+    def many(self) -> int:
+        """How many values have groups."""
+        return len(self.values.pairs)
+
+    def value(self, place: int) -> Any:
+        """One of them: of one field, or a tuple of those of several."""
+        return value_of(self.values.pairs[place][0])
 
 
 class Grouped(Summary[S]):
@@ -202,19 +220,19 @@ class Grouping:
     """
 
     def __init__(self, view: View, by: Sequence[Path], settled: Settled, zone: tzinfo | None) -> None:
-        self._step, self._zone, self._many = settled.step, zone, len(settled.keys)
-        self._places = view.placing(by, settled.keys)
+        self._step, self._zone, self._many = settled.step, zone, settled.many
+        self._places = view.placing(by, settled.values)
         self.groups = [] if self._step is not None else [Group(0, place) for place in range(self._many)]
         self._numbers: dict[Group, int] = {}
         self._ends: list[int] = []  # the first and the last step
 
     def of(self, part: View) -> NDArray[np.int64]:
-        """The number of each record's group; -1 where its values have none, -2 where it lacks something."""
-        import numpy as np
-
+        """The number of each record's group; OTHERS where its values have none, or LACKING."""
         places = self._places(part)
         if self._step is None:
-            return np.where(places < self._many, places, self._many - 1 - places)
+            return places
+        import numpy as np
+
         from jitdb.operators.summaries.bins import by_step_and_place, check, step_of_each
 
         steps = [step_of_each(times, self._step, self._zone) for times in part.numbers(DECLARED_TIME)]
@@ -226,7 +244,7 @@ class Grouping:
         ends = [*self._ends, *(group.step for group in fresh)]
         self._ends = [min(ends), max(ends)] if ends else []
         check(*self._ends or (0, 0))
-        return np.array([*(self._numbers[group] for group in groups), -1, -2], np.int64)[numbers]
+        return np.array([*(self._numbers[group] for group in groups), LACKING, OTHERS], np.int64)[numbers]
 
 
 class GroupsAsked(Grouped[S]):
@@ -256,29 +274,30 @@ class GroupsAsked(Grouped[S]):
         """What so many groups have; `to`: for each group of each part its number among them."""
         raise NotImplementedError
 
-    def weights(self, found: Any) -> Sequence[Any]:
+    def weights(self, found: Any) -> Sequence[Any] | NDArray[np.float64]:
         """What decides where the groups stand that were summed; None, or NaN, stands last."""
         raise NotImplementedError
 
-    def rows_of(self, parts: Sequence[Part], settled: Settled) -> Iterator[tuple[Any, Any, datetime | None]]:
+    def rows_of(self, parts: Sequence[Part], settled: Settled) -> Sequence[tuple[Any, Any, datetime | None]]:
         """For each row the value of its group, what that has, and where its step begins."""
         import numpy as np
 
-        keys, step = settled.keys, settled.step
-        places: Sequence[int] = range(len(keys))
+        places: Sequence[int] = range(settled.many)
         of_values: Sequence[Any] = ()  # what the values have, at all times
-        if step is None or (self.by and self.order != RECORDS):
+        if settled.step is None or (self.by and self.order != RECORDS):
             to = [np.array([group.place for group in part.groups], np.int64) for part in parts]
-            of_values = self.summed(parts, to, len(keys))
+            of_values = self.summed(parts, to, settled.many)
         if self.by and self.order != RECORDS:
             places = ranked(self.weights(of_values))[: self.limit]
-        values = [value_of(keys[place]) if self.by else None for place in places]
-        if step is None:
-            yield from ((value, of_values[place], None) for value, place in zip(values, places, strict=True))
-            return
-        start, ranks = self.start_of(step), {place: rank for rank, place in enumerate(places)}
-        for (number, place), found in self._timed(parts, ranks):
-            yield values[ranks[place]], found, start(number)
+
+        def value(place: int) -> Any:
+            return settled.value(place) if self.by else None
+
+        if settled.step is None:
+            return Lazy(len(places), lambda row: (value(places[row]), of_values[places[row]], None))
+        start, ranks = self.start_of(settled.step), {place: rank for rank, place in enumerate(places)}
+        values = {place: value(place) for place in places}
+        return [(values[place], found, start(number)) for (number, place), found in self._timed(parts, ranks)]
 
     def _timed(self, parts: Sequence[Part], ranks: dict[int, int]) -> Iterator[tuple[Group, Any]]:
         """Each group of a place that has a rank, in order, and what it has; by time alone empty steps, too."""
@@ -300,8 +319,11 @@ class GroupsAsked(Grouped[S]):
         return total, missing, self.path, self.by, settled.values.distinct, every
 
 
-def ranked(weights: Sequence[Any]) -> list[int]:
+def ranked(weights: Sequence[Any] | NDArray[np.float64]) -> list[int]:
     """The places of these, the greatest first; of equal ones the first."""
+    if not isinstance(weights, Sequence):
+        order: list[int] = (-weights).argsort(kind="stable").tolist()
+        return order
     return sorted(range(len(weights)), key=lambda place: _from_greatest(weights[place]))
 
 
@@ -328,7 +350,7 @@ class GroupRows(Rows[R]):
     @property
     def starts(self) -> list[datetime]:
         """Where the step of each row begins; nothing without steps."""
-        rows: tuple[Any, ...] = self.rows
+        rows: Sequence[Any] = self.rows
         return [row.start for row in rows] if self.every else []
 
     def grouped(self, names: Sequence[str], cells: Sequence[Sequence[Any]], bars: int | None = None) -> Sheet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ _NO_RESTS: Final = np.empty(0, np.int16)
 _DIGIT: Final = 32  # bits, as in summary_kernels
 _LEAST: Final = -1074  # no bit of a double stands for less than 2 to this power
 _BITS: Final = 53  # of a double
+_EXACT: Final = 1 << 53  # below which doubles hold all whole numbers
 
 
 class Numbers(NamedTuple):
@@ -156,29 +157,54 @@ class Moments:
             is_first[1:] = np.diff(own[order]) != 0
             self.ends[end], self.rests[end] = hi[order[is_first]], rests[order[is_first]]
 
-    def described(self, group: int) -> Described:
-        """What the numbers of a group are like."""
-        count = int(self.counts[group])
+    def weights(self, name: str) -> NDArray[np.float64] | Sequence[Any]:
+        """One of the parts of Described for each group: NaN, or None, where it has no number."""
+        found: NDArray[np.float64] | None = None
+        if name == "count":
+            return self.counts.astype(np.float64)
+        if name in ("min", "max") and not self.has_rests:
+            found = self.ends[("min", "max").index(name)]
+        most = np.abs(np.where(self.counts, self.ends, 0.0)) * self.counts
+        if name in ("sum", "mean") and not self._below and bool((most < _EXACT).all()):
+            found = (self._sums << (_DIGIT * np.arange(self._sums.shape[1]))).sum(axis=1).astype(np.float64)
+            found = found if name == "sum" else found / np.maximum(self.counts, 1)
+        if found is not None:
+            return np.where(self.counts, found, np.nan)
+        return [getattr(each, name) for each in self.described(0, len(self))]
+
+    def described(self, begin: int, end: int) -> list[Described]:
+        """What the numbers of these groups are like."""
+        some = slice(begin, end)
+        columns = (self.counts[some], *self.ends[:, some], *self.rests[:, some], self.fractions[some])
+        digits = (self._sums[some], self._squares[some])
+        rows = zip(*(column.tolist() for column in (*columns, *digits)), strict=True)
+        return [self._described(*row) for row in rows]
+
+    def _described(
+        self, count: int, low: float, high: float, low_rest: int, high_rest: int, has_fractions: bool,
+        sums: list[int], squares: list[int],
+    ) -> Described:  # fmt: skip
         if not count:
-            return Described(0)
-        hi, lo = self.ends[:, group].tolist(), self.rests[:, group].tolist()
-        least, largest = map(number_of, hi, lo)
-        if not all(map(math.isfinite, hi)):
-            total = hi[0] + hi[1]
+            return _NOTHING
+        least, largest = number_of(low, low_rest), number_of(high, high_rest)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            total = low + high
             return Described(count, least, largest, total, total, math.nan if count > 1 else None)
-        whole, squares = _integer(self._sums[group]), _integer(self._squares[group])
-        point = _DIGIT * self._below
-        found = _quotient(whole, 1 << point) if self.fractions[group] else whole >> point
+        whole, point = _integer(sums), _DIGIT * self._below
+        found = _quotient(whole, 1 << point) if has_fractions else whole >> point
         stddev = None
         if count > 1:
-            spread = squares * count - whole * whole  # exact, so at least 0
+            spread = _integer(squares) * count - whole * whole  # exact, so at least 0
             stddev = math.sqrt(_quotient(spread, (count * (count - 1)) << (2 * point)))
         return Described(count, least, largest, found, _quotient(whole, count << point), stddev)
 
 
-def _integer(digits: NDArray[np.int64]) -> int:
+_NOTHING: Final = Described(0)
+
+
+def _integer(digits: Sequence[int]) -> int:
     whole = 0
-    for digit in digits[::-1].tolist():
+    for digit in reversed(digits):
         whole = (whole << _DIGIT) + digit
     return whole
 

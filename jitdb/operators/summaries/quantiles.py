@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,16 +92,21 @@ class Measured(NamedTuple):
     rows: NDArray[np.int64]
     ordered: Ordered | None
 
-    def values(self, group: int) -> list[int | float]:
-        """The quantiles of a group."""
-        row = int(self.rows[group])
-        lo = [0] * self.quantiles.hi.shape[1] if self.quantiles.lo is None else self.quantiles.lo[row].tolist()
-        return list(map(number_of, self.quantiles.hi[row].tolist(), lo)) if row >= 0 else []
+    def values(self, begin: int, end: int) -> list[list[int | float]]:
+        """The quantiles of these groups; nothing of those without."""
+        rows, shares = self.rows[begin:end], self.quantiles.hi.shape[1]
+        hi = self.quantiles.hi[rows].tolist() if len(self.quantiles.hi) else [[]] * len(rows)
+        lo = repeat([0] * shares) if self.quantiles.lo is None else self.quantiles.lo[rows].tolist()
+        return [
+            list(map(number_of, *pair)) if row >= 0 else [] for row, *pair in zip(rows.tolist(), hi, lo, strict=False)
+        ]
 
-    def column(self, at: int) -> list[int | float | None]:
-        """One of the quantiles of each group."""
+    def column(self, at: int) -> NDArray[np.float64] | list[int | float | None]:
+        """One of the quantiles of each group; NaN, or None, without."""
         hi, lo = self.quantiles
-        found = list(map(number_of, hi[:, at].tolist(), [0] * len(hi) if lo is None else lo[:, at].tolist()))
+        if lo is None:
+            return np.append(hi[:, at], np.nan)[self.rows]
+        found = list(map(number_of, hi[:, at].tolist(), lo[:, at].tolist()))
         return [found[row] if row >= 0 else None for row in self.rows.tolist()]
 
 

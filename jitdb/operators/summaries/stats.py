@@ -23,7 +23,7 @@ from jitdb.operators.summaries.groups import (
     order_of,
     ranked,
 )  # fmt: skip
-from jitdb.operators.summaries.summary import QUANTILES, Result, Summary, View
+from jitdb.operators.summaries.summary import QUANTILES, Lazy, Result, Summary, View
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.quantiles import Measured, Stream
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
+_TOGETHER: Final = 64  # groups whose stats are made at once
 _PARTS: Final = ("min", "max", "sum", "mean", "stddev")
 
 
@@ -185,30 +186,33 @@ class StatsAsked(Summary[Stats]):
 
 
 class _Found(Sequence[Stats]):
-    """The stats of each group, made when they are looked at."""
+    """The stats of each group, made when they are looked at: a few together, for the next ones are looked at next."""
 
     def __init__(self, path: Path, shares: Sequence[float], found: Measured, totals: Sequence[int]) -> None:
         self._path, self._shares, self._found, self._totals = path, shares, found, totals
+        self._begin, self._some = 0, list[Stats]()
 
     def __len__(self) -> int:
         return len(self._totals)
 
     def __getitem__(self, group: int) -> Stats:  # type: ignore[override]  # of no slices
-        found = self._found.moments.described(group)
-        quantiles = zip(map(float, self._shares), self._found.values(group), strict=False)  # none without numbers
-        return Stats(self._path, found.count, self._totals[group], *found[1:], tuple(quantiles))
+        if not self._begin <= group < self._begin + len(self._some):
+            self._begin = group - group % _TOGETHER
+            self._some = self._made(self._begin, self._begin + _TOGETHER)
+        return self._some[group - self._begin]
 
-    def weights(self, order: str) -> Sequence[Any]:
-        """What the groups have of this, None where they have nothing."""
+    def _made(self, begin: int, end: int) -> list[Stats]:
+        shares, totals = list(map(float, self._shares)), self._totals[begin:end]
+        each = zip(self._found.moments.described(begin, end), totals, self._found.values(begin, end), strict=True)
+        return [
+            Stats(self._path, found.count, total, *found[1:], tuple(zip(shares, held, strict=bool(held))))
+            for found, total, held in each
+        ]
+
+    def weights(self, order: str) -> Sequence[Any] | NDArray[np.float64]:
+        """What the groups have of this; None, or NaN, where they have nothing."""
         shares = {_share_name(share): at for at, share in enumerate(self._shares)}
-        if order in shares:
-            return self._found.column(shares[order])
-        return weights_of(self._found.moments, order)
-
-
-def weights_of(moments: Moments, order: str) -> list[Any]:
-    """What the groups have of this, None where they have nothing."""
-    return [getattr(moments.described(group), order) for group in range(len(moments))]
+        return self._found.column(shares[order]) if order in shares else self._found.moments.weights(order)
 
 
 class StatsByAsked(GroupsAsked[StatsBy]):
@@ -271,7 +275,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
             return None
         if self.limit is None or self.order not in ("count", *_PARTS):
             return np.arange(len(moments))
-        return np.array(ranked(weights_of(moments, self.order))[: self.limit], np.int64)
+        return np.array(ranked(moments.weights(self.order))[: self.limit], np.int64)
 
     def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> _Found:
         import numpy as np
@@ -284,12 +288,13 @@ class StatsByAsked(GroupsAsked[StatsBy]):
         found = merged([part.measured for part in parts], to, groups, self.quantiles)
         return _Found(self.path, self.quantiles, found, totals.tolist())
 
-    def weights(self, found: Any) -> Sequence[Any]:
+    def weights(self, found: Any) -> Sequence[Any] | NDArray[np.float64]:
         held: _Found = found
         return held.weights(self.order)
 
     def result(self, counts: Sequence[Part], settled: Settled) -> StatsBy:
-        rows = tuple(GroupStats(*row) for row in self.rows_of(counts, settled))
+        found = self.rows_of(counts, settled)
+        rows = Lazy(len(found), lambda row: GroupStats(*found[row]))
         return StatsBy(rows, *self.about(counts, settled))
 
 

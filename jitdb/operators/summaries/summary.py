@@ -9,7 +9,7 @@ drawn. asking.py has the methods, operators/chain.py the words of the chain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, overload
 
 from jitdb.common.arguments import whole_number
 from jitdb.common.immutable import Immutable
@@ -40,6 +40,9 @@ _ROWS: Final = 25  # that a person sees of a table
 _STEPS: Final = 40  # and of one below a chart
 _MOST_COLUMNS: Final = 400  # of a chart
 
+OTHERS: Final = -1  # places, and groups, of records that have none
+LACKING: Final = -2
+
 Keys: TypeAlias = tuple[bytes, ...]  # of the values of one field, or several (jitdb.common.values)
 
 
@@ -54,6 +57,47 @@ R = TypeVar("R", bound=Counted)
 S = TypeVar("S")  # the result of a summary
 
 
+T = TypeVar("T")
+
+
+class Lazy(Sequence[T]):
+    """So many things, each made when it is looked at, and then kept. It is equal to a tuple of the same."""
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        self._count, self._make = count, make
+        self._made: dict[int, T] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, at: int | slice) -> T | tuple[T, ...]:
+        if isinstance(at, slice):
+            return tuple(self[place] for place in range(*at.indices(self._count)))
+        place = range(self._count)[at]
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, range(self._count))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lazy | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+
 class Ranked(NamedTuple):
     """How many records have which values.
 
@@ -63,7 +107,7 @@ class Ranked(NamedTuple):
     missing:  those that lack one of the fields
     """
 
-    pairs: list[tuple[Keys, int]]
+    pairs: Sequence[tuple[Keys, int]]
     distinct: int
     total: int
     missing: int
@@ -97,9 +141,9 @@ class View(Protocol):
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         """The most frequent values of these fields; all values where other logs are asked, too."""
 
-    def placing(self, paths: Sequence[Path], keys: Sequence[Keys]) -> Callable[[View], NDArray[np.int64]]:
+    def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
         """What gives, of this view or a part of it, for each record the place of its values in these fields among the
-        keys; len(keys) for other values, and len(keys) + 1 where it lacks one of the fields.
+        pairs; -1 (OTHERS) for other values, and -2 (LACKING) where it lacks one of the fields.
         """
 
     def parts(self) -> Iterator[View]:
@@ -221,7 +265,7 @@ class Listed(Result, Generic[R]):
 
     __slots__ = ()
 
-    rows: tuple[R, ...]
+    rows: Sequence[R]
     total: int
 
     def __iter__(self) -> Iterator[R]:

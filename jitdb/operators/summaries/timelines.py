@@ -14,7 +14,7 @@ from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, Spark, cut
 from jitdb.errors import QueryError
 from jitdb.operators.summaries.calendar import Step, parse_step, zone_called
-from jitdb.operators.summaries.groups import By, Every, Grouped, Settled, named, names_of, start_texts, value_of
+from jitdb.operators.summaries.groups import By, Every, Grouped, Settled, named, names_of, start_texts
 from jitdb.operators.summaries.pictures import steps_plot
 from jitdb.operators.summaries.summary import AUTO, DECLARED_TIME, SERIES, Drawn, View, charted
 
@@ -149,13 +149,13 @@ class TimelineAsked(Grouped[Timeline]):
         from jitdb.operators.summaries.bins import Tally, by_clock
         from jitdb.operators.summaries.numbers import joined
 
-        step, keys = settled.step, settled.keys
+        step = settled.step
         assert step is not None
         zone = None if self.tz is None else zone_called(self.tz)
         if self.by:
-            places, width, parts = view.placing(self.by, keys), len(keys) + 2, []
+            places, width, parts = view.placing(self.by, settled.values), settled.many + 2, []
             for part in view.parts():
-                columns, times = places(part), joined(list(part.numbers(DECLARED_TIME)))
+                columns, times = places(part) % width, joined(list(part.numbers(DECLARED_TIME)))
                 parts.append((by_clock(times, step, columns, width, zone), 0, 0))
         else:
             parts = [(by_clock(times, step, None, 1, zone), 0, 0) for times in view.numbers(DECLARED_TIME)]
@@ -178,17 +178,19 @@ class TimelineAsked(Grouped[Timeline]):
     def result(self, counts: Sequence[Tally], settled: Settled) -> Timeline:
         from jitdb.operators.summaries.bins import Tally
 
-        step, keys = settled.step, settled.keys if self.by else []
+        step, many = settled.step, settled.many if self.by else 0
         assert step is not None
         series, total, missing, _, _ = Tally.added(counts)
         rows: list[TimeBin] = []
         if series is not None:
-            sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, : len(keys)].tolist()
+            sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, :many].tolist()
             starts = map(self.start_of(step), range(series.first, series.last + 1))
             rows = list(map(TimeBin, starts, sums, map(tuple, columns)))
         last = [self._end_of(step, series.last)] if series is not None else []
         per, lengths = self._lengths([*(row.start for row in rows), *last])
-        return Timeline(tuple(rows), total, missing, step.text, self.by, tuple(map(value_of, keys)), per, lengths)
+        return Timeline(
+            tuple(rows), total, missing, step.text, self.by, tuple(map(settled.value, range(many))), per, lengths
+        )
 
 
 def _between(start: datetime, end: datetime) -> timedelta:

@@ -191,7 +191,8 @@ class GroupsAsked(_CountsAsked[GroupCounts]):
 def added(parts: Sequence[Ranked], limit: int | None) -> Ranked:
     """The values of the records of all parts. Where there are several, each has all of its values."""
     if len(parts) == 1:
-        return parts[0]._replace(pairs=parts[0].pairs[:limit])
+        (part,) = parts
+        return part if limit is None or len(part.pairs) <= limit else part._replace(pairs=part.pairs[:limit])
     counts: dict[Keys, int] = {}
     for part in parts:
         for keys, count in part.pairs:
