@@ -49,7 +49,9 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
             yield db
         return
     from jitdb.engine.database import JITDB
+    from jitdb.indexes.segment import blob_cache
 
+    blob_cache.is_for_one |= getattr(options, "is_alone", False)
     with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
         _note_format(log, options)
         _note_rows(log, options)

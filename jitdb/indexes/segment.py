@@ -38,6 +38,7 @@ HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
+KEPT_FOR_ONE: Final = 16 << 20  # by a process of one question: two columns of a span
 _FEW_BLOBS: Final = 4  # more are joined and written at once; few large ones are not worth the copy
 
 # The kinds of segments. On disk: never change.
@@ -123,11 +124,14 @@ class Table:
 class BlobCache:
     """The blobs that were used last, of all files of this process, up to KEPT_BYTES. Safe for threads.
 
+    is_for_one: the process asks one question, and what it read once it hardly needs again: up to KEPT_FOR_ONE
+
     The blobs of a file are dropped with its reader: a rewritten index is another file.
     """
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.is_for_one = False
         self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._readers: dict[int, weakref.ref[ReadAt]] = {}
         self._gone: deque[int] = deque()  # ids of readers that were deleted; the garbage collector adds to it
@@ -150,7 +154,8 @@ class BlobCache:
             if (number, position) not in self._blobs:
                 self.bytes += len(blob)
             self._blobs[number, position] = blob
-            while self.bytes > KEPT_BYTES and len(self._blobs) > 1:
+            most = KEPT_FOR_ONE if self.is_for_one else KEPT_BYTES
+            while self.bytes > most and len(self._blobs) > 1:
                 self.bytes -= len(self._blobs.popitem(last=False)[1])
 
     def clear(self) -> None:

@@ -52,6 +52,7 @@ _Place: TypeAlias = tuple[Any, ...]  # what orders a value among those of all lo
 
 _NO_TIME: Final[_Place] = (-1,)
 FEW: Final = 4 * ZONE  # records that are sorted without choosing the best first
+_FIRST_ZONES: Final = 64  # that are looked at by what they may hold; of the others as many at a time
 _LOOKED_AT: Final = 16  # records
 _TEXTS_ONLY: Final = seen.TEXTS | seen.ZONELESS
 
@@ -244,34 +245,57 @@ class Numbers(Column):
     def promising(
         self, members: NDArray[np.uint32], wanted: int, falls: bool, lacking_first: bool
     ) -> NDArray[np.uint32]:
-        """Some zones' worth of them. Raises IndexDamaged."""
+        """From the zones that may hold the best, some at a time. Raises IndexDamaged."""
         if len(members) <= ZONE:
             return members
-        segments, zones = self.index.segments, self.zones()
+        zones = self.zones()
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
         bound = -zones.high if falls else zones.low
         begins = np.searchsorted(members, zones.starts)
         ends = np.append(begins[1:], len(members))
         filled = np.flatnonzero(ends > begins)
         filled = filled[np.argsort(bound[filled], kind="stable")]
-        lacking = -np.inf if falls or lacking_first else np.inf
-        chosen: list[NDArray[np.uint32]] = []
-        best = np.empty(0, np.float64)
+        best = _Best(wanted)
+
+        def look(some: NDArray[np.int64]) -> None:
+            found = np.concatenate([members[begins[zone] : ends[zone]] for zone in some.tolist()])
+            hi = numbers_at(self.index.segments, found)[0]
+            lacking = -np.inf if lacking_first and not falls else np.inf
+            best.add(found, np.where(np.isnan(hi), lacking, -hi if falls else hi))
+
         taken, step = 0, 1
-        while taken < len(filled):
-            batch = np.sort(filled[taken : taken + step]).tolist()
+        while taken < min(_FIRST_ZONES, len(filled)) and bound[filled[taken]] <= best.bound:
+            look(np.sort(filled[taken : taken + step]))
             taken += step
             step *= 2
-            found = np.concatenate([members[begins[zone] : ends[zone]] for zone in batch])
-            chosen.append(found)
-            hi = numbers_at(segments, found)[0]
-            hi = np.where(np.isnan(hi), lacking, hi)
-            best = np.concatenate([best, -hi if falls else hi])
-            if len(best) >= wanted:
-                best = np.partition(best, wanted - 1)[:wanted]
-                if taken < len(filled) and bound[filled[taken]] > best[wanted - 1]:
-                    break
-        return np.sort(np.concatenate(chosen))
+        rest = np.sort(filled[taken:])  # by segment, each of which is read once
+        for begin in range(0, len(rest), _FIRST_ZONES):
+            some = rest[begin : begin + _FIRST_ZONES]
+            some = some[bound[some] <= best.bound]
+            if len(some):
+                look(some)
+        return np.sort(best.members)
+
+
+class _Best:
+    """Records among which the first `wanted` are, by their numbers, of which smaller ones come first; and all that tie.
+
+    bound: the number of the last of them
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self.members, self._numbers = np.empty(0, np.uint32), np.empty(0)
+        self.bound = np.inf
+
+    def add(self, members: NDArray[np.uint32], numbers: NDArray[np.float64]) -> None:
+        near = numbers <= self.bound
+        members, numbers = np.append(self.members, members[near]), np.append(self._numbers, numbers[near])
+        if len(numbers) >= self._wanted:
+            self.bound = np.partition(numbers, self._wanted - 1)[self._wanted - 1]
+            near = numbers <= self.bound
+            members, numbers = members[near], numbers[near]
+        self.members, self._numbers = members, numbers
 
 
 class _Ranks(Column):
