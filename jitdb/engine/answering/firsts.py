@@ -67,12 +67,12 @@ class FirstsAsked(Summary[Firsts]):
         codes = [column.codes(view.matches) for column in columns]
         members, order = members_of(view.matches), view.manager.order(self.sorted_by)
         seqs = Answer(view.matches, order).page(0, None, descending=False)
-        at = np.searchsorted(members, seqs) if order is not None else np.arange(len(members))
+        at = np.arange(len(members)) if order is None else places_among(members, seqs)
         at = at[np.logical_and.reduce([own != 0 for own in codes])[at]]
         if self.last:
             at = at[::-1]
-        numbers, _ = numbered(codes, list(map(len, columns)))
-        at = at[np.unique(numbers[at], return_index=True)[1]]
+        numbers, size = numbered(codes, list(map(len, columns)))
+        at = at[_firsts(numbers[at], size)]
         seqs = members[at]
         keys: list[Keys] = []
         places: list[Any] = []
@@ -82,6 +82,22 @@ class FirstsAsked(Summary[Firsts]):
             places = [()] * len(at) if order is None or not len(at) else order.times(seqs, descending=False)
         log = view.manager.records.log
         return Firsts(log.identity, log.generation, len(members), seqs, keys, places)
+
+
+def places_among(members: NDArray[np.uint32], seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Where these of the members (ascending seqs) stand among them."""
+    if len(members) and int(members[-1]) - int(members[0]) == len(members) - 1:
+        return seqs.astype(np.int64) - int(members[0])
+    return np.searchsorted(members, seqs).astype(np.int64)
+
+
+def _firsts(numbers: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Where each of these numbers, all below a size, comes first."""
+    if size > max(1 << 16, 4 * len(numbers)):
+        return np.unique(numbers, return_index=True)[1]
+    firsts = np.full(size, len(numbers))
+    np.minimum.at(firsts, numbers, np.arange(len(numbers)))
+    return firsts[firsts < len(numbers)]
 
 
 def first_of_each(

@@ -104,8 +104,8 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
 
         found, total = view.values_in(self.path, grouping.of), len(view.matches)
         missing = total - found.others - int(found.counts.sum())
-        counts = np.append(found.counts, np.zeros(len(grouping.groups) - len(found.counts), np.int64))
-        return Part(grouping.groups, counts, found, total, missing)
+        counts = np.append(found.counts, np.zeros(len(grouping) - len(found.counts), np.int64))
+        return Part(grouping.steps, grouping.places, counts, found, total, missing)
 
     def summed(
         self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int
@@ -123,7 +123,7 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
                 values = np.array([known.setdefault(key, len(known)) for key in held.keys], np.int64)[values]
             pairs.append(np.stack([numbers[held.groups], values]))
         own, values = np.concatenate(pairs, axis=1)
-        if len(parts) > 1 or len(parts[0].groups) > groups:  # else each pair is there once
+        if len(parts) > 1 or len(parts[0].places) > groups:  # else each pair is there once
             size = int(values.max(initial=0)) + 1
             own = np.unique(own * size + values) // size
         distinct = np.bincount(own, minlength=groups)

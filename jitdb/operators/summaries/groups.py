@@ -203,10 +203,13 @@ class Group(NamedTuple):
 class Part(NamedTuple):
     """What one log has: how many of its records are in each of its groups, and what was measured of these.
 
+    steps:   of each group the number of its step of time; empty without steps
+    places:  and the place of its values among those that have groups
     missing: how many of the `total` are in no group because they lack something
     """
 
-    groups: list[Group]
+    steps: list[int]
+    places: NDArray[np.int64]
     counts: NDArray[np.int64]
     measured: Any
     total: int
@@ -216,15 +219,25 @@ class Part(NamedTuple):
 class Grouping:
     """Which group the records of a log are in, a part of the log at a time.
 
-    groups:  those seen so far: all, where there are no steps of time
+    steps, places: those of the groups seen so far: all, where there are no steps of time (Part)
     """
 
     def __init__(self, view: View, by: Sequence[Path], settled: Settled, zone: tzinfo | None) -> None:
         self._step, self._zone, self._many = settled.step, zone, settled.many
         self._places = view.placing(by, settled.values)
-        self.groups = [] if self._step is not None else [Group(0, place) for place in range(self._many)]
+        self.steps: list[int] = []
+        self._seen: list[int] = []  # places, where there are steps
         self._numbers: dict[Group, int] = {}
         self._ends: list[int] = []  # the first and the last step
+
+    def __len__(self) -> int:
+        return self._many if self._step is None else len(self.steps)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.arange(self._many) if self._step is None else np.array(self._seen, np.int64)
 
     def of(self, part: View) -> NDArray[np.int64]:
         """The number of each record's group; OTHERS where its values have none, or LACKING."""
@@ -239,8 +252,9 @@ class Grouping:
         numbers, *found = by_step_and_place(np.concatenate([places[:0], *steps]), places, self._many)
         groups = list(map(Group, *found))
         fresh = [group for group in groups if group not in self._numbers]
-        self._numbers |= zip(fresh, range(len(self.groups), len(self.groups) + len(fresh)), strict=True)
-        self.groups += fresh
+        self._numbers |= zip(fresh, range(len(self), len(self) + len(fresh)), strict=True)
+        self.steps += [group.step for group in fresh]
+        self._seen += [group.place for group in fresh]
         ends = [*self._ends, *(group.step for group in fresh)]
         self._ends = [min(ends), max(ends)] if ends else []
         check(*self._ends or (0, 0))
@@ -280,13 +294,10 @@ class GroupsAsked(Grouped[S]):
 
     def rows_of(self, parts: Sequence[Part], settled: Settled) -> Sequence[tuple[Any, Any, datetime | None]]:
         """For each row the value of its group, what that has, and where its step begins."""
-        import numpy as np
-
         places: Sequence[int] = range(settled.many)
         of_values: Sequence[Any] = ()  # what the values have, at all times
         if settled.step is None or (self.by and self.order != RECORDS):
-            to = [np.array([group.place for group in part.groups], np.int64) for part in parts]
-            of_values = self.summed(parts, to, settled.many)
+            of_values = self.summed(parts, [part.places for part in parts], settled.many)
         if self.by and self.order != RECORDS:
             places = ranked(self.weights(of_values))[: self.limit]
 
@@ -303,11 +314,12 @@ class GroupsAsked(Grouped[S]):
         """Each group of a place that has a rank, in order, and what it has; by time alone empty steps, too."""
         import numpy as np
 
-        groups = sorted({group for part in parts for group in part.groups})
+        held = [list(map(Group, part.steps, part.places.tolist())) for part in parts]
+        groups = sorted({group for own in held for group in own})
         if groups and not self.by:
             groups = [Group(step, 0) for step in range(groups[0].step, groups[-1].step + 1)]
         number = {group: at for at, group in enumerate(groups)}
-        to = [np.array([number[group] for group in part.groups], np.int64) for part in parts]
+        to = [np.array([number[group] for group in own], np.int64) for own in held]
         found = self.summed(parts, to, len(groups))
         shown = sorted((step, ranks[place], place, at) for at, (step, place) in enumerate(groups) if place in ranks)
         return ((Group(step, place), found[at]) for step, _, place, at in shown)

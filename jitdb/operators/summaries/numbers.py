@@ -91,6 +91,8 @@ class Moments:
 
     def grow(self, groups: int) -> None:
         """Make it so many groups."""
+        if groups == len(self):
+            return
         more = Moments(groups - len(self))
         more._widen(self._below, self._sums.shape[1])
         self.counts = np.append(self.counts, more.counts)

@@ -134,9 +134,12 @@ def merged(
     parts: Sequence[Measured], to: Sequence[NDArray[np.int64]], groups: int, shares: Sequence[float]
 ) -> Measured:  # fmt: skip
     """That of so many groups, one or none of which each group of each part comes to."""
-    moments = Moments(groups)
-    for part, numbers in zip(parts, to, strict=True):
-        moments.merge(part.moments, numbers)
+    if len(parts) == 1 and len(to[0]) == groups and (to[0] == np.arange(groups)).all():
+        moments = parts[0].moments
+    else:
+        moments = Moments(groups)
+        for part, numbers in zip(parts, to, strict=True):
+            moments.merge(part.moments, numbers)
     held = [part.ordered for part in parts if part.ordered is not None]
     if len(held) < len(parts):  # one log, each of whose groups comes to one of its own
         ((whole,), (numbers,)) = parts, to

@@ -254,18 +254,18 @@ class StatsByAsked(GroupsAsked[StatsBy]):
         def stream() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
             return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
 
-        groups, moments = grouping.groups, Moments()
+        moments = Moments()
         totals: NDArray[np.int64] = np.zeros(2, np.int64)
         for numbers, own in stream():
-            counts = np.bincount(own + 2, minlength=len(groups) + 2)
+            counts = np.bincount(own + 2, minlength=len(grouping) + 2)
             counts[: len(totals)] += totals
             totals = counts
-            moments.grow(len(groups))
+            moments.grow(len(grouping))
             moments.add(numbers, own)
-        moments.grow(len(groups))
-        totals = np.append(totals, np.zeros(len(groups) + 2 - len(totals), np.int64))  # of a log without records
+        moments.grow(len(grouping))
+        totals = np.append(totals, np.zeros(len(grouping) + 2 - len(totals), np.int64))  # of a log without records
         found = measured(stream, moments, self.quantiles, self._chosen(view, moments))
-        return Part(groups, totals[2:], found, len(view.matches), int(totals[0]))
+        return Part(grouping.steps, grouping.places, totals[2:], found, len(view.matches), int(totals[0]))
 
     def _chosen(self, view: View, moments: Moments) -> NDArray[np.int64] | None:
         """The groups whose quantiles are shown; None where they follow from more than this."""
