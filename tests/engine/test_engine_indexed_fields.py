@@ -207,4 +207,4 @@ def test_a_batch_of_nothing(tmp_path: Path) -> None:
     with jitdb.open(path, progress=False) as db:
         db.value_counts("n")
         assert not list(db.field_batches(equal("n", 99), select=["n"]))
-        assert isinstance(next(iter(db.field_batches(select=["n"]))).fields[0], FieldValues)
+        assert isinstance(next(iter(db.field_batches(select=["n"]))).values(0), FieldValues)

@@ -15,7 +15,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, FALSE, NULL, NUMBER, STRING, TRUE
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I32, I64, U8, Bools
+    from jitdb.common.kernels import F64, I32, I64, U8, U32, Bools
 
 RAW = 254  # a kind of values: text that stands as it is
 JSON = 0  # in the place of a delimiter
@@ -193,20 +193,23 @@ def put_cells(
 
 
 @kernel
-def join_cells(cells: U8, ends: I64, columns: int, heads: U8, head_ends: I64, delimiter: int, out: U8) -> int:
-    """The cells of several columns, one column behind the other, as lines; where these end.
+def join_cells(
+    cells: U8, ends: I64, codes: U32, columns: int, heads: U8, head_ends: I64, delimiter: int, out: U8
+) -> int:
+    """Cells as lines; where these end.
 
-    ends:  where each cell ends, those of the first column first
+    ends:  where each cell ends, and the next begins; the first one is empty, and no column's
+    codes: which cell it is, of each record, a column behind the other
     heads: what stands before a cell of JSON, a column's behind the other
     """
-    rows = ends.shape[0] // columns
+    rows = codes.shape[0] // columns
     o = np.int64(0)
     for row in range(rows):
         begins = o
         for column in range(columns):
-            cell = column * rows + row
-            at = np.int64(ends[cell - 1]) if cell > 0 else np.int64(0)
-            end = np.int64(ends[cell])
+            cell = np.int64(codes[column * rows + row])
+            at = np.int64(ends[np.uint64(cell - 1)])
+            end = np.int64(ends[np.uint64(cell)])
             if delimiter == JSON:
                 if at == end:
                     continue

@@ -12,6 +12,7 @@ from jitdb.cli.output.separated import DELIMITERS, cell_text, separated_lines
 from jitdb.common.json_text import line_of
 from jitdb.common.paths import before_any
 from jitdb.common.values import STRING, UNDEFINED
+from jitdb.engine.reading.selecting import CodedValues, FieldBatch
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.log.codecs.fields.located import Scratch
 from jitdb.log.codecs.python_values import python_values
@@ -19,7 +20,6 @@ from jitdb.log.codecs.python_values import python_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.log.codecs.fields.located import FieldValues
 
 _ESCAPED: Final = b"\\ud"  # half of a pair, in JSON: a line that holds what is no UTF-8 is escaped as a whole
@@ -52,10 +52,11 @@ class _Writer:
         self._delimiter = ord(delimiter) if delimiter else kernels.JSON
         self._escaping = escaping
         self._widest = 2 if delimiter else kernels.WIDEST
-        heads = [line_of(name)[:-1] + b":" for name in names]
+        heads = [] if delimiter else [line_of(name)[:-1] + b":" for name in names]
         self._heads = np.frombuffer(b"".join(heads), np.uint8)
         self._head_ends = np.cumsum([len(head) for head in heads], dtype=np.int64)
         self._cells = np.empty(0, np.uint8)
+        self._coded: dict[int, tuple[FieldValues, NDArray[np.uint8], NDArray[np.int64]]] = {}  # cells, by column
         self._scratch = Scratch()
 
     def objects(self, batch: FieldBatch) -> bytes | None:
@@ -70,33 +71,57 @@ class _Writer:
 
     def lines(self, batch: FieldBatch) -> bytes:
         rows, columns = len(batch), len(batch.selection)
-        ends, unsure, size = np.empty(rows * columns, np.int64), np.empty(rows, np.bool_), 0
-        for number in range(columns if rows else 0):
-            values, own = self._column(batch, number), ends[number * rows : (number + 1) * rows]
-            while self._put(values, size, own, unsure):
-                places = np.flatnonzero(unsure)
-                values = self._with_texts(values, places, python_values(chosen(values, places)))
-            size = int(own[-1])
-        out = self._scratch.room(size + rows * (len(self._heads) + columns + _LINE))
-        heads = self._heads, self._head_ends
-        end = kernels.join_cells(self._cells, ends, columns, *heads, self._delimiter, out) if rows else 0
+        if not rows:
+            return b""
+        codes, ends = np.empty((columns, rows), np.uint32), [np.zeros(1, np.int64)]  # of cells; cell 0 is none
+        for number in range(columns):
+            values, first, size = self._column(batch, number), sum(map(len, ends)), int(ends[-1][-1])
+            if isinstance(values, CodedValues):
+                ends.append(self._distinct(number, values.values, size))
+                np.add(values.codes, first, out=codes[number], casting="unsafe")
+            else:
+                ends.append(self._written(values, size))
+                codes[number] = np.arange(first, first + rows)
+        stops = np.concatenate(ends)
+        room = int(np.diff(stops, prepend=0)[codes.ravel()].sum()) + rows * (len(self._heads) + columns + _LINE)
+        out, heads = self._scratch.room(room), (self._heads, self._head_ends)
+        end = kernels.join_cells(self._cells, stops, codes.ravel(), columns, *heads, self._delimiter, out)
         return out[:end].tobytes()
 
-    def _put(self, values: FieldValues, size: int, ends: NDArray[np.int64], unsure: NDArray[np.bool_]) -> int:
-        """Write a column behind so many bytes of cells. Gives how many of its values need texts."""
-        texts = (values.kind == STRING) | (values.kind == kernels.RAW)
-        room = kernels.LONGEST * len(ends) + self._widest * int(values.length[texts].sum(dtype=np.int64))
+    def _distinct(self, number: int, values: FieldValues, size: int) -> NDArray[np.int64]:
+        """Write the values of a coded column behind so many bytes of cells, and give where each ends."""
+        held = self._coded.get(number)
+        if held is None or held[0] is not values:
+            ends = self._written(values, size)
+            held = self._coded[number] = values, self._cells[size : int(ends[-1])].copy(), ends - size
+        _, cells, ends = held
+        self._grow(size, len(cells))
+        self._cells[size : size + len(cells)] = cells
+        return ends + size
+
+    def _written(self, values: FieldValues, size: int) -> NDArray[np.int64]:
+        """Write values behind so many bytes of cells, and give where each ends."""
+        ends, unsure = np.empty(len(values.kind), np.int64), np.empty(len(values.kind), np.bool_)
+        while True:
+            texts = (values.kind == STRING) | (values.kind == kernels.RAW)
+            self._grow(size, kernels.LONGEST * len(ends) + self._widest * int(values.length[texts].sum(dtype=np.int64)))
+            style = self._delimiter, self._escaping, size
+            if not kernels.put_cells(*values.arrays, *style, self._cells, ends, unsure):
+                return ends
+            places = np.flatnonzero(unsure)
+            values = self._with_texts(values, places, python_values(chosen(values, places)))
+
+    def _grow(self, size: int, room: int) -> None:
+        """Have room for more cells behind so many bytes of them."""
         if len(self._cells) < size + room:
             self._cells = np.concatenate([self._cells[:size], np.empty(room, np.uint8)])
-        style = self._delimiter, self._escaping, size
-        return kernels.put_cells(*values.arrays, *style, self._cells, ends, unsure)
 
-    def _column(self, batch: FieldBatch, number: int) -> FieldValues:
+    def _column(self, batch: FieldBatch, number: int) -> FieldValues | CodedValues:
         """The values of a column; where each is of several elements, as texts."""
         _, path = batch.selection[number]
-        values = batch.fields[number]
         if before_any(path) == path:
-            return values
+            return batch.fields[number]
+        values = batch.values(number)
         held = batch.column(number)
         places = [place for place, value in enumerate(held) if value is not UNDEFINED]
         nothing = values._replace(kind=np.zeros_like(values.kind))

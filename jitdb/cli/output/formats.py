@@ -288,7 +288,7 @@ def _write_columns(
 
     def batches() -> Iterator[FieldBatch]:
         for batch in first_of(db.field_batches(question), limit):
-            for number in [number for number in unseen if batch.fields[number].kind.any()]:
+            for number in [number for number in unseen if batch.values(number).kind.any()]:
                 del unseen[number]
             yield batch
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.answering.order import Answer, numbers_at
 from jitdb.engine.records import require
+from jitdb.indexes.kinds.number_kernels import settle
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 FEW: Final = 1 << 16  # answers that are sorted at once
 _STEP: Final = 32  # zones that are taken at a time, once the first answers were given
 _FIRST: Final = 4
+_MOVES: Final = 50  # steps a record after which sorting what is nearly sorted costs more than sorting all
+_LEAST, _MOST = -(2**15), 2**15 - 1  # beyond the rest of any number
+_NONE: Final = np.empty(0, np.uint32)
 
 
 def passing(answer: Answer, descending: bool) -> Answer:
@@ -38,15 +42,37 @@ def passing(answer: Answer, descending: bool) -> Answer:
     return _Passing(answer.rest(0, descending), order, descending)
 
 
+class _Portion(NamedTuple):
+    """
+    seqs:    what comes next
+    ranges:  of seqs; all answers in these were looked at
+    waiting: those of them that come later
+    """
+
+    seqs: NDArray[np.uint32]
+    ranges: list[tuple[int, int]]
+    waiting: NDArray[np.uint32]
+
+
 class _Passing(Answer):
     """Answers from `_begin` on are known; no page begins before that. Guarded by the engine's lock."""
 
     def __init__(self, bitmap: BitMap, order: Order | None, descending: bool) -> None:
         super().__init__(bitmap, order)
-        self._all, self._descending = bitmap, descending
-        self._begin, self._passed = 0, BitMap()
-        self._known = np.empty(0, np.uint32)
-        self._next = self._in_order(bitmap)
+        self._descending = descending
+        self._begin, self._known = 0, _NONE
+        self._set_out(bitmap)
+
+    def _set_out(self, left: BitMap) -> None:
+        """Go on with these."""
+        self._left, self._looked_at, self._waiting = left, BitMap(), _NONE
+        found = None if self.order is None else self.order.only_numbers()
+        if found is None:
+            self._next = _by_place(left, self._descending)
+        else:
+            column, falls, lacking_first = found
+            sorting = _Sorting(column, falls != self._descending, lacking_first, self._descending)
+            self._next = _by_number(left, sorting)
 
     def page(self, start: int, limit: int | None, descending: bool) -> NDArray[np.uint32]:
         assert descending == self._descending
@@ -54,63 +80,80 @@ class _Passing(Answer):
         stop = self.total if limit is None else min(start + limit, self.total)
         while True:
             gone = min(start - self._begin, len(self._known))
-            if gone:
-                self._passed |= bitmap_of(np.sort(self._known[:gone]))
-                self._known, self._begin = self._known[gone:], self._begin + gone
+            self._known, self._begin = self._known[gone:], self._begin + gone
             if self._begin + len(self._known) >= stop:
                 return self._known[: max(stop - start, 0)]
-            more = next(self._next, None)
-            if more is None:  # an error ended it
-                self._next = self._in_order(self.rest(self._begin + len(self._known), descending))
-            else:
-                self._known = np.concatenate([self._known, more])
+            portion = next(self._next, None)
+            if portion is None:  # an error ended it
+                self._set_out(self._others())
+                continue
+            for low, high in portion.ranges:
+                self._looked_at.add_range(low, high)
+            self._waiting = portion.waiting
+            self._known = np.concatenate([self._known, portion.seqs])
 
     def rest(self, start: int, descending: bool) -> BitMap:
-        return self._all - self._passed - bitmap_of(np.sort(self._known[: start - self._begin]))
+        return self._others() | bitmap_of(np.sort(self._known[start - self._begin :]))
 
-    def _in_order(self, left: BitMap) -> Iterator[NDArray[np.uint32]]:
-        """These, some at a time. Raises IndexBehind where the index does not cover them, IndexDamaged."""
-        found = None if self.order is None else self.order.only_numbers()
-        if found is None:
-            return _by_place(left, self._descending)
-        column, falls, lacking_first = found
-        return _by_number(left, _Sorted(column, falls != self._descending, lacking_first, self._descending))
+    def _others(self) -> BitMap:
+        """The answers behind those that are known."""
+        return (self._left - self._looked_at) | bitmap_of(np.sort(self._waiting))
 
 
-def _by_place(left: BitMap, descending: bool) -> Iterator[NDArray[np.uint32]]:
+def _by_place(left: BitMap, descending: bool) -> Iterator[_Portion]:
     count = len(left)
     for begin in range(0, count, FEW):
         stop = min(begin + FEW, count)
-        yield members_of(left[count - stop : count - begin])[::-1] if descending else members_of(left[begin:stop])
+        seqs = members_of(left[count - stop : count - begin] if descending else left[begin:stop])
+        ranges = [(int(seqs[0]), int(seqs[-1]) + 1)]
+        yield _Portion(seqs[::-1] if descending else seqs, ranges, _NONE)
 
 
-def _by_number(left: BitMap, numbers: _Sorted) -> Iterator[NDArray[np.uint32]]:
-    starts, ends, best = numbers.zones(left.max())
+def _by_number(left: BitMap, sorting: _Sorting) -> Iterator[_Portion]:
+    """Raises IndexBehind where the index does not cover them, IndexDamaged."""
+    starts, ends, best = sorting.zones(left.max())
     ranking = np.argsort(best, kind="stable")
-    waiting, taken, step = np.empty(0, np.uint32), 0, _FIRST
+    held, taken, step = _Numbered(_NONE, np.empty(0), np.empty(0, np.int16)), 0, _FIRST
     while taken < len(ranking):
         some = np.sort(ranking[taken : taken + step])
         taken += len(some)
-        seqs, keys = numbers.sorted(np.concatenate([waiting, *_within(left, starts[some], ends[some])]))
-        sure = int(keys.searchsorted(best[ranking[taken]])) if taken < len(ranking) else len(seqs)
-        step = 2 * step if step < _STEP or 2 * sure < len(seqs) else _STEP
-        waiting = seqs[sure:]
-        yield seqs[:sure]
+        ranges = list(_joined(starts[some], ends[some]))
+        seqs = np.concatenate([members_of(left & bitmap_of_range(low, high)) for low, high in ranges])
+        held = sorting.merged(held, sorting.read(seqs))
+        sure = int(held.keys.searchsorted(best[ranking[taken]])) if taken < len(ranking) else len(held.seqs)
+        step = 2 * step if step < _STEP or 2 * sure < len(held.seqs) else _STEP
+        found, held = held.seqs[:sure], held.at(slice(sure, None))
+        yield _Portion(found, ranges, held.seqs)
 
 
-def _within(left: BitMap, starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[NDArray[np.uint32]]:
-    """Those in these zones, which ascend."""
+def _joined(starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Ranges that ascend, those that touch as one."""
     breaks = [0, *(np.flatnonzero(starts[1:] != ends[:-1]) + 1).tolist(), len(starts)]
     for low, high in pairwise(breaks):
-        yield members_of(left & bitmap_of_range(int(starts[low]), int(ends[high - 1])))
+        yield int(starts[low]), int(ends[high - 1])
 
 
-class _Sorted:
+class _Numbered(NamedTuple):
+    """Records; what is compared first of their numbers, smaller first; and where that is equal."""
+
+    seqs: NDArray[np.uint32]
+    keys: NDArray[np.float64]
+    rests: NDArray[np.int16]
+
+    def at(self, places: Any) -> _Numbered:
+        """Some of them, as copies."""
+        return _Numbered(self.seqs[places].copy(), self.keys[places].copy(), self.rests[places].copy())
+
+
+class _Sorting:
     """Sorts records by a column, of which it holds the segment that was used last."""
 
     def __init__(self, column: Numbers, falls: bool, lacking_first: bool, descending: bool) -> None:
         self._column, self._segments = column, list(column.index.segments)
-        self._falls, self._lacking_first, self._descending = falls, lacking_first and not falls, descending
+        self._falls, self._descending = falls, descending
+        # A record without a number is before or behind all that have one, infinite ones among them.
+        is_first = lacking_first and not falls
+        self._lacking = (-np.inf, _LEAST) if is_first else (np.inf, _MOST)
         self._held: tuple[Segment, Any] | None = None
 
     def zones(self, last: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float64]]:
@@ -120,32 +163,33 @@ class _Sorted:
         ends = np.append(zones.starts[1:], np.uint32(self._segments[-1].end_seq))
         return zones.starts, ends, -zones.high if self._falls else zones.low
 
-    def sorted(self, seqs: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """These records as Order.first() has them, and the number of each, smaller first: that of none is infinite."""
-        seqs = np.sort(seqs)
+    def read(self, seqs: NDArray[np.uint32]) -> _Numbered:
+        """These records (ascending seqs), in the order of the answer where all numbers are equal."""
         hi, lo = numbers_at(self._segments, seqs, self._load)
-        if self._descending:
-            seqs, hi, lo = seqs[::-1], hi[::-1], None if lo is None else lo[::-1]
-        keys = -hi if self._falls else hi
-        rests: Any = lo if lo is None or not self._falls else -lo
-        missing = np.isnan(keys)
+        rests = np.zeros(len(seqs), np.int16) if lo is None else lo
+        if self._falls:
+            hi, rests = -hi, -rests
+        missing = np.isnan(hi)
         if missing.any():
-            keys[missing] = -np.inf if self._lacking_first else np.inf
-            flag = ~missing if self._lacking_first else missing
-            order = np.lexsort([keys, flag] if rests is None else [rests, keys, flag])
-        else:
-            order = np.argsort(keys, kind="stable")
-            if rests is not None and _are_mixed(keys[order], rests[order]):
-                order = np.lexsort([rests, keys])
-        return seqs[order], keys[order]
+            hi[missing], rests[missing] = self._lacking
+        turned = slice(None, None, -1 if self._descending else 1)
+        return _Numbered(seqs[turned], hi[turned], rests[turned])
+
+    def merged(self, before: _Numbered, more: _Numbered) -> _Numbered:
+        """All of them, sorted."""
+        both = _Numbered(
+            np.concatenate([before.seqs, more.seqs]),
+            np.concatenate([before.keys, more.keys]),
+            np.concatenate([before.rests, more.rests]),
+        )
+        sign = -1 if self._descending else 1
+        if settle(both.keys, both.rests, both.seqs, sign, _MOVES * len(both.seqs)):
+            return both
+        compared: list[NDArray[Any]] = [sign * both.seqs.astype(np.int64), both.rests, both.keys]  # the last is first
+        return both.at(np.lexsort(compared))
 
     def _load(self, segment: Segment) -> Any:
         if self._held is None or self._held[0] is not segment:
             self._held = None  # before the next is read
             self._held = segment, load_numbers(segment, keep=False)
         return self._held[1]
-
-
-def _are_mixed(keys: NDArray[np.float64], rests: NDArray[np.int16]) -> bool:
-    """Whether the rests of equal numbers, which stand together, do not ascend: mostly such numbers are the same."""
-    return bool(((keys[1:] == keys[:-1]) & (rests[1:] < rests[:-1])).any())

@@ -11,7 +11,7 @@ form of RFC 3339, timestamps of msgpack, and in the fields of the declared time 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from jitdb.common.paths import Path, before_any
 from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
+from jitdb.engine.reading.selecting import CodedValues, FieldBatch
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.casting import list_inside, with_numbers
 from jitdb.indexes.kinds.dictionary import chosen
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.engine.declared_time import Times
-    from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.selection import Selection
 
@@ -143,16 +143,23 @@ class ArrowAnswer:
 
 
 class _Found(NamedTuple):
-    """The values of a field; of a path to any element all that they lead to, and the rows that own these."""
+    """The values of a field; of a path to any element all that they lead to, and the rows that own these.
+
+    codes: of a coded field, which value each row has; None: its own
+    """
 
     values: FieldValues
     owners: NDArray[np.int32] | None
     rows: int
+    codes: NDArray[Any] | None = None
 
 
 def _found(batch: FieldBatch, number: int) -> _Found:
-    values, (_, path) = batch.fields[number], batch.selection[number]
-    rest = path[len(before_any(path)) :]
+    held, (_, path) = batch.fields[number], batch.selection[number]
+    if isinstance(held, CodedValues):
+        used = held.used()
+        return _Found(used.values, None, len(batch), used.codes)
+    values, rest = batch.values(number), path[len(before_any(path)) :]
     if not rest:
         return _Found(values, None, len(batch))
     only = values._replace(kind=np.where(values.kind == ARRAY, values.kind, np.uint8(ABSENT)))
@@ -198,6 +205,9 @@ class _Column:
 
     def array(self, kind: pa.DataType, found: _Found, misfits: Misfits) -> pa.Array:
         """Its values, of this type."""
+        if (codes := found.codes) is not None:
+            own = self.array(kind, found._replace(codes=None), lambda wrong: misfits(wrong[codes]))
+            return own.take(pa.array(codes))
         if found.owners is not None:
             if not pa.types.is_list(kind):
                 raise QueryError(f"`{self.name}` is many values a record, and {kind} one", remedy="a list takes them")

@@ -13,7 +13,7 @@ from jitdb.display.columns import DEEPEST, leaf_paths
 from jitdb.engine.answering.passing import passing
 from jitdb.engine.reading.indexed_fields import IndexedFields, needs_of
 from jitdb.engine.reading.paging import Located, Pages, Snapshot, located
-from jitdb.engine.reading.selecting import FieldBatch, Selector
+from jitdb.engine.reading.selecting import CodedValues, FieldBatch, Selector
 from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogError, QueryError, Remedy
 from jitdb.log.codecs.compiled import build_trie
@@ -87,7 +87,7 @@ class FieldBatches(Pages):
         if fields is None:
             self._indexed, self.portion = None, min(self.portion, ROWS)
             return None
-        texts = sum(int(values.length[values.kind > NUMBER].sum(dtype=np.int64)) for values in fields)
+        texts = sum(map(_text_bytes, fields))
         if texts > _MOST_TEXT:
             self.portion = max(self.portion // 4, _FEWEST)
         assert self._question.select is not None
@@ -120,6 +120,14 @@ class FieldBatches(Pages):
         if self._selector is None or self._selector.records is not records:
             self._selector = Selector(records, select)
         return self._selector.read(at.live, at.offsets)
+
+
+def _text_bytes(values: FieldValues | CodedValues) -> int:
+    """Bytes of the texts that records have."""
+    if isinstance(values, CodedValues):
+        is_text, codes = values.values.kind > NUMBER, values.codes
+        return int(np.where(is_text, values.values.length, 0)[codes].sum(dtype=np.int64))
+    return int(values.length[values.kind > NUMBER].sum(dtype=np.int64))
 
 
 def _bytes_about(at: Located, block_size: int) -> int:

@@ -19,9 +19,10 @@ import numpy as np
 
 from jitdb.common.paths import before_any
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
+from jitdb.engine.reading.selecting import CodedValues
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
-from jitdb.indexes.kinds.dictionary import chosen, codes_of, dictionary_values
+from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, seen_by
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS
@@ -78,9 +79,9 @@ class IndexedFields:
         found = [index for index in indexes if index is not None and index.end_seq >= end]
         return cls(found) if end and found and len(found) == len(select) else None
 
-    def read(self, seqs: NDArray[np.uint32]) -> list[FieldValues] | None:
+    def read(self, seqs: NDArray[np.uint32]) -> list[FieldValues | CodedValues] | None:
         """What these records, which are live, have; None: only the log knows. Raises IndexDamaged, OSError."""
-        found = []
+        found: list[FieldValues | CodedValues] = []
         for field in self._fields:
             values = field.values(seqs)
             if values is None:
@@ -98,21 +99,29 @@ class _Field:
         self._parts: dict[Segment, Any] = {}  # the last one last
         self._left = _AGAIN * len(self._segments)
 
-    def values(self, seqs: NDArray[np.uint32]) -> FieldValues | None:
+    def values(self, seqs: NDArray[np.uint32]) -> FieldValues | CodedValues | None:
         """What these records have; None: only the log knows."""
+        ends = (seqs.min(), seqs.max()) if len(seqs) else (0, 0)
+        low, high = (self._firsts.searchsorted(ends, "right") - 1).tolist()
+        if low == high:
+            return self._taken(low, seqs)
         owners = self._firsts.searchsorted(seqs, "right") - 1
-        numbers = owners[:1].tolist() if not len(owners) or owners.min() == owners.max() else np.unique(owners).tolist()
-        pieces, orders = [], []
-        for number in numbers:
-            order = slice(None) if len(numbers) == 1 else np.flatnonzero(owners == number)
-            segment = self._segments[number]
-            part = self._part(segment)
-            piece = None if part is None else part.take(seqs[order] - np.uint32(segment.first_seq))
+        orders = [np.flatnonzero(owners == number) for number in range(low, high + 1)]
+        pieces = []
+        for number, order in enumerate(orders, low):
+            piece = self._taken(number, seqs[order])
             if piece is None:
                 return None
-            pieces.append(piece)
-            orders.append(order)
-        return pieces[0] if len(pieces) == 1 else _merged(pieces, orders, len(seqs))
+            pieces.append(piece.plain() if isinstance(piece, CodedValues) else piece)
+        return _merged(pieces, orders, len(seqs))
+
+    def _taken(self, number: int, seqs: NDArray[np.uint32]) -> FieldValues | CodedValues | None:
+        """What these records of a segment have."""
+        if not len(seqs):
+            return FieldValues.of_keys([])
+        segment = self._segments[number]
+        part = self._part(segment)
+        return None if part is None else part.take(seqs - np.uint32(segment.first_seq))
 
     def _part(self, segment: Segment) -> Any:
         if segment in self._parts:
@@ -159,8 +168,9 @@ class _Part(NamedTuple):
     values: FieldValues
     codes: NDArray[Any]
 
-    def take(self, places: NDArray[np.uint32]) -> FieldValues | None:
-        return chosen(self.values, self.codes[places])
+    def take(self, places: NDArray[np.uint32]) -> FieldValues | CodedValues | None:
+        found = CodedValues(self.values, self.codes[places])
+        return found if len(self.values.kind) <= len(places) else found.plain()
 
 
 def _coded(values: FieldValues, codes: NDArray[Any]) -> _Part | None:

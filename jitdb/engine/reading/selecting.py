@@ -6,7 +6,7 @@ They are found as arrays with an entry a record (FieldValues), from which rows a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +26,32 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import Selection
 
 
+class CodedValues(NamedTuple):
+    """Values, and for each record the place of its own among them: each is looked at once."""
+
+    values: FieldValues
+    codes: NDArray[Any]
+
+    def plain(self) -> FieldValues:
+        """An entry a record."""
+        return chosen(self.values, self.codes)
+
+    def first(self, count: int) -> CodedValues:
+        return CodedValues(self.values, self.codes[:count])
+
+    def used(self) -> CodedValues:
+        """Without the values that no record has."""
+        counts = np.bincount(self.codes, minlength=len(self.values.kind))
+        places = np.cumsum(counts > 0) - 1
+        return CodedValues(chosen(self.values, np.flatnonzero(counts)), places[self.codes])
+
+
 class FieldBatch(Immutable):
     """Some records of an answer, in its order: for each selected field what they hold in it.
 
     seqs, offsets: of the records; -1 where these may be of several logs, offsets where indexes have the fields, too
-    fields: in the order of the selection; for a path to any element, what lies before that; the next batch may
-            overwrite them
+    fields: in the order of the selection, coded where few records have other values; for a path to any element, what
+            lies before that; the next batch may overwrite them
     keys:   float64 [2, n], the two parts of their declared times (jitdb.common.values), if asked for; NaN: none
     """
 
@@ -40,7 +60,7 @@ class FieldBatch(Immutable):
     selection: Selection
     seqs: NDArray[Any]
     offsets: NDArray[np.int64]
-    fields: Sequence[FieldValues]
+    fields: Sequence[FieldValues | CodedValues]
     keys: NDArray[np.float64] | None
 
     def __init__(
@@ -48,7 +68,7 @@ class FieldBatch(Immutable):
         selection: Selection,
         seqs: NDArray[Any],
         offsets: NDArray[np.int64],
-        fields: Sequence[FieldValues],
+        fields: Sequence[FieldValues | CodedValues],
         keys: NDArray[np.float64] | None = None,
     ) -> None:
         self._keep(selection, seqs, offsets, fields, keys)
@@ -59,14 +79,21 @@ class FieldBatch(Immutable):
 
     def first(self, count: int) -> FieldBatch:
         """The first of them."""
-        fields = [chosen(values, slice(count)) for values in self.fields]
+        fields = [
+            held.first(count) if isinstance(held, CodedValues) else chosen(held, slice(count)) for held in self.fields
+        ]
         keys = None if self.keys is None else self.keys[:, :count]
         return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields, keys)
+
+    def values(self, number: int) -> FieldValues:
+        """What the records hold in one of the fields, an entry a record."""
+        held = self.fields[number]
+        return held.plain() if isinstance(held, CodedValues) else held
 
     def column(self, number: int) -> list[Any]:
         """What the records hold in one of the fields; UNDEFINED: nothing."""
         _, path = self.selection[number]
-        column, rest = python_values(self.fields[number]), path[len(before_any(path)) :]
+        column, rest = python_values(self.values(number)), path[len(before_any(path)) :]
         return [value_at(value, rest) for value in column] if rest else column
 
     def rows(self) -> list[dict[str, Any]]:

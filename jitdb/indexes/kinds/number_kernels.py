@@ -21,7 +21,7 @@ from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I32, U8, U64
+    from jitdb.common.kernels import F64, I16, I32, U8, U32, U64
 
 UNSURE = 254  # no kind: a text that spells a number, which only Python reads exactly
 
@@ -282,3 +282,35 @@ def measure_zones(hi: F64, lo: I16, zone: int, lowest: F64, highest: F64) -> tup
     for i in range(lo.shape[0]):
         rests |= lo[i] != 0
     return low, high, rests, whole
+
+
+@part
+def stands_after(key, rest, seq, other_key, other_rest, other_seq):
+    """Whether one number, its rest, and then the record come after others."""
+    if key != other_key:
+        return key > other_key
+    if rest != other_rest:
+        return rest > other_rest
+    return seq > other_seq
+
+
+@kernel
+def settle(keys: F64, rests: I16, seqs: U32, sign: int, most: int) -> bool:
+    """Sort records, mostly in order, by number, rest, and seq; in place, by at most so many steps.
+
+    sign: -1: of equal numbers the largest seq is first
+    False: it was given up; the records are in some other order.
+    """
+    for i in range(1, keys.shape[0]):
+        key, rest, seq = keys[i], np.int64(rests[i]), np.int64(seqs[i])
+        j = i
+        while j > 0 and stands_after(
+            keys[j - 1], np.int64(rests[j - 1]), sign * np.int64(seqs[j - 1]), key, rest, sign * seq
+        ):
+            keys[j], rests[j], seqs[j] = keys[j - 1], rests[j - 1], seqs[j - 1]
+            j -= 1
+        keys[j], rests[j], seqs[j] = key, rest, seq
+        most -= i - j
+        if most < 0:
+            return False
+    return True
