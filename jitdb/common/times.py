@@ -98,11 +98,19 @@ def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
         return None
     if abs(number) == math.inf:
         return float(number)
-    if unit == AUTO:
-        unit = next(name for name, bound in SMALLER.items() if abs(number) < bound)
+    unit = unit_of(number) if unit == AUTO else unit
     whole = math.floor(number)
     factor = NANOSECONDS_IN[unit]
     return _scaled(whole, round((number - whole) * factor) if isinstance(number, float) else 0, factor)
+
+
+def unit_of(number: int | float) -> str:
+    """The unit of a finite number since 1970, by its size.
+
+    >>> unit_of(1_700_000_000), unit_of(1_700_000_000_123)
+    ('s', 'ms')
+    """
+    return next(name for name, bound in SMALLER.items() if abs(number) < bound)
 
 
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:

@@ -118,6 +118,18 @@ def is_usual(path: Path) -> bool:
     return name not in _OF_OTHERS and any(name in names for names, _ in _usual_names())
 
 
+def time_meant(path: Path, number: Any) -> int | None:
+    """The time that a number says, in nanoseconds since 1970, where its field has a usual name of the time.
+
+    >>> time_meant(("ts",), 1_700_000_000), time_meant(("ts",), 5), time_meant(("size",), 1_700_000_000)
+    (1700000000000000000, None, None)
+    """
+    if not isinstance(number, (int, float)) or isinstance(number, bool) or _joined(path) not in _usual_names()[0][0]:
+        return None
+    time = time_of(number)
+    return time if isinstance(time, int) and time >= _PLAUSIBLE else None  # beyond 64 bits it is a float
+
+
 def in_its_place(path: Path, known: Mapping[Path, Any]) -> Path | None:
     """The one of these fields, given with a value of each, that says what the field says elsewhere: of the same name
     with the dots inside a key or between keys, or of another usual name.

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import re
+import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -271,3 +273,64 @@ def test_a_count_at_a_glance_tells_too(tmp_path: Path, capsys: pytest.CaptureFix
         assert told.err == (
             'jitdb: other records have `level == "ERROR"`: `level == "error" or level == "ERROR"` asks those, too\n'
         )
+
+
+NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
+FORMS: dict[str, Callable[[int], Any]] = {  # of the second after 1970
+    "s": lambda at: at, "s.": lambda at: at + 0.5, "ms": lambda at: at * 1000, "us": lambda at: at * 10**6,
+    "ns": lambda at: at * 10**9, "spelled": lambda at: str(at * 1000),
+    "text": lambda at: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)),
+}  # fmt: skip
+
+
+def of_times(name: str, form: str) -> list[Record]:
+    return [{name: FORMS[form](NOON + 60 * number), "n": number} for number in range(-10, 10)]
+
+
+@pytest.mark.parametrize("unit", [1, 1000, 10**6, 10**9])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_time_as_a_number_of_another_unit(tmp_path: Path, form: str, unit: int) -> None:
+    db = jitdb.open(write(tmp_path / "a.ndjson", of_times("ts", form)))
+    db.warns_of_questions = False
+    for sign, right in ((">=", 10), ("<", 10), (">", 10 if form == "s." else 9), ("==", 0 if form == "s." else 1)):
+        asked = f"ts {sign} {NOON * unit}"
+        number = count(db, asked)
+        found = hints(db, asked, is_empty=not number)
+        if number != right:
+            (better,) = (proposed(hint) for hint in found if "did you mean" in hint)
+            assert count(db, better) == right, (asked, found)
+            assert not [hint for hint in hints(db, better, is_empty=not right) if "did you mean" in hint]
+        elif right:
+            assert not [hint for hint in found if "since 1970" in hint], asked
+    for asked in (f"n >= {NOON * unit}", "ts >= 5", f"ts < {10**30}", "ts > 1e400", f"between(ts, 0, {NOON * unit})"):
+        assert not [hint for hint in hints(db, asked) if "since 1970" in hint]
+
+
+def test_a_time_as_a_number_in_a_folder(tmp_path: Path) -> None:
+    named = {"ts": "s.", "timestamp": "text", "time": "ms"}
+    for name, form in named.items():
+        write(tmp_path / f"{name}.ndjson", of_times(name, form))
+    write(tmp_path / "more.ndjson", of_times("time", "text"))
+    with jitdb.open_many([tmp_path]) as logs:
+        logs.warns_of_questions = False
+        for name, unit in (("time", 1000), ("ts", 1), ("timestamp", 10**9)):
+            asked = f"{name} >= {NOON * unit}"
+            other, *_ = hints(logs, asked, is_empty=not count(logs, asked))
+            assert 'timestamp >= "2026-11-20T12:00:00Z"' in other
+            assert count(logs, proposed(other)) == 40
+            assert hints(logs, proposed(other), is_empty=False) == []
+        found = hints(logs, f"time < {NOON * 1000} or ts < {NOON} or timestamp < {NOON}", is_empty=False)
+        assert len(found) == 2
+        assert all("holds times such as '2026-11-20T" in hint for hint in found)
+
+
+def test_each_number_is_told_of_once(tmp_path: Path) -> None:
+    db = jitdb.open(write(tmp_path / "a.ndjson", of_times("ts", "s")))
+    assert db.count(f"ts >= {NOON}") == 10
+    for told in (2, 0):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            assert db.count(f"ts < {NOON * 1000}") == 20
+            assert db.count(f"ts > {NOON * 1000}") == 0
+        assert len(found) == told
+        assert all("1795176000000 has the size of milliseconds" in str(each.message) for each in found)

@@ -6,17 +6,21 @@ what asks all of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from jitdb.common.paths import Path, format_path
-from jitdb.common.values import UNDEFINED, value_at
-from jitdb.common.words import counted
-from jitdb.engine.roles import in_its_place, is_usual
-from jitdb.operators.nodes.compare import between
+from jitdb.common.times import time_of, unit_of
+from jitdb.common.values import UNDEFINED, number_of, value_at
+from jitdb.common.words import counted, shown
+from jitdb.engine.roles import in_its_place, is_usual, time_meant
+from jitdb.operators.nodes.compare import Range, between
 from jitdb.operators.nodes.equal import Absent, Equal
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import rank_of_name
-from jitdb.operators.nodes.operation import And, Operation, Or, combine
+from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
+
+_UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 #: For a field, those that stand in its place, each with the logs in which it does; of one log with none.
 Elsewhere: TypeAlias = dict[Path, dict[Path, list[str]]]
@@ -60,11 +64,29 @@ def asked_of(
         path = next(iter(leaf.paths), None)
         if path is None or not others.get(path):
             return leaf
+        leaf = as_time(leaf)  # a number is a time of one unit, and other records may have another one, or text
         kept = [] if path in missing else [leaf]
         kind = And if isinstance(leaf, Absent) else Or
         return combine(kind, (*kept, *(_of_other(leaf, path, other) for other in others[path])))
 
     return operation.replaced(both)
+
+
+def as_time(leaf: Operation) -> Operation:
+    """The leaf that compares a usual field of the time with the time that its number is; any other as it is.
+
+    >>> from jitdb.operators import gte
+    >>> as_time(gte(1_700_000_000, ("ts",)))
+    gte('2023-11-14T22:13:20Z', 'ts')
+    """
+    path = next(iter(leaf.paths), ())
+    if isinstance(leaf, Equal) and (time := time_meant(path, leaf.value)) is not None:
+        return between(path, Instant(time), Instant(time))
+    names = [name for name in VALUES if name in leaf.arguments] if isinstance(leaf, Range) else []
+    times = {name: time_meant(path, getattr(leaf, name)) for name in names}
+    if not times or None in times.values():
+        return leaf
+    return leaf.changed(**{name: Instant(time) for name, time in times.items() if time is not None})
 
 
 def _of_other(leaf: Operation, path: Path, other: Path) -> Operation:
@@ -74,6 +96,25 @@ def _of_other(leaf: Operation, path: Path, other: Path) -> Operation:
         if isinstance(value, str) and rank_of_name(value) is not None:
             return between(other, value, value)
     return leaf.of_field(other)
+
+
+def held_otherwise(leaf: Operation, records: Iterable[Any]) -> str:
+    """How these records hold a time that the leaf compares with a number which is none of theirs, in words: as text, or
+    in another unit. Empty where they do not.
+    """
+    path = next(iter(leaf.paths), ())
+    asked = [getattr(leaf, name) for name in VALUES if name in leaf.arguments]
+    values = [value for record in records if (value := value_at(record, path)) is not UNDEFINED]
+    name = f"`{format_path(path)}`"
+    text = next((value for value in values if number_of(value) is None and time_of(value) is not None), None)
+    if text is not None:
+        return f"{name} holds times such as {shown(text)}, and numbers are compared with numbers alone"
+    numbers = [number for value in values if (number := number_of(value)) is not None]
+    held = dict.fromkeys(_UNITS[unit_of(number)] for number in numbers if time_meant(path, number) is not None)
+    wrong = [number for number in asked if held and _UNITS[unit_of(number)] not in held]
+    if not wrong:
+        return ""
+    return f"{name} holds {' and '.join(held)} since 1970, and {wrong[0]} has the size of {_UNITS[unit_of(wrong[0])]}"
 
 
 def where_others(path: Path, others: Mapping[Path, Collection[str]]) -> str:

@@ -125,7 +125,7 @@ class QuestionWarnings:
         self._fields: set[Path] = set()  # that were looked for
         # The last question: asking it again costs nothing.
         self._last: tuple[Any, ...] = ()
-        self._denied: set[Any] = set()  # identities of operations that were looked at for what they deny
+        self._compared: set[Any] = set()  # identities of operations that were looked at for what they compare
         self._numbers: set[Path] = set()  # fields of which it was told how their text is taken
 
     def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
@@ -146,7 +146,7 @@ class QuestionWarnings:
         else:
             if new:
                 self._tell_fields(operation, new)
-            self._tell_denied(operation)
+        self._tell_compared(operation, is_empty)
         self._tell_numbers(question)
 
     def _tell_fields(self, operation: Operation, new: Sequence[Path]) -> None:
@@ -154,13 +154,14 @@ class QuestionWarnings:
 
         self._warn(lambda: hints_on_fields(self._evidence(), operation, new))
 
-    def _tell_denied(self, operation: Operation) -> None:
-        if not operation.children() or operation.identity in self._denied or len(self._denied) >= _SHAPES:
+    def _tell_compared(self, operation: Operation, is_empty: bool) -> None:
+        is_of_interest = operation.children() or operation.compared is not None  # else it denies and compares nothing
+        if not is_of_interest or operation.identity in self._compared or len(self._compared) >= _SHAPES:
             return
-        from jitdb.engine.hinting.hints import denied_values
+        from jitdb.engine.hinting.hints import values_compared
 
-        self._denied.add(operation.identity)
-        self._warn(lambda: denied_values(self._evidence(), operation))
+        self._compared.add(operation.identity)
+        self._warn(lambda: values_compared(self._evidence(), operation, is_empty))
 
     def _tell_numbers(self, question: Question) -> None:
         from jitdb.engine.hinting.hints import number_hints, numbers_of

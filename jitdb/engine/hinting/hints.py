@@ -12,7 +12,7 @@ from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, fo
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text
 from jitdb.common.values import number_of, value_at, values_at
-from jitdb.engine.hinting.dialects import Elsewhere, asked_of, may_differ, where_others
+from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.equal import Includes
@@ -134,8 +134,8 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     """For any answer: a line for each field or value that no record has, or field whose text is taken as numbers."""
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
-    denied = () if is_empty else denied_values(evidence, operation)
-    return [*found, *denied, *number_hints(evidence, numbers_of(question))]
+    compared = values_compared(evidence, operation, is_empty)
+    return [*found, *compared, *number_hints(evidence, numbers_of(question))]
 
 
 def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> list[str]:
@@ -213,8 +213,24 @@ def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[
     return others
 
 
-def denied_values(evidence: Evidence, operation: Operation) -> list[str]:
-    """For any answer: a line for each value that is denied, that no record has, and that is there in another form.
+def values_compared(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
+    """For any answer: a line for each value that is denied or compared in a form in which no record has it."""
+    return [*_on_times(evidence, operation), *(() if is_empty else _denied_values(evidence, operation))]
+
+
+def _on_times(evidence: Evidence, operation: Operation) -> Iterator[str]:
+    """A line for each number that a time is compared with and that is none of its unit: 1700000000 of milliseconds is
+    above nothing, and 1700000000000 of seconds below all.
+    """
+    asked = {leaf: other for leaf in operation.leaves() if (other := as_time(leaf)) is not leaf}
+    records = evidence.sample(_FEW) if asked else []
+    for leaf, other in asked.items():
+        if why := held_otherwise(leaf, records):
+            yield f"{why}; did you mean `{typed(other)}`?"
+
+
+def _denied_values(evidence: Evidence, operation: Operation) -> list[str]:
+    """A line for each value that is denied, that no record has, and that is there in another form.
 
     `status != 200` is true of all records where the status is text, and `level != "error"` where errors are 50.
     Whether a record has other values may take reads.
