@@ -438,3 +438,15 @@ def test_patterns_of_a_shell_are_those_of_like(said) -> None:
     assert told == 'jitdb: no record has path like "/item/*"; did you mean `path like "/item/%"`?\n'
     assert 'like "/it_m/%"`?' in said(records, "count", 'path like "/it?m/*"')
     assert "did you mean" not in said(records, "count", 'path like "/cart/*"')
+
+
+@pytest.mark.parametrize(
+    "asked", ["values user", "values n --by user", "stats user --distinct", "stats n --by user", "timeline --by user"]
+)
+def test_maps_that_count_as_values_are_told_of(said, asked: str) -> None:
+    records = [{"timestamp": n, "n": n, "user": {"id": n % 2} if n % 3 else "ada"} for n in range(9)]
+    reason = "`user` holds maps in some records, and each different map counts as a value; ask a field in them"
+    for _ in range(2):
+        assert said(records, *asked.split()).splitlines()[-1] == f"jitdb: {reason}, such as `user.id`"
+    assert said(records, *asked.split(), "-q") == ""
+    assert said(records, *asked.replace("user", "user.id").split()) == ""

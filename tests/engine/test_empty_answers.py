@@ -134,6 +134,21 @@ def test_text_that_is_taken_as_numbers_is_told_once(db: JITDB) -> None:
     assert fresh.hints(equal("n", "7"), is_empty=False) == []
 
 
+def test_maps_that_count_as_values_are_told_of_once(db: JITDB) -> None:
+    reason = "`user` holds maps, and each different map counts as a value; ask a field in them, such as `user.name`"
+    ways: list[Callable[[JITDB], object]] = [
+        lambda db: db.value_counts("user"), lambda db: db.count_distinct("user"),
+        lambda db: db.group_count("type", "user"), lambda db: db.stats_by("area", "user"),
+        lambda db: db.timeline(by="user"),
+    ]  # fmt: skip
+    for way in ways:
+        fresh = JITDB(db.log, "memory", progress=False)
+        assert told(lambda: way(fresh)) == [reason]  # noqa: B023
+        assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
+    for path in ("type", "user.name", "tags"):
+        assert told(lambda: db.value_counts(path)) == []  # noqa: B023
+
+
 def test_nothing_is_deleted_before_the_warning(db: JITDB) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuestionWarning)

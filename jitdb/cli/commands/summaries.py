@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -20,6 +20,7 @@ from jitdb.cli.options import READING, SUMMARY, changed, number, option
 from jitdb.cli.output.tables import TABLE_ROWS, show_result
 from jitdb.cli.parser import Show, command, question
 from jitdb.common.paths import format_path
+from jitdb.common.values import MAP
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES
 
@@ -106,6 +107,7 @@ def count_values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts
     counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(options.path, limit=limit)
     show(counts)
     _note_nothing(db, options, counts.total, paths if counts.missing == counts.total else ())
+    _note_maps(db, options, paths)
     return counts
 
 
@@ -114,8 +116,8 @@ def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
     from jitdb.engine.answering.glance import values_at_a_glance
 
     counts = values_at_a_glance(log, indexes, options.path)
-    if not counts or not any(key != b"\0" for key in counts):
-        return None
+    if not counts or not any(key != b"\0" for key in counts) or any(key[0] == MAP for key in counts):
+        return None  # a note may be due
     from jitdb.operators.summaries.summary import Ranked
     from jitdb.operators.summaries.value_counts import counted_values, in_order
 
@@ -150,6 +152,7 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     show(line)
     _note_nothing(db, options, line.total, () if line.values or not line.rows else by, of_times=True)
     _note_times(db, options, line)
+    _note_maps(db, options, by)
     return line
 
 
@@ -193,8 +196,9 @@ def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats:
         found = query.stats(path, quantiles=quantiles or QUANTILES)
         numbers = found.count
     show(found)
-    is_empty = not isinstance(found, Stats) and found.missing == found.total
-    _note_nothing(db, options, found.total, [*([path] if options.distinct else ()), *by] if is_empty else ())
+    is_empty, counted = not isinstance(found, Stats) and found.missing == found.total, [path] * options.distinct + by
+    _note_nothing(db, options, found.total, counted if is_empty else ())
+    _note_maps(db, options, counted)
     if options.every is not None and not isinstance(found, Stats):
         _note_times(db, options, found)
     if not is_empty and not options.distinct:
@@ -275,6 +279,15 @@ def _note_nothing(
     if total and fields and not options.quiet:
         unknown = fields if len(fields) == 1 else list(filter(db.evidence().lack, fields))
         note_unknown_columns(db, unknown, options)
+
+
+def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> None:
+    """Note which of the fields whose values are counted hold maps."""
+    if counted and not options.quiet:
+        from jitdb.engine.hinting.hints import map_hints
+
+        for line in map_hints(db.evidence(), counted):
+            note(options, line)
 
 
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts) -> None:

@@ -127,6 +127,7 @@ class QuestionWarnings:
         self._last: tuple[Any, ...] = ()
         self._compared: set[Any] = set()  # identities of operations that were looked at for what they compare
         self._numbers: set[Path] = set()  # fields of which it was told how their text is taken
+        self._values: set[Path] = set()  # and how their maps are
 
     def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """After an answer: warn if the question asks for what no record has.
@@ -147,7 +148,7 @@ class QuestionWarnings:
             if new:
                 self._tell_fields(operation, new)
         self._tell_compared(operation, is_empty)
-        self._tell_numbers(question)
+        self._tell_taken(question)
 
     def _tell_fields(self, operation: Operation, new: Sequence[Path]) -> None:
         from jitdb.engine.hinting.hints import hints_on_fields
@@ -163,13 +164,21 @@ class QuestionWarnings:
         self._compared.add(operation.identity)
         self._warn(lambda: values_compared(self._evidence(), operation, is_empty))
 
-    def _tell_numbers(self, question: Question) -> None:
-        from jitdb.engine.hinting.hints import number_hints, numbers_of
+    def _tell_taken(self, question: Question) -> None:
+        """How the fields are taken whose numbers, or whose values, the question is about."""
+        from jitdb.engine.hinting.hints import map_hints, number_hints, numbers_of
 
-        new = [path for path in numbers_of(question) if path not in self._numbers]
-        if new and len(self._numbers) < _FIELDS:
-            self._numbers.update(new)
-            self._warn(lambda: number_hints(self._evidence(), new))
+        self._tell_once(self._numbers, numbers_of(question), number_hints)
+        if question.summary is not None:
+            self._tell_once(self._values, question.summary.values_of, map_hints)
+
+    def _tell_once(
+        self, told: set[Path], paths: Iterable[Path], hints: Callable[[Evidence, Sequence[Path]], Iterable[str]]
+    ) -> None:
+        new = [path for path in paths if path not in told]
+        if new and len(told) < _FIELDS:
+            told.update(new)
+            self._warn(lambda: hints(self._evidence(), new))
 
     def _tell_empty(self, operation: Operation, paths: Sequence[Path]) -> None:
         shape = (*((leaf.op, leaf.paths) for leaf in operation.leaves()), *paths)

@@ -280,6 +280,19 @@ def number_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
     return found
 
 
+def map_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
+    """For fields whose values are counted, a line for each that some of a few records hold a map in."""
+    records, told = evidence.sample(_FEW), []
+    for path in paths:
+        held = [isinstance(value, dict) for record in records for value in values_at(record, path)]
+        if any(held):
+            within = [other for other in fields_in(records) if other[: len(path)] == path != other and ANY not in other]
+            maps = "maps" if all(held) else "maps in some records"
+            meant = f"ask a field in them{_such_as(within)}"
+            told.append(f"`{format_path(path)}` holds {maps}, and each different map counts as a value; {meant}")
+    return told
+
+
 def taken_as_numbers(path: Path) -> str:
     """The line about a field in which text is taken as the number that it spells."""
     return f"`{format_path(path)}` holds numbers written as text: taken as numbers here, and by == as text"
