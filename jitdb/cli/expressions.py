@@ -79,8 +79,16 @@ def _within(found: Operation | None, options: argparse.Namespace) -> Operation |
     since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))
     if since is None and not any(ends):
         return found
+    from jitdb.common.times import as_text
     from jitdb.operators import and_, declared_time
 
+    for name, end in zip(("until", "older-than"), ends, strict=True):
+        if since is not None and end is not None and since.time >= end.time:
+            first, last = (as_text(bound.time // 10**9 * 10**9) for bound in (since, end))
+            raise UsageError(
+                f"nothing is from --since {first} to --{name} {last}",
+                f"--since is the earlier time, as in --since 13:00 --until 14:00, or --since 2h --{name} 1h",
+            )
     return and_(
         found,
         None if since is None else declared_time >= since,

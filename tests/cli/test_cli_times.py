@@ -48,6 +48,20 @@ def test_between_two_times(run: Run, log: str) -> None:
     assert run("query", log, "--since", "2026-11-30", "--fields", "n")[0] == '{"n":30}\n'
 
 
+@pytest.mark.parametrize(
+    ("since", "until"), [("2026-11-08", "2026-11-05"), ("5d", "6d"), ("2026-11-08", "2026-11-08"), ("1h", "2026-11-05")]
+)
+@pytest.mark.parametrize("command", ["count", "query", "timeline", "export", "tail", "values"])
+def test_since_after_until_is_an_error(
+    log: str, capsys: pytest.CaptureFixture[str], command: str, since: str, until: str
+) -> None:
+    assert main([command, log, *(["n"] if command == "values" else []), "--since", since, "--until", until]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("jitdb: nothing is from --since 20")
+    assert "\n  --since is the earlier time, as in --since 13:00 --until 14:00" in told.err
+
+
 @pytest.mark.parametrize(("zone", "told"), [("CET", ", though CET stands behind them"), ("[7]", ""), ("CETERA", "")])
 def test_the_name_of_a_zone_is_said(run: Run, tmp_path: Path, zone: str, told: str) -> None:
     path = tmp_path / "pg.log"

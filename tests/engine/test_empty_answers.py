@@ -15,7 +15,21 @@ from engine_helpers import manager_of
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import QuestionWarning
-from jitdb.operators import absent, contains, ends_with, equal, gt, includes, matches, not_, or_, predicate, starts_with
+from jitdb.operators import (
+    absent,
+    between,
+    contains,
+    ends_with,
+    equal,
+    gt,
+    includes,
+    lt,
+    matches,
+    not_,
+    or_,
+    predicate,
+    starts_with,
+)
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.expression import parse_expression
 
@@ -81,6 +95,12 @@ def told(ask: Callable[[], object]) -> list[str]:
         (equal("land", "Africa"), []),
         (contains("land", "Africa"), []),
         (gt(1000, "area"), []),
+        (between("area", 1000, 100), [
+            "no value of `area` is above 1000 and below 100 at once; did you mean `between(area, 100, 1000)`?"
+        ]),
+        (gt(1000, "area") & lt(5, "area"), ["no value of `area` is above 1000 and below 5 at once"]),
+        (gt(1000, "area") & lt(5, "timestamp") & equal("type", "post"), []),
+        (gt(1000, "tags[]") & lt(5, "tags[]"), ["some values of `tags[]` are no numbers: `<` and `>` leave them out"]),
         (gt(1000, "at"), []),  # null is no number, and the field is there
         (equal("type", "post") & equal("area", 3.5), []),
         (predicate("tpye", bool, name="truth"), []),  # whose index knows nothing of fields

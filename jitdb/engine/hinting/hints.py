@@ -15,9 +15,11 @@ from jitdb.common.values import number_of, value_at, values_at
 from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, may_differ, where_others
 from jitdb.engine.roles import in_its_place
 from jitdb.indexes.kinds import seen
+from jitdb.operators.nodes.compare import Between, PlainBound, Range
 from jitdb.operators.nodes.equal import Includes
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
-from jitdb.operators.nodes.operation import Not, Operation, Or, combine
+from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
@@ -85,7 +87,30 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
-    return [*found, *_on_named_levels(evidence, operation, asked)]
+    return [*found, *_on_named_levels(evidence, operation, asked), *_on_ranges(operation)]
+
+
+def _on_ranges(operation: Operation) -> Iterator[str]:
+    """A line for each range whose lower bound is above its upper one. (Of an array, other elements may be in each.)"""
+    parts = operation.children() if isinstance(operation, And) else (operation,)
+    ranges = [part for part in parts if isinstance(part, Range) and not any(ANY in path for path in part.paths)]
+    for index, of_times in dict.fromkeys((part.index, part.is_of_times) for part in ranges):
+        asked = [part for part in ranges if (part.index, part.is_of_times) == (index, of_times)]
+        bounds = [bound for part in asked for bound in part.bounds]
+        low = max((bound for op, bound in bounds if op in ("gt", "gte")), key=_size, default=None)
+        high = min((bound for op, bound in bounds if op in ("lt", "lte")), key=_size, default=None)
+        if low is not None and high is not None and _size(low) > _size(high):
+            name = "no time" if isinstance(index, str) else f"no value of `{format_path(index)}`"
+            meant = isinstance(asked[0], Between) and len(asked) == 1
+            swapped = f"; did you mean `{typed(asked[0].changed(low=high, high=low))}`?" if meant else ""
+            yield f"{name} is above {low!r} and below {high!r} at once{swapped}"
+    for part in operation.children():
+        if part not in ranges:
+            yield from _on_ranges(part)
+
+
+def _size(bound: PlainBound) -> float:
+    return bound.time if isinstance(bound, Instant) else bound
 
 
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
