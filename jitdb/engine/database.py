@@ -174,9 +174,9 @@ class JITDB(OneLog):
         return Pages(self._manager, question, cancel, self._tell)
 
     def pages_to_merge(self, question: Question, cancel: Cancel) -> Pages:
-        """As pages(), with what orders each record (Pages.times)."""
+        """As pages(), with what orders each record (Pages.times), and where it begins."""
         pages = self._pages(resolved(question, cancel), cancel)
-        pages.is_timed = question.order is not False
+        pages.is_timed = True
         return pages
 
     def _passages(self, question: Question, cancel: threading.Event) -> Passages:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from jitdb.common.forking import fork_safe
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.logset.asking import Asking, Together
+from jitdb.logset.asking import Asking
+from jitdb.logset.bundling import Together
 from jitdb.logset.member import Member, find_by_real_path
 from jitdb.logset.passing import UNREADABLE
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
 from jitdb.common.paths import LOG_PATH
@@ -20,18 +19,18 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
-from jitdb.engine.roles import first_of, has_time
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.asking import Asking, Bundles, Counts, Part, Together
+from jitdb.logset.asking import Asking, Counts
+from jitdb.logset.bundling import Bundles, Part
+from jitdb.logset.evidence import SAMPLED, SetEvidence
 from jitdb.logset.keeping_up import Following
 from jitdb.logset.member import Member, Where, fields_of, find_members
 from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
-from jitdb.operators.nodes.operation import EVERYTHING, Operation
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.fields import Logs
-from jitdb.operators.summaries.summary import Matches
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.summarizing import LogView
     from jitdb.engine.face.asker import Asked, Cancel
     from jitdb.engine.following.follower import Follower
-    from jitdb.engine.hinting.dialects import Elsewhere
-    from jitdb.engine.hinting.hints import Lack
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.paging import Page
     from jitdb.engine.reading.selecting import FieldBatch
@@ -55,10 +52,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SAMPLED: Final = 10  # logs that a sample is taken from, at least
 _OF_EACH: Final = 4  # records of a log in a sample, at least, where there are many logs
 _AT_ONCE: Final = 1000  # records of an answer without a limit that are merged at a time
-_COMPARED: Final = 256  # logs whose first records are looked at for other names of a field
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
 
 AnyDatabase: TypeAlias = "JITDB | LogSet"
@@ -116,14 +111,7 @@ class LogSet(Asker):
 
     def _count(self, question: Question, cancel: Cancel) -> int:
         def count(db: JITDB, part: Part) -> int:
-            return self._counts.asked(part, db.log, lambda: one(db, part))
-
-        def one(db: JITDB, part: Part) -> int:
-            if not isinstance(part.member, Together) or part.member.is_whole:
-                return db.count(part.operation, cancel=cancel)
-            matches, within = Matches(), part.member.within
-            own = question.changed(db=db, operation=part.operation)
-            return db.tally(own, matches, lambda view: matches.count(within(view), None), {}, cancel=cancel)
+            return self._counts.asked(part, db.log, lambda: db.count(part.asked, cancel=cancel))
 
         def counted(parts: list[Part]) -> int:
             known = [(part, self._counts.of(part)) for part in parts]
@@ -144,9 +132,8 @@ class LogSet(Asker):
         def counted(parts: list[Part]) -> Any:
             def each(work: Callable[[LogView], T]) -> list[T]:
                 def one(db: JITDB, part: Part) -> T:
-                    own, member = question.changed(db=db, operation=part.operation), part.member
-                    of_these = (lambda view: work(member.within(view))) if isinstance(member, Together) else work
-                    return db.tally(own, summary, of_these, member.fields, cancel=cancel)
+                    own = question.changed(db=db, operation=part.asked)
+                    return db.tally(own, summary, work, part.member.fields, cancel=cancel)
 
                 return self._asking.of_each(parts, one, summary)
 
@@ -169,15 +156,16 @@ class LogSet(Asker):
     def _pages(self, question: Question, cancel: Cancel) -> MergedPages:
         finish = self._finishing(question)
 
-        def begin() -> list[Stream]:
-            parts = self._asking.parts(question.operation)
-
+        def begun(parts: list[Part]) -> list[Stream]:
             def one(db: JITDB, part: Part) -> Stream:
                 stream = Stream(self._asking, part, question, cancel, finish, len(parts))
                 stream.begin(db)
                 return stream
 
             return self._asking.of_each(parts, one)
+
+        def begin() -> list[Stream]:
+            return self._asking.of_together(question, begun, in_order=True)
 
         return MergedPages(question, lambda: self._held(begin), self._tell)
 
@@ -309,7 +297,7 @@ class LogSet(Asker):
     def _sampled(self, count: int) -> list[Member]:
         """The logs that a sample of so many records is taken from."""
         members = self._asking.members
-        most = min(len(members), max(_SAMPLED, count // _OF_EACH))
+        most = min(len(members), max(SAMPLED, count // _OF_EACH))
         return [members[number * len(members) // most] for number in range(most)]
 
     def _logs_looked_at(self, sample: int | None) -> Logs:
@@ -334,7 +322,7 @@ class LogSet(Asker):
     def _remarks(self, question: Question, is_full: bool) -> list[str]:
         """Of some of the logs that are asked."""
         found: dict[str, None] = {}
-        for part in self._asking.parts(question.operation)[:_SAMPLED]:
+        for part in self._asking.parts(question.operation)[:SAMPLED]:
             with self._asking.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
         untimed = self.evidence().untimed(question.operation) if question.operation.compares("timestamp") else ()
@@ -431,94 +419,6 @@ class LogSet(Asker):
 
     def __repr__(self) -> str:
         return f"<LogSet of {len(self._asking.members):,} logs: {', '.join(map(str, self._where))}>"
-
-
-class SetEvidence:
-    """What the indexes of all logs, and their paths, say of fields and values; what one log has is there."""
-
-    def __init__(self, logs: LogSet, asking: Asking) -> None:
-        self._logs, self._asking = logs, asking
-        self.remarks, self.sample = logs.remarks, logs.sample
-
-    def _parts(self, operation: Operation) -> list[Part]:
-        return self._asking.together(Question(db=self._logs, operation=operation))
-
-    def lack(self, path: Path) -> Lack:
-        found: list[Lack] = []
-        for part in self._parts(EVERYTHING):
-            if path[0] in part.member.fields:
-                return ""
-            lacks = self._lacks(part.member, path)
-            if not all(lacks):
-                return ""
-            found += lacks
-        return max(found, key=lambda lack: lack != "the field", default=None)  # what all of them lack
-
-    def _lacks(self, member: Member, path: Path) -> list[Lack]:
-        """What the log lacks, if it has any record; for logs that are counted together, what each lacks if the bundle
-        does not know.
-        """
-        with self._asking.using(member) as db:
-            if not db.log.durable_end:
-                return []
-            found = db.evidence().lack(path)
-        if found is None and isinstance(member, Together):
-            return [lack for each in member.members for lack in self._lacks(each, path)]
-        return [found]
-
-    def seen_in(self, path: Path) -> int:
-        bits = 0
-        for part in self._parts(EVERYTHING)[:_SAMPLED]:
-            with self._asking.using(part.member) as db:
-                bits |= db.evidence().seen_in(path)
-        return bits
-
-    def spellings(self, leaf: Operation) -> list[Operation]:
-        found: dict[Operation, None] = {}
-        for part in self._parts(leaf):
-            if part.operation == leaf:  # not by its path
-                with self._asking.using(part.member) as db:
-                    found |= dict.fromkeys(db.evidence().spellings(leaf))
-        return list(found)
-
-    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        from jitdb.engine.hinting.dialects import in_place_of
-
-        found: Elsewhere = {}
-        for log, records, _ in islice(self._beginnings(operation), _COMPARED):
-            for path in paths:
-                other = None if path[0] in fields_of(log) else in_place_of(path, records)
-                if other is not None:
-                    found.setdefault(path, {}).setdefault(other, []).append(log)
-        return found
-
-    def untimed(self, operation: Operation) -> list[str]:
-        """The logs that are asked and whose first records have no declared time."""
-        looked_at = islice(self._beginnings(operation), _COMPARED)
-        return [log for log, records, times in looked_at if records and not has_time(records, times.paths)]
-
-    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]], Times]]:
-        """The paths of the logs that are asked, their first records, and where these have their time."""
-        for part in self._parts(operation):
-            with self._asking.using(part.member) as db:
-                times, records = db.times, [] if isinstance(part.member, Together) else first_of(db.log)
-            if isinstance(part.member, Together):
-                yield from ((log, found, times) for log, found in part.member.beginnings())
-            else:
-                yield part.member.path, records, times
-
-    def has(self, leaf: Operation) -> bool:
-        return any(self._has(part.member, part.operation) for part in self._parts(leaf))
-
-    def _has(self, member: Member, leaf: Operation) -> bool:
-        if leaf == EVERYTHING:
-            return True  # by its path
-        with self._asking.using(member) as db:
-            found = db.evidence().has(leaf)
-            is_known = found or any(db.evidence().lack(path) is not None for path in leaf.paths)
-        if not is_known and isinstance(member, Together):
-            return any(self._has(each, leaf) for each in member.members)
-        return found
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

@@ -27,6 +27,7 @@ from jitdb.log.lines.files.stamp import stamp_at
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
+    from jitdb.operators.nodes.operation import Operation
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
@@ -66,6 +67,14 @@ class Member(NamedTuple):
             return os.path.getsize(self.path)
         except OSError:
             return 0  # opening it raises the error
+
+    def among(self, operation: Operation) -> Operation:
+        """The question, of records of these logs alone."""
+        return operation
+
+    def places(self, offsets: Iterable[int]) -> Iterator[tuple[Member, int]]:
+        """Whose record begins at each of these offsets, and where in that log."""
+        return ((self, offset) for offset in offsets)
 
     def look(self) -> object:
         """The stamp of its file: an equal one later (LogSource.settled_stamp) proves the file unchanged."""

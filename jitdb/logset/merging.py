@@ -2,9 +2,10 @@
 
 Each log's pages come in its order with what orders them (Pages.times), so a merge of all is in order: by time, among
 equal times by the logs' paths, then by the place in the log; descending is the reverse. By arrival, one log comes after
-the other. A field that all records of a log share, by its path, is left out where that log sorts, and put in between.
-A log need not stay open between two of its pages: one that was closed meanwhile is asked for the rest, as of where it
-ended when it was asked first.
+the other: all times are equal. A field that all records of a log share, by its path, is left out where that log sorts,
+and put in between. A log need not stay open between two of its pages: one that was closed meanwhile is asked for the
+rest, as of where it ended when it was asked first. Files that are asked together lie in their bundle by their paths, so
+the order there is that of the set. Where one of them changes meanwhile, each is asked for its own rest.
 
 The records around an answer are of its own log. So the answers are found first, as places in the order of all logs;
 then each log says what stands around its own, and the passages of all come in the order of the first answer in each.
@@ -15,14 +16,18 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain, islice
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.values import value_at
 from jitdb.engine.reading.paging import Page, PagesOf
 from jitdb.errors import LogError, QueryError
-from jitdb.logset.asking import Asking, Part
+from jitdb.log.lines.bundles.bundled_lines import Unbundled
+from jitdb.logset.asking import Asking
+from jitdb.logset.bundling import Part, Together
 from jitdb.logset.member import Member
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selected
@@ -47,7 +52,8 @@ class Place(NamedTuple):
 
 
 class Stream(Iterator[tuple[Any, Any]]):
-    """The answer of one log, as pairs: what orders a record among all logs, and what is made of the record.
+    """The answer of one log, or of files that are asked together, as pairs: what orders a record among all logs (of
+    which the path of its log is the last), and what is made of the record.
 
     parts: how many logs are asked
     """
@@ -63,17 +69,20 @@ class Stream(Iterator[tuple[Any, Any]]):
     ) -> None:
         self.total = 0
         self._asking, self._member, self._cancel, self._finish = asking, part.member, cancel, finish
+        self._part, self._whole, self._parts = part, question, parts
+        self._apart: Iterator[tuple[Any, Any]] | None = None  # the rest of files that were asked together
         self._shared = shared_places(question, part.member)
         question = without(question, self._shared)
         self._is_timed = question.order is not False
         wanted = question.start_from + question.portion
         self._most = min(_AT_ONCE, max(_HELD // parts, 16))
         first = min(wanted, max(self._most // _FIRST, 1)) if parts > 1 else min(wanted, _AT_ONCE)
-        self._question = question.changed(operation=part.operation, start_from=0, limit=first, batch=None)
+        self._question = question.changed(operation=part.asked, start_from=0, limit=first, batch=None)
         self._db: JITDB | None = None
         self._pages: Pages | None = None
         self._place = ""
         self._given = 0  # records of the pages that were read
+        self._given_of = Counter[str]()  # the same, by the paths of their logs
         self._records: list[Any] = []  # of the page in hand that are still to come, the next one last
 
     def begin(self, db: JITDB) -> None:
@@ -96,17 +105,47 @@ class Stream(Iterator[tuple[Any, Any]]):
         times = pages.times if self._is_timed else [()] * len(page.data)
         if self._shared:
             times = [with_shared(when, self._shared) for when in times]
-        made = [(when, self._finish(record, self._member)) for when, record in zip(times, page.data, strict=True)]
+        places = list(self._member.places(pages.offsets))
+        data = [offset for _, offset in places] if self._question.as_offsets else page.data
+        made = [
+            ((when, member.path), self._finish(record, member))
+            for when, record, (member, _) in zip(times, data, places, strict=True)
+        ]
+        self._given_of.update(member.path for member, _ in places)
         self._records = made[::-1]
 
     def __next__(self) -> tuple[Any, Any]:
+        if not self._records and self._apart is None and self._given < self.total:
+            try:
+                self._go_on()
+            except Unbundled as error:
+                if not isinstance(self._member, Together):
+                    raise
+                self._apart = merged(self._of_files(self._member, error), self._whole.descending)
+        if self._apart is not None:
+            return next(self._apart)
         if not self._records:
-            if self._given >= self.total:
-                raise StopIteration
-            self._go_on()
-            if not self._records:
-                raise StopIteration
+            raise StopIteration
         return self._records.pop()  # type: ignore[no-any-return]
+
+    def _of_files(self, together: Together, error: Unbundled) -> list[Iterator[tuple[Any, Any]]]:
+        """The rests of the files, as they were when they were asked together."""
+        streams, rests = list[Stream](), list[Iterator[tuple[Any, Any]]]()
+        for member, there in together.followed():
+            if there is None:
+                raise self._changed() from error
+            now, size = there
+            asked = self._whole.changed(as_of=size - 1)
+            stream = Stream(
+                self._asking, Part(now, self._part.operation), asked, self._cancel, self._finish, self._parts
+            )
+            with self._asking.using(now) as db:
+                stream.begin(db)
+            streams.append(stream)
+            rests.append(islice(stream, self._given_of[member.path], None))
+        if sum(stream.total for stream in streams) != self.total:
+            raise self._changed() from error
+        return rests
 
     def _go_on(self) -> None:
         with self._asking.using(self._member) as db:
@@ -129,8 +168,8 @@ class Stream(Iterator[tuple[Any, Any]]):
 
     def _changed(self) -> LogError:
         return LogError(
-            "it was closed while its records were read page by page, for there are more logs than files that may be "
-            "open, and then replaced, or records were deleted",
+            "it was not open while its records were read page by page, for there are many logs, and was changed "
+            "meanwhile",
             path=self._member.path,
             remedy="ask again",
         )
@@ -180,13 +219,11 @@ class MergedPages(PagesOf):
         descending = self._question.descending
         streams = self._begin()
         self._total = sum(stream.total for stream in streams)
-        if descending:
-            streams.reverse()
-        if self._question.sort_by == "arrival":
-            return (record for _, record in chain.from_iterable(streams))
-        # Of equal keys heapq.merge takes those of the earlier stream first, in both directions.
-        merged = heapq.merge(*streams, key=_key, reverse=descending)
-        return (record for _, record in merged)
+        return (record for _, record in merged(streams, descending))
+
+
+def merged(streams: Sequence[Iterator[tuple[Any, Any]]], descending: bool) -> Iterator[tuple[Any, Any]]:
+    return heapq.merge(*streams, key=itemgetter(0), reverse=descending)
 
 
 def shared_places(question: Question, member: Member) -> dict[int, Any]:
@@ -217,10 +254,6 @@ def without(question: Question, shared: Mapping[int, Any]) -> Question:
         return question
     rest = tuple(key for number, key in enumerate(by) if number not in shared)
     return question.changed(sort_by=rest or "arrival")
-
-
-def _key(timed: tuple[Any, Any]) -> Any:
-    return timed[0]
 
 
 # --- among the records around them -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from jitdb.log.lines.files.stamp import stamp_at
 from jitdb.log.lines.form import KNOWN, line_form
 from jitdb.log.lines.keeping.places import place_of, store_of
 from jitdb.log.lines.windows import LineOpener
-from jitdb.logset.asking import Bundles, Together
+from jitdb.logset.bundling import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.member import Member, Where
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jitdb.engine.answering.firsts import Firsts
     from jitdb.engine.database import JITDB
-    from jitdb.logset.asking import Part
+    from jitdb.logset.bundling import Part
     from jitdb.operators.question import Question
     from jitdb.operators.summaries.summary import Keys
 

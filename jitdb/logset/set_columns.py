@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
-    from jitdb.logset.asking import Asking, Part
+    from jitdb.logset.asking import Asking
+    from jitdb.logset.bundling import Part
     from jitdb.operators.question import Question
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from itertools import islice
 from operator import and_
@@ -282,6 +282,10 @@ class _Asked:
 
     def at_offsets(self, packed: bytes) -> BitMap:
         return self._evaluator.records.seqs_at(np.frombuffer(packed, "<u8"))
+
+    def in_stretches(self, parts: Iterable[tuple[int, int]]) -> BitMap:
+        rank = self._evaluator.records.rank
+        return union_of([bitmap_of_range(rank(begin), rank(end)) for begin, end in parts])
 
     def in_set(self, log: bytes, generation: int, packed: bytes) -> BitMap:
         seqs, now = BitMap.deserialize(packed), self._evaluator.records.log

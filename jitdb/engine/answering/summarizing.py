@@ -63,13 +63,6 @@ class LogView(NamedTuple):
     known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
 
-    def within(self, parts: Sequence[tuple[int, int]]) -> LogView:
-        """The same of the records alone that begin in these parts of the log, from a byte on up to another one."""
-        rank, chosen = self.manager.records.rank, bitmap_of_range(0, 0)
-        for begin, end in parts:
-            chosen |= bitmap_of_range(rank(begin), rank(end))
-        return self._replace(matches=self.matches & chosen)
-
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
         if many is not None and limit is not None:

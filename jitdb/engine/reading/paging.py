@@ -283,14 +283,15 @@ class Pages(PagesOf):
     The log may change under it. Raises LogError where it turns out to be another one meanwhile; one that was compacted
     is still the same.
 
-    is_timed: set it before the first read() to have in `times` what orders the records of the last page, for merging
-              answers of several logs
+    is_timed: set it before the first read() to have in `times` what orders the records of the last page, and in
+              `offsets` where they begin, for merging answers of several logs
     portion:  most records of a page; it may be changed between two pages
     tell:     called with whether no record matches, once that is known
     """
 
     is_timed = False
     times: Sequence[Any] = ()
+    offsets: Sequence[int] = ()
 
     def __init__(
         self,
@@ -351,6 +352,7 @@ class Pages(PagesOf):
         self._start += len(at.seqs)
         if self.is_timed:
             self.times = [self._times[seq] for seq in at.live.tolist()] if self._times else ()
+            self.offsets = at.offsets.tolist()
         return data
 
     def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:

@@ -15,7 +15,7 @@ Functions are identified by name: a predicate by `name` and `version`, a seek fu
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
 
@@ -98,6 +98,9 @@ class Answering(Protocol):
 
     def at_offsets(self, packed: bytes) -> BitMap:
         """Those that begin at these bytes."""
+
+    def in_stretches(self, parts: Iterable[tuple[int, int]]) -> BitMap:
+        """Those that begin in one of these stretches, from a byte on up to another one."""
 
     def in_set(self, log: bytes, generation: int, packed: bytes) -> BitMap:
         """Those that were in this set (operators/sets.py). Raises QueryError where it is of another log."""

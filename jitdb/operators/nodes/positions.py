@@ -1,4 +1,4 @@
-"""`seqs` and `offsets`: the record is one of these, by its place in the log."""
+"""`seqs` and `offsets`: the record is one of these, by its place in the log; and where in it records may begin."""
 
 from __future__ import annotations
 
@@ -96,3 +96,27 @@ class Offsets(_Positions):
 
     def answer(self, asked: Answering) -> BitMap:
         return asked.at_offsets(self.packed)
+
+
+class Stretches(Operation):
+    """The record begins in one of these stretches of the log: from a byte on, up to another one. The engine makes it,
+    to ask a part of a log.
+    """
+
+    __slots__ = __match_args__ = ("parts",)
+    op = "stretches"
+
+    parts: tuple[tuple[int, int], ...]
+    names_places = True
+
+    def _identify(self) -> Identity:
+        return (self.op, self.parts)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.parts):,} parts of a log>"
+
+    def need(self, core: Core) -> Requirement:
+        return Requirement(OFFSETS)
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.in_stretches(self.parts)

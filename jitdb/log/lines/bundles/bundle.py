@@ -3,10 +3,12 @@
 It lies in `.jitdb/NAME/` in the folder of its files (NAME being its identity, hex), with its indexes in `indexes/`, and
 says in `members` which files they are, little-endian:
 
-    0   "JBUNDL1\\n"
+    0   "JBUNDL2\\n"
     8   identity   16 bytes: its name to indexes
-    24  files      u32; of each: device, inode, size (u64 each), mtime, ctime (i64 each, nanoseconds), bytes of its name
-                   (u16), name
+    24  is_timed   u32: 1 where the first records of all files have their time in the same fields, 2 where these do not
+                   tell, 0 where nobody looked
+    28  files      u32; of each: device, inode, size (u64 each), mtime, ctime (i64 each, nanoseconds), CRC-32 of its
+                   first and last 4 KiB (u32), bytes of its name (u16), name
         CRC-32 of all before
 
 It is good as long as all these files are what they were. They may have other names in the folder by now.
@@ -22,12 +24,14 @@ import os
 import pwd
 import stat
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from jitdb.common.paths import Path as FieldPath
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, is_bundle_name, temporary_name
@@ -39,23 +43,42 @@ SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what P
 LEAST: Final = 8  # files of a bundle: fewer are asked one by one
 LARGEST: Final = 128 << 20  # bytes of a bundle, about: to scan so many takes some 60 ms, once one of its files changed
 
-_FIRST: Final = 4096  # bytes that show the format of lines
+_FIRST: Final = 4096  # bytes that show the format of lines; so many at the end, too, tell a file from another
 _MOST: Final = 1024  # files of a bundle: each is looked at whenever it is asked
-_MAGIC: Final = b"JBUNDL1\n"
-_HEAD: Final = struct.Struct("<8s16sI")
-_FILE: Final = struct.Struct("<QQQqqH")
+_MAGIC: Final = b"JBUNDL2\n"
+_HEAD: Final = struct.Struct("<8s16sII")
+_FILE: Final = struct.Struct("<QQQqqIH")
 _CRC: Final = struct.Struct("<I")
+_TIMED: Final = (None, True, False)
+
+
+#: The fields of the time of a bundle of one file, which begins with these bytes; None: these do not tell.
+TimeOf: TypeAlias = "Callable[[Bundle, bytes], tuple[FieldPath, ...] | None]"
 
 
 class BundledFile(NamedTuple):
-    """One of them, as it was when it was looked at: all of it is lines, the last of which has its newline."""
+    """One of them, as it was when it was looked at: all of it is lines, the last of which has its newline.
+
+    ends: CRC-32 of its first and last bytes
+    """
 
     name: str
     stamp: Stamp
+    ends: int = 0
 
     def is_in(self, folder: str) -> bool:
         """Whether it still is that file, under that name."""
         return _stamp_at(os.path.join(folder, self.name)) == self.stamp
+
+    def is_beginning_of(self, path: str, there: Stamp) -> bool:
+        """Whether the file at this path, of this stamp, is it with another name or more lines."""
+        if self.is_renamed(there):
+            return True
+        if self.stamp[:2] != there[:2] or self.stamp.size >= there.size:
+            return False
+        with suppress(OSError), osfile.Descriptor(osfile.fs, path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
+            return _ends(fd, self.stamp.size)[1] == self.ends
+        return False
 
     def is_renamed(self, there: Stamp) -> bool:
         """Whether it is the file of this stamp, which has another name: to rename a file changes its ctime alone."""
@@ -67,12 +90,14 @@ class Bundle(NamedTuple):
 
     folder: of the files
     place:  the bundle's own folder; None where it is kept in memory
+    is_timed: the first records of all files have their time in the same fields; None: nobody looked
     """
 
     folder: str
     place: Path | None
     identity: bytes
     files: tuple[BundledFile, ...]
+    is_timed: bool | None = None
 
     @property
     def path(self) -> str:
@@ -83,6 +108,11 @@ class Bundle(NamedTuple):
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.stamp.size for file in self.files)
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the files lie in it by their names."""
+        return all(one.name < other.name for one, other in pairwise(self.files))
 
     def paths(self) -> set[str]:
         """Of the files."""
@@ -105,17 +135,28 @@ class Bundle(NamedTuple):
         gone = [file for file in self.files if not file.is_in(self.folder)]
         if not gone:
             return self
-        there = dict(_files_in(self.folder))
-        found = {file: there.get(file.stamp.inode) for file in gone}
-        if any(now is None or now.name == was.name or not was.is_renamed(now.stamp) for was, now in found.items()):
-            return None
-        return self._replace(files=tuple(found.get(file) or file for file in self.files))
+        there = _files_in(self.folder)
+        found = dict[BundledFile, BundledFile]()
+        for file in gone:
+            name, stamp = there.get(file.stamp.inode, (file.name, file.stamp))
+            if name == file.name or not file.is_renamed(stamp):
+                return None
+            found[file] = BundledFile(name, stamp, file.ends)
+        return self._replace(files=tuple(found.get(file, file) for file in self.files))
+
+    def grown(self) -> Iterator[tuple[BundledFile, str | None]]:
+        """The files, each with its name of now; None for one that is gone, or has not just got more lines."""
+        there = _files_in(self.folder)
+        for file in self.files:
+            name, stamp = there.get(file.stamp.inode, ("", None))
+            is_it = stamp is not None and file.is_beginning_of(os.path.join(self.folder, name), stamp)
+            yield file, name if is_it else None
 
     def pack(self) -> bytes:
-        parts = [_HEAD.pack(_MAGIC, self.identity, len(self.files))]
+        parts = [_HEAD.pack(_MAGIC, self.identity, _TIMED.index(self.is_timed), len(self.files))]
         for file in self.files:
             name = os.fsencode(file.name)
-            parts += [_FILE.pack(*file.stamp, len(name)), name]
+            parts += [_FILE.pack(*file.stamp, file.ends, len(name)), name]
         body = b"".join(parts)
         return body + _CRC.pack(crc32(body))
 
@@ -139,19 +180,19 @@ def unpack(data: bytes, folder: str, place: Path) -> Bundle | None:
     body = data[: -_CRC.size]
     if len(data) < _HEAD.size + _CRC.size or _CRC.pack(crc32(body)) != data[-_CRC.size :]:
         return None
-    magic, identity, count = _HEAD.unpack_from(body)
+    magic, identity, is_timed, count = _HEAD.unpack_from(body)
     if magic != _MAGIC:
         return None
     files, at = list[BundledFile](), _HEAD.size
     while at + _FILE.size <= len(body):
-        *stamp, length = _FILE.unpack_from(body, at)
+        *stamp, ends, length = _FILE.unpack_from(body, at)
         at += _FILE.size + length
-        files.append(BundledFile(os.fsdecode(body[at - length : at]), Stamp(*stamp)))
+        files.append(BundledFile(os.fsdecode(body[at - length : at]), Stamp(*stamp), ends))
     names = {file.name for file in files}
-    is_whole = at == len(body) and 0 < count == len(names) == len(files)
+    is_whole = is_timed < len(_TIMED) and at == len(body) and 0 < count == len(names) == len(files)
     if not is_whole or any(not name or "/" in name or "\0" in name for name in names):
         return None
-    return Bundle(folder, place, identity, tuple(files))
+    return Bundle(folder, place, identity, tuple(files), _TIMED[is_timed])
 
 
 def _stamp_at(path: str) -> Stamp | None:
@@ -162,21 +203,46 @@ def _stamp_at(path: str) -> Stamp | None:
     return Stamp.of(found) if stat.S_ISREG(found.st_mode) else None
 
 
-def _files_in(folder: str) -> Iterator[tuple[int, BundledFile]]:
+def _files_in(folder: str) -> dict[int, tuple[str, Stamp]]:
     """The files of a folder by their inodes."""
+    found = dict[int, tuple[str, Stamp]]()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_file(follow_symlinks=False) and (stamp := _stamp_at(entry.path)) is not None:
-                yield stamp.inode, BundledFile(entry.name, stamp)
+                found[stamp.inode] = entry.name, stamp
+    return found
+
+
+def _ends(fd: int, size: int) -> tuple[bytes, int]:
+    """The first bytes of an open file that had this size, and the CRC-32 of these and its last."""
+    head = osfile.fs.read(fd, min(_FIRST, size), 0)
+    tail = osfile.fs.read(fd, min(_FIRST, size), max(size - _FIRST, 0))
+    return head, crc32(head + tail)
 
 
 class _Candidate(NamedTuple):
-    access: tuple[int, int, int]  # owner, group and mode: files of one bundle have the same
+    """access and time are the same of all files of one bundle.
+
+    access: owner, group and mode
+    time:   the fields of the time that its first records have; None where these do not tell
+    """
+
+    access: tuple[int, int, int]
+    time: tuple[FieldPath, ...] | None
     file: BundledFile
+
+    @property
+    def kind(self) -> Hashable:
+        return self.access, self.time
 
 
 def find_bundles(
-    folder: str, store: Path | None, names: Collection[str], has_own: Callable[[str], bool], changed: set[str]
+    folder: str,
+    store: Path | None,
+    names: Collection[str],
+    has_own: Callable[[str], bool],
+    changed: set[str],
+    time_of: TimeOf | None,
 ) -> list[Bundle]:
     """The bundles of the files in this folder: those that are good, and new ones of these names.
 
@@ -184,6 +250,7 @@ def find_bundles(
     has_own: whether the file of this name has indexes of its own
     changed: names of files that are to be asked on their own; those that were changed since they were in a bundle are
              put there
+    time_of: tells which files have their time in the same fields; None: nobody needs to know
     """
     stored = [] if store is None else list(_stored(folder, store))
     good = [bundle for _, bundle in stored if bundle is not None and bundle.is_current()]
@@ -192,14 +259,14 @@ def find_bundles(
     if len(good) == len(stored) and len(wanted) < LEAST:
         return good
     # Before the lock is taken: to look at many files takes longer than others wait for it.
-    found = [candidate for name in wanted if (candidate := _candidate(folder, name)) is not None]
+    found = [candidate for name in wanted if (candidate := _candidate(folder, name, time_of)) is not None]
     if store is None:
-        return _formed(folder, None, found)
+        return _formed(folder, None, found, time_of)
     try:
         with locked(store):
             good = list(_kept(folder, store, changed))
             held = {file.name for bundle in good for file in bundle.files} | changed
-            return good + _formed(folder, store, [each for each in found if each.file.name not in held])
+            return good + _formed(folder, store, [each for each in found if each.file.name not in held], time_of)
     except OSError:
         return good
 
@@ -271,14 +338,18 @@ def _kept(folder: str, store: Path, changed: set[str]) -> Iterator[Bundle]:
         yield now
 
 
-def _formed(folder: str, store: Path | None, found: Sequence[_Candidate]) -> list[Bundle]:
+def _formed(folder: str, store: Path | None, found: Sequence[_Candidate], time_of: TimeOf | None) -> list[Bundle]:
     """New bundles of these files. Raises OSError."""
     made = []
-    ordered = sorted(found, key=lambda candidate: candidate.access)  # and as they were given
-    for _, alike in groupby(ordered, lambda candidate: candidate.access):
+    kinds = defaultdict[Hashable, list[_Candidate]](list)
+    for candidate in found:
+        kinds[candidate.kind].append(candidate)
+    for alike in kinds.values():
         for files in _parts([candidate.file for candidate in alike]):
             identity = os.urandom(16)
-            bundle = Bundle(folder, None if store is None else store / identity.hex(), identity, tuple(files))
+            place = None if store is None else store / identity.hex()
+            is_timed = None if time_of is None else alike[0].time is not None
+            bundle = Bundle(folder, place, identity, tuple(files), is_timed)
             if store is not None:
                 bundle.write()
             made.append(bundle)
@@ -295,7 +366,7 @@ def _parts(files: list[BundledFile]) -> Iterator[list[BundledFile]]:
             yield part
 
 
-def _candidate(folder: str, name: str) -> _Candidate | None:
+def _candidate(folder: str, name: str, time_of: TimeOf | None) -> _Candidate | None:
     """The file, if it may be in a bundle."""
     fs = osfile.fs
     with suppress(OSError), osfile.Descriptor(fs, os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW) as fd:
@@ -304,8 +375,14 @@ def _candidate(folder: str, name: str) -> _Candidate | None:
         is_small = 0 < stamp.size <= SMALL and stamp.is_settled()
         # Where the first line is JSON, it is an object then. Where it is not, the scan finds that out, and each file of
         # the bundle is opened on its own, which looks more closely.
-        if is_small and fs.read(fd, 1, stamp.size - 1) == b"\n" and _are_plain(fs.read(fd, _FIRST, 0)):
-            return _Candidate((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), BundledFile(name, stamp))
+        if not is_small or fs.read(fd, 1, stamp.size - 1) != b"\n":
+            return None
+        head, ends = _ends(fd, stamp.size)
+        if _are_plain(head):
+            access = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+            file = BundledFile(name, stamp, ends)
+            time = None if time_of is None else time_of(Bundle(folder, None, b"", (file,)), head)
+            return _Candidate(access, time, file)
     return None
 
 

@@ -153,3 +153,22 @@ class BundledLines(LogSource):
     def settled_stamp(self) -> bytes:
         """The bundle's identity: what is read here are its files as they were. Whether they still are, it tells."""
         return self._bundle.identity
+
+
+class BeginningLines(BundledLines):
+    """The lines of one file, whose first bytes are at hand."""
+
+    def __init__(self, bundle: Bundle, head: bytes) -> None:
+        super().__init__(bundle)
+        self._head = head
+
+    def beginning(self) -> BundledLines:
+        return self
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        stop = min(stop, self.durable_end)
+        if stop > len(self._head):
+            return super().read_blocks(start, stop, buffer)
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        view[: max(0, stop - start)] = self._head[start:stop]
+        return max(0, stop - start)
