@@ -8,10 +8,12 @@ from random import Random
 import pytest
 from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
+from pyroaring import BitMap64
 from thoroughness import tries
 
 from jitdb.errors import InvalidOffset, LogClosed, LogReadOnly, RecordDeleted
 from jitdb.log import Log
+from jitdb.log.writing import writer
 
 
 def bodies(log: Log) -> list[bytes]:
@@ -85,10 +87,34 @@ def test_who_may_not(tmp_path: Path) -> None:
         reader.delete_many([offset])
 
 
-def test_power_fails_at_any_call() -> None:
+def test_in_portions_and_in_order(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_ERASED", 7)
+    offsets = log.append_many(records(100))
+    log.flush()
+    order = [*offsets[50:70], offsets[3], offsets[99], *offsets[10:30], offsets[0]]
+    log.delete_many(offsets[50:70])
+    for offset in (offsets[3], offsets[99]):
+        log.delete(offset)
+    log.delete_many(BitMap64(offsets[10:30]))
+    log.delete(offsets[0])
+    with pytest.raises(RecordDeleted):
+        log.delete_many(BitMap64(offsets[25:35]))
+    log.flush()
+    assert log.deletions()[1].tolist() == order
+    left = [body for number, body in enumerate(records(100)) if offsets[number] not in order]
+    assert bodies(log) == left
+    assert log.verify().ok
+    with Log(log.path, read_only=True) as reader:
+        assert reader.deletions()[1].tolist() == order
+        assert bodies(reader) == left
+
+
+@pytest.mark.parametrize("portion", [1 << 16, 30])
+def test_power_fails_at_any_call(portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is gone then stands before all that is not: they go in the order of the log."""
+    monkeypatch.setattr(writer, "_ERASED", portion)
     held = records(300)
-    for stop_at in range(1, 40, tries(3, 1)):
+    for stop_at in range(1, 40 if portion > 100 else 70, tries(3, 1)):
         disk = Disk(stop_at)
         path = Path("/x.log")
         with running(Process(disk)), Log(path, codec="raw", block_size=4096) as log:

@@ -25,11 +25,11 @@ def bytes_of(array: NDArray[Any]) -> memoryview:
     return memoryview(np.ascontiguousarray(array).view(np.uint8).data)
 
 
-def load_offsets(segment: Segment) -> NDArray[np.int64]:
+def load_offsets(segment: Segment, *, keep: bool = True) -> NDArray[np.int64]:
     """The offset of each record. Raises IndexDamaged."""
     import numpy as np
 
-    return np.frombuffer(segment.blob(0), "<i8")
+    return np.frombuffer(segment.blob(0, keep=keep), "<i8")
 
 
 def all_offsets(segments: Iterable[Segment]) -> NDArray[np.int64]:

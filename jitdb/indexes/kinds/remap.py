@@ -17,7 +17,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
 from jitdb.indexes.kinds.content import Content, Places, content_type
-from jitdb.indexes.kinds.offsets import Offsets, all_offsets, damaged_blocks, with_damaged
+from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_offsets, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
@@ -40,8 +40,8 @@ class Renumbering:
         self._records = min([_MOST, *(each.records for each in removals[:1])])
         removed = np.empty(0, np.int64)
         for each in removals:
-            seqs: NDArray[np.int64] = np.frombuffer(each.removed.to_array(), np.uint64).astype(np.int64)
-            removed = np.sort(np.concatenate([removed, _before(removed, seqs)]))
+            seqs: NDArray[np.int64] = np.frombuffer(each.removed.to_array(), np.int64)
+            removed = np.sort(np.concatenate([removed, _before(removed, seqs)])) if len(removed) else seqs
         self._removed = removed
 
     def new(self, seq: int) -> int:
@@ -115,36 +115,39 @@ def remap_offsets(
     `removals` is that compaction. It knows where the old blocks ended, so the lengths of all records are known. After
     any number of further compactions, the records are packed from the beginning of the log. Raises IndexDamaged.
     """
-    lengths = _lengths(segments, removals, block_size)
-    if lengths is None:
-        return None
-    kept = renumbering.of_range(0, len(lengths)) >= 0
-    lengths = lengths[kept]
-    offsets, _, _ = place_array(lengths, 0, block_size)
-    ends = offsets + header_size(block_size) + lengths
-    made = []
-    for first in range(0, len(offsets), SPAN):
-        stop = min(first + SPAN, len(offsets))
-        run = (first, stop - first, int(ends[first - 1]) if first else 0, int(ends[stop - 1]))
-        made.append(Offsets(offsets[first:stop], 0).segment(run))
+    made: list[Segment] = []
+    parts: list[NDArray[np.int64]] = []
+    held = begin = end = 0
+    for number, segment in enumerate(segments, 1):
+        lengths = _lengths(segment, removals, block_size)
+        if lengths is None:
+            return None
+        lengths = lengths[renumbering.of_range(segment.first_seq, segment.end_seq) >= 0]
+        while len(lengths) or (held and number == len(segments)):
+            some, lengths = lengths[: SPAN - held], lengths[SPAN - held :]
+            offsets, _, end = place_array(some, end, block_size)
+            parts.append(offsets)
+            held += len(some)
+            if held == SPAN or (number == len(segments) and not len(lengths)):
+                run = (len(made) * SPAN, held, begin, end)
+                made.append(Offsets(np.concatenate(parts), 0).segment(run))
+                parts, held, begin = [], 0, end
     listed = damaged_blocks(segments)
     if listed and made:  # they were repaired since, or there was no compaction; the next look at them finds that
         made[0] = with_damaged(made[0], listed)
     return made
 
 
-def _lengths(segments: Sequence[Segment], removals: Removals, block_size: int) -> NDArray[np.int64] | None:
-    """The length of each record that the index knows."""
-    offsets = all_offsets(segments)
-    if not len(offsets):
-        return np.empty(0, np.int64)
+def _lengths(segment: Segment, removals: Removals, block_size: int) -> NDArray[np.int64] | None:
+    """The length of each record of the segment of an index; None if it does not fit the compaction."""
+    offsets = load_offsets(segment, keep=False)
     blocks = offsets // block_size
     if blocks[-1] >= len(removals.ends):
         return None
     ends = blocks * block_size + removals.ends[blocks]
     together = np.flatnonzero(blocks[1:] == blocks[:-1])
     ends[together] = offsets[together + 1]
-    ends[-1] = segments[-1].end_offset
+    ends[-1] = segment.end_offset
     lengths = ends - offsets - header_size(block_size)
     fits = bool((lengths > 0).all() and (lengths <= largest_record(block_size)).all())
     return lengths if fits else None

@@ -46,6 +46,18 @@ def is_sealed(data: bytes) -> bool:
     return crc32(data[:-SIZE]).to_bytes(SIZE, "little") == data[-SIZE:]
 
 
+def crcs_of_rows(rows: Bytes) -> NDArray[np.uint32]:
+    """That of each of these rows of a few bytes, with a step a column."""
+    import numpy as np
+
+    first, rest = (1 << 8) - 1, (1 << 32) - (1 << 24)  # what begins and ends each CRC changes of a byte's entry
+    table = np.array([crc32(bytes([byte ^ first])) ^ rest for byte in range(1 << 8)], np.uint32)
+    crcs = np.full(len(rows), (1 << 32) - 1, np.uint32)
+    for column in rows.T:
+        crcs = table[(crcs ^ column) & first] ^ (crcs >> 8)
+    return ~crcs
+
+
 class Room(NamedTuple):
     """Arrays that a walk fills: see walk_kernels.walk. `wrong` has room for the number of each block."""
 

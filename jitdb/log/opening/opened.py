@@ -113,7 +113,8 @@ class Opened:
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions. `looks`: for deletions by other processes, too. Raises LogSuperseded, LogError."""
         position = self.deletion_position(after, looks=looks)
-        return position, self.deletions.between(after, position)
+        with self.reading():
+            return position, self.deletions.between(after, position)
 
     def deletion_position(self, after: int = 0, *, looks: bool) -> int:
         """Of deleted(), the position alone. Raises as it does."""

@@ -6,11 +6,13 @@ whole, and its records are cut out of it: so no byte is read twice, and no more 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from pyroaring import BitMap64
 
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, RecordDeleted
@@ -158,9 +160,12 @@ def _cut(data: bytes, begin: int, offsets: Ints, header: int) -> list[bytes | No
     return records
 
 
-def ascending(reader: RecordReader, offsets: Iterable[int]) -> Ints:
-    """Each of these offsets once. Raises InvalidOffset for what is none."""
-    return np.unique(_integers(reader, offsets if isinstance(offsets, np.ndarray) else list(offsets)))
+def set_of(reader: RecordReader, offsets: Iterable[int]) -> BitMap64:
+    """The set of these offsets, in some two bytes each. Raises InvalidOffset for what is none."""
+    asked = _integers(reader, offsets if isinstance(offsets, np.ndarray) else list(offsets))
+    if len(asked) and int(asked.min()) < 0:
+        reader.in_range(int(asked.min()))
+    return BitMap64(array("Q", asked.tobytes()))
 
 
 def _one(reader: RecordReader, offset: int) -> bytes | None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
-from jitdb.log.blocks.checksum import SIZE, crc32
+from jitdb.log.blocks.checksum import SIZE, crc32, crcs_of_rows
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
 from jitdb.log.sidecar.journal import JournalPrefix
@@ -34,9 +33,12 @@ _ENTRY: Final = Frame(b"", "QI")
 HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
+_DAMAGED: Final = APPLIED - 1  # in memory, in the place of the offset in an entry that cannot be read
 
 _UNREADABLE: Final = b"\xff" * ENTRY_SIZE
 _TOGETHER: Final = 1 << 14  # entries that are read or encoded at once
+_NUMPY_FROM: Final = 512  # entries; for fewer, plain loops are faster than numpy is loaded
+_BODY: Final = ENTRY_SIZE - SIZE
 
 
 class Agreement(NamedTuple):
@@ -65,14 +67,6 @@ class Deletions:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    @classmethod
-    def of(cls, parts: Sequence[Deletions]) -> Deletions:
-        """All of these, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        chained = chain.from_iterable
-        return cls(chained(each.offsets for each in parts), chained(each.lengths for each in parts))
-
     def __getitem__(self, which: slice) -> Deletions:
         return Deletions(self.offsets[which], self.lengths[which])
 
@@ -98,7 +92,38 @@ def encode_entry(deletion: Deletion) -> bytes:
 def encoded(deletions: Deletions) -> Iterator[bytes]:
     """The entries, some at a time."""
     for at in range(0, len(deletions), _TOGETHER):
-        yield b"".join(map(encode_entry, deletions[at : at + _TOGETHER]))
+        some = deletions[at : at + _TOGETHER]
+        yield _packed(some) if len(some) >= _NUMPY_FROM else b"".join(map(encode_entry, some))
+
+
+def _packed(deletions: Deletions) -> bytes:
+    import numpy as np
+
+    rows = np.empty((len(deletions), ENTRY_SIZE), np.uint8)
+    for column, values, form in ((0, deletions.offsets, "<u8"), (8, deletions.lengths, "<u4")):
+        field = np.asarray(values).astype(form).view(np.uint8).reshape(len(rows), -1)
+        rows[:, column : column + field.shape[1]] = field
+    rows[:, _BODY:] = crcs_of_rows(rows[:, :_BODY]).astype("<u4").view(np.uint8).reshape(-1, SIZE)
+    return rows.tobytes()
+
+
+def _unpacked(data: bytes) -> Deletions:
+    """The entries in these bytes, _DAMAGED for those that decode_all() gives None for."""
+    count = len(data) // ENTRY_SIZE
+    if count < _NUMPY_FROM:
+        found = Deletions()
+        for each in decode_all(data):
+            found.add(each or Deletion(_DAMAGED, 0))
+        return found
+    import numpy as np
+
+    rows = np.frombuffer(data, np.uint8, count * ENTRY_SIZE).reshape(count, ENTRY_SIZE)
+    offsets, lengths = rows[:, :8].copy().view("<u8").ravel(), rows[:, 8:_BODY].copy().view("<u4").ravel()
+    is_good = crcs_of_rows(rows[:, :_BODY]) == rows[:, _BODY:].copy().view("<u4").ravel()
+    is_good &= (offsets < 1 << 63) | (offsets == APPLIED)
+    offsets[~is_good] = _DAMAGED
+    stop = int(np.flatnonzero(is_good)[-1]) + 1 if is_good.any() else 0
+    return Deletions(array("Q", offsets[:stop].astype(np.uint64).tobytes()), array("I", lengths[:stop].tobytes()))
 
 
 MARK: Final = encode_entry(Deletion(APPLIED, 0))
@@ -106,8 +131,7 @@ MARK: Final = encode_entry(Deletion(APPLIED, 0))
 
 def crc_of(data: bytes, crc: int = 0) -> int:
     """CRC-32 of these entries without their own, with which it would not depend on them, behind others' `crc`."""
-    body = ENTRY_SIZE - SIZE
-    return crc32(b"".join([data[at : at + body] for at in range(0, len(data), ENTRY_SIZE)]), crc)
+    return crc32(b"".join([data[at : at + _BODY] for at in range(0, len(data), ENTRY_SIZE)]), crc)
 
 
 def last_generation(fs: FileSystem, path: Path) -> int:
@@ -129,7 +153,6 @@ class DeletionReader(EntryFile):
         self.is_lost = False  # another file has replaced this journal, and does not contain it
         self._crc = 0  # of the entries read so far
         self._compared: tuple[object, Agreement] | None = None
-        self._offsets = array("Q")  # of the entries read so far; APPLIED for marks and damaged ones
         self._polling = fork_safe(threading.Lock())
         self._later = 0  # the generation of a later journal that has replaced this one
         self._void = 0  # of a later journal that was there though the log was still this one: it is ignored
@@ -168,21 +191,24 @@ class DeletionReader(EntryFile):
             crc = crc_of(data, crc)
         return crc
 
-    def _entries(self, fd: int, at: int, stop: int) -> Iterator[tuple[list[Deletion | None], bytes]]:
+    def _entries(self, fd: int, at: int, stop: int) -> Iterator[tuple[Deletions, bytes]]:
         """The entries in these bytes of the file, and their bytes, some at a time. Damaged ones give _UNREADABLE, which
         changes the CRC over all entries, too, if only the entry's own CRC is damaged.
         """
         waiting: list[bytes] = []  # unreadable entries: damaged if a good one follows, otherwise torn
         while at < stop and (data := self._fs.read(fd, min(_TOGETHER * ENTRY_SIZE, stop - at), at)):
             at += len(data)
-            entries = decode_all(data)
+            entries = _unpacked(data)
             read = len(entries) * ENTRY_SIZE
             if entries:
                 damaged = len(b"".join(waiting)) // ENTRY_SIZE
                 parts = [data[:read]]
-                if None in entries:
-                    parts = [_UNREADABLE if entry is None else encode_entry(entry) for entry in entries]
-                yield [*[None] * damaged, *entries], b"".join([*[_UNREADABLE] * damaged, *parts])
+                if _DAMAGED in entries.offsets:
+                    parts = [_UNREADABLE if each.offset == _DAMAGED else encode_entry(each) for each in entries]
+                if damaged:
+                    lead = array("Q", [_DAMAGED]) * damaged, array("I", [0]) * damaged
+                    entries = Deletions(lead[0] + entries.offsets, lead[1] + entries.lengths)
+                yield entries, b"".join([*[_UNREADABLE] * damaged, *parts])
                 waiting = []
             waiting.append(data[read:])
 
@@ -227,15 +253,14 @@ class DeletionReader(EntryFile):
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             position, marked, unapplied, crc = self.position, self.marked, self.unapplied[:], self._crc
-            del self._offsets[position:]  # left by an interrupt
             for entries, data in self._entries(self._file.number, at, size):
-                for deletion in entries:
-                    position += 1
-                    self._offsets.append(APPLIED if deletion is None else deletion.offset)
-                    if deletion is not None and deletion.offset == APPLIED:
-                        unapplied, marked = Deletions(), position
-                    elif deletion is not None:
+                if APPLIED in entries.offsets:
+                    last = len(entries) - entries.offsets[::-1].index(APPLIED)
+                    entries, unapplied, marked = entries[last:], Deletions(), position + last
+                for deletion in entries:  # behind the last mark: mostly few
+                    if deletion.offset != _DAMAGED:
                         unapplied.add(deletion)
+                position += len(data) // ENTRY_SIZE
                 crc = crc_of(data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
@@ -264,14 +289,17 @@ class DeletionReader(EntryFile):
         return True
 
     def between(self, position: int, stop: int) -> npt.NDArray[np.int64]:
-        """The offsets in the entries from `position` to `stop`."""
+        """The offsets in the entries from `position` to `stop`. Read anew: there may be one for each record."""
         import numpy as np
 
-        if position >= stop:  # as at nearly each question
-            return np.empty(0, np.int64)
-        offsets = np.array(self._offsets[max(0, position) : max(0, min(stop, self.position))], np.uint64)
-        found: npt.NDArray[np.int64] = offsets[offsets != APPLIED].astype(np.int64)
-        return found
+        parts = [np.empty(0, np.int64)]
+        if position < stop:  # nearly each question asks for nothing
+            with self._polling:
+                first, last = (HEAD_SIZE + ENTRY_SIZE * max(0, at) for at in (position, min(stop, self.position)))
+                for entries, _ in self._entries(self._file.number, first, last):
+                    offsets = np.asarray(entries.offsets)
+                    parts.append(offsets[offsets < _DAMAGED].astype(np.int64))
+        return np.concatenate(parts)
 
     def close(self) -> None:
         super().close()

@@ -11,7 +11,7 @@ If a step is interrupted (KeyboardInterrupt), the next one begins the journal an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from jitdb.log.opening.recovery import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import MARK, Deletions, DeletionWriter, encoded
-from jitdb.log.writing.erase import erase, last_byte, set_aside, stands, truncate_to
+from jitdb.log.writing.erase import erase, last_byte, set_aside, stands, truncate_to, with_lengths
 from jitdb.log.writing.groups import EncodedGroup, PackedBlocks, Pending, ScratchBlocks
 
 if TYPE_CHECKING:
@@ -241,12 +241,13 @@ class Committer:
         self.durable = self.tail
         return True
 
-    def erase(self, deletions: Deletions) -> None:
+    def erase(self, offsets: Sequence[int]) -> None:
         """Delete these records for good. What was written must have been synced."""
         with self._step():
             self._begin()
             self._opened.deletions.poll()
             self._deletions.start(self._opened.deletions)
+            deletions = with_lengths(self._fs, self._opened.fd, self._block_size, offsets)
             for entries in encoded(deletions):
                 self._deletions.append(entries)
             self._zero(deletions, again=False)

@@ -7,7 +7,8 @@ cannot be told from damage: then the block as it is gets the checksum.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count, groupby, islice
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogWriteFailed
-from jitdb.log.blocks.block_format import header_size, round_up, walk_block
+from jitdb.log.blocks.block_format import header_reader, header_size, round_up, walk_block
 from jitdb.log.blocks.checksum import crc32
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import NO_ROOM, Descriptor, FileSystem
@@ -25,6 +26,18 @@ from jitdb.log.sidecar.deletions import Deletion, Deletions
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
 _PAGE: Final = 1 << 12  # bytes that a file is written by
+
+
+def with_lengths(fs: FileSystem, fd: int, block_size: int, offsets: Sequence[int]) -> Deletions:
+    """The records at these offsets, whose lengths stand in their headers."""
+    header, length_at = header_size(block_size), header_reader(block_size)
+    lengths = array("I")
+    for _, group in groupby(offsets, block_size.__rfloordiv__):
+        mine = list(group)
+        begin, stop = min(mine), max(mine) + header
+        data = fs.read(fd, stop - begin, begin)
+        lengths.extend([length_at(data, offset - begin)[0] for offset in mine])
+    return Deletions(offsets, lengths)
 
 
 def erase(fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Deletions, *, again: bool) -> None:

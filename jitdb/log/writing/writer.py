@@ -10,8 +10,10 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pyroaring import BitMap64
@@ -30,7 +32,6 @@ from jitdb.errors import (
 from jitdb.log.blocks.block_format import block_limit, header_size, largest_record, place, round_up
 from jitdb.log.io import osfile
 from jitdb.log.opening.open_log import open_again
-from jitdb.log.sidecar.deletions import Deletion, Deletions
 from jitdb.log.writing.committer import GROUP, Committer
 from jitdb.log.writing.groups import EncodedGroup, Pending, RecordRules, ScratchBlocks
 
@@ -81,6 +82,7 @@ class FlushTimer:
 
 
 _TOGETHER: Final = 1 << 12  # records that are read at once before they are deleted
+_ERASED: Final = 1 << 16  # records that are made zeros with one mark in the journal of deletions, at most
 _NOWHERE: Final = -1  # a limit that no record fits, so that append() takes the slow path, which raises
 
 
@@ -115,7 +117,7 @@ class Writer:
         self._header = header_size(self._block_size)
         self._rules = RecordRules(self._path, largest_record(self._block_size))
         self._writing: Pending | EncodedGroup | None = None  # handed over, not yet all in the file
-        self._deleting: list[Deletions] = []
+        self._deleting: list[BitMap64] = []  # offsets of records that are not zeros yet, in the order they were deleted
         end = committer.tail.end
         self._pending = Pending(end, self._block_size)
         self._push = self._pending.records.append
@@ -229,34 +231,34 @@ class Writer:
         number = reader.integer(offset)
         if number >= self._extent.durable_end:
             self.flush()
-        self._delete(reader, Deletions([number], [len(reader.get(number))]))
+        reader.get(number)
+        self._delete(reader, BitMap64([number]))
 
     def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
         """Delete the records, all or (if one is none) none; of this generation only. Raises as delete does."""
-        from jitdb.log.reading.many import ascending, get_many
+        import numpy as np
+
+        from jitdb.log.reading.many import get_many, set_of
 
         self._check()
         reader = self._reader
         if generation not in (None, reader.opened.meta.generation):
             raise self._compacted()
-        numbers = ascending(reader, offsets)
-        if not len(numbers):
+        numbers = offsets.copy() if isinstance(offsets, BitMap64) else set_of(reader, offsets)
+        if not numbers:
             return
-        if int(numbers[-1]) >= self._extent.durable_end:
+        if numbers.max() >= self._extent.durable_end:
             self.flush()
-        for fits in (int(numbers[0]), int(numbers[-1])):
-            reader.in_range(fits)
-        deletions = Deletions()
-        for at in range(0, len(numbers), _TOGETHER):
-            some = numbers[at : at + _TOGETHER]
-            for number, record in zip(some.tolist(), get_many(reader, some), strict=True):
-                if record is None:
-                    raise RecordDeleted("this record was deleted", path=self._path, offset=number)
-                deletions.add(Deletion(number, len(record)))
-        self._delete(reader, deletions)
+        reader.in_range(numbers.max())
+        each = iter(numbers)
+        while len(some := np.fromiter(islice(each, _TOGETHER), np.int64)):
+            records = get_many(reader, some)
+            if None in records:
+                offset = int(some[records.index(None)])
+                raise RecordDeleted("this record was deleted", path=self._path, offset=offset)
+        self._delete(reader, numbers)
 
-    def _delete(self, reader: RecordReader, deletions: Deletions) -> None:
-        offsets = BitMap64(deletions.offsets)
+    def _delete(self, reader: RecordReader, offsets: BitMap64) -> None:
         with self._lock:
             self._check()
             if reader is not self._reader:
@@ -265,7 +267,7 @@ class Writer:
                 for number in offsets:
                     reader.check(number)  # another thread deleted it: raises
             reader.hide(offsets)
-            self._deleting.append(deletions)
+            self._deleting.append(offsets)
             if self._idle:
                 self._wake()
 
@@ -335,13 +337,24 @@ class Writer:
         committer = self._committer
         if committer.sync():
             self._extent.move(committer.durable.end, committer.durable.since(self._block_size))
-        deleting = list(self._deleting)
-        if deleting:
-            committer.erase(Deletions.of(deleting))
-            with self._lock:
-                del self._deleting[: len(deleting)]
-                if not self._deleting:
-                    self._reader.reveal()
+        left = sum(map(len, list(self._deleting)))  # not those that others delete meanwhile
+        while left > 0:
+            some = array("Q", islice(chain.from_iterable(list(self._deleting)), _ERASED))
+            left -= len(some)
+            committer.erase(some)
+            self._erased(some)
+
+    def _erased(self, offsets: array[int]) -> None:
+        """These, the first of those that are to be deleted, are zeros."""
+        left, done = len(offsets), 0
+        with self._lock:
+            while done < len(self._deleting) and len(self._deleting[done]) <= left:
+                left -= len(self._deleting[done])
+                done += 1
+            rest = [self._deleting[done] - BitMap64(offsets)] if left else []
+            self._deleting[: done + len(rest)] = rest
+            if not self._deleting:
+                self._reader.reveal()
 
     def _flush_in_time(self) -> None:
         with suppress(LogError):  # kept in _refusal: the next append, flush or close raises it
