@@ -357,7 +357,7 @@ def index_place(options: Namespace, log: LogSource) -> Path:
 
 def _settings(options: Namespace) -> dict[str, Any]:
     """The options of a database."""
-    given = {name: getattr(options, name, None) for name in ("timestamp", "time_unit", "sequence", "threads")}
+    given = {name: getattr(options, name, None) for name in ("timestamp", "time_unit", "sequence", "threads", "memory")}
     return {name: value for name, value in given.items() if value}
 
 

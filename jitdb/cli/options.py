@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.instants import Instant
     from jitdb.operators.nodes.selection import SortKey
 
-_UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
+_UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30}
 
 
 def number(least: int) -> Callable[[str], int]:
@@ -32,20 +32,38 @@ def number(least: int) -> Callable[[str], int]:
     return read
 
 
+def memory(text: str) -> int:
+    """The bytes that may be held in memory.
+
+    >>> memory("256M")
+    268435456
+    """
+    from jitdb.common.memory import LEAST
+
+    found = _bytes(text)
+    if found < LEAST:
+        raise argparse.ArgumentTypeError(f"{LEAST >> 20}M or more are expected, such as 256M, not {text!r}")
+    return found
+
+
 def size(text: str) -> int:
     """The bytes of a block.
 
     >>> size("64K"), size("1MiB"), size("65536")
     (65536, 1048576, 65536)
     """
+    from jitdb.log.blocks.block_format import check_block_size
+
+    return check_block_size(_bytes(text))
+
+
+def _bytes(text: str) -> int:
     found = re.fullmatch(r"([0-9_,]+)\s*([a-z]*)", text.strip().lower())
     unit = _UNITS.get(found[2]) if found else None
     digits = found[1].replace(",", "").replace("_", "") if found else ""
     if unit is None or not digits:
         raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
-    from jitdb.log.blocks.block_format import check_block_size
-
-    return check_block_size(int(digits) * unit)
+    return int(digits) * unit
 
 
 def codec(text: str) -> str:
@@ -252,6 +270,9 @@ OPTIONS: Final = {
     "threads": option(
         "--threads N", "threads of a scan (default: one a core)", type=number(1), default=0, group=_LOG
     ),
+    "memory": option(
+        "--memory BYTES", "the most bytes to keep and work with: 256M, 2G (default: 512M)", type=memory, group=_LOG
+    ),
     "no_progress": option("--no-progress", "show no progress bar", group=_GENERAL),
     "quiet": option("-q, --quiet", "no progress, notes or warnings; only errors", group=_GENERAL),
     "debug": option("--debug", "show the traceback of an error", group=_GENERAL),
@@ -260,7 +281,8 @@ OPTIONS: Final = {
 
 FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
 LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
-READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # for questions
+DATABASE: Final = ("timestamp", "time_unit", "sequence", "indexes", "threads", "memory")  # how to ask
+READING: Final = (*FORMAT, *LINES, *DATABASE)  # for questions
 PRETTY: Final = ("traces", "full", "utc")  # how lines for people look
 SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # every command has these

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, whole_number
+from jitdb.common.memory import limit as limit_memory
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
@@ -71,6 +72,7 @@ class JITDB(OneLog):
     follow:    see what other processes did to the log before each question, without refresh()
     max_indexes, max_index_bytes: the most indexes, and bytes of them, that questions may build; one that needs more is
                a TooManyIndexes error; prepare() is not bound, nor are the indexes that all answers need
+    memory:    the most bytes that the databases of this process keep and work with, of all together (common/memory.py)
 
     What can be asked of it stands in Asker and OneLog.
     """
@@ -88,9 +90,11 @@ class JITDB(OneLog):
         follow: bool = False,
         max_indexes: int | None = None,
         max_index_bytes: int | None = None,
+        memory: int | None = None,
     ) -> None:
         if not isinstance(log, LogSource):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
+        limit_memory(memory)
         self.log = log
         self._follows = flag("follow", follow, InvalidArgument)
         place = self._place_of(folder)
@@ -329,6 +333,7 @@ def open(
     follow: bool = False,
     max_indexes: int | None = None,
     max_index_bytes: int | None = None,
+    memory: int | None = None,
 ) -> JITDB:
     """Open the log at `path`, or the JSON Lines, the Parquet or Arrow file that somebody else writes there, and ask it
     questions. Of a Parquet or Arrow file all rows are read first, and kept (see docs/formats.md).
@@ -364,7 +369,7 @@ def open(
     try:
         return JITDB(
             log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
-            progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes,
+            progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes, memory=memory,
         )  # fmt: skip
     except BaseException:
         log.close()

@@ -49,6 +49,7 @@ class IndexManager(IndexUpdater):
 
     def close(self) -> None:
         with self.lock:
+            self.forget()  # others may remember as much more
             self.catalog.close()
 
     # --- asking ----------------------------------------------------------------------------------------------------

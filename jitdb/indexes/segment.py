@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pyroaring import BitMap
 
+from jitdb.common import memory
 from jitdb.common.forking import fork_safe
 from jitdb.common.immutable import Immutable
 from jitdb.common.zlib import crc32
@@ -37,7 +38,6 @@ NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known
 HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
-KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
 KEPT_FOR_ONE: Final = 16 << 20  # by a process of one question: two columns of a span
 _FEW_BLOBS: Final = 4  # more are joined and written at once; few large ones are not worth the copy
 
@@ -122,7 +122,7 @@ class Table:
 
 
 class BlobCache:
-    """The blobs that were used last, of all files of this process, up to KEPT_BYTES. Safe for threads.
+    """The blobs that were used last, of all files of this process, up to its share of memory. Safe for threads.
 
     is_for_one: the process asks one question, and what it read once it hardly needs again: up to KEPT_FOR_ONE
 
@@ -154,7 +154,7 @@ class BlobCache:
             if (number, position) not in self._blobs:
                 self.bytes += len(blob)
             self._blobs[number, position] = blob
-            most = KEPT_FOR_ONE if self.is_for_one else KEPT_BYTES
+            most = min(KEPT_FOR_ONE, memory.for_blobs()) if self.is_for_one else memory.for_blobs()
             while self.bytes > most and len(self._blobs) > 1:
                 self.bytes -= len(self._blobs.popitem(last=False)[1])
 

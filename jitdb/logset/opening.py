@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitdb.common.arguments import file_path, flag, whole_number
 from jitdb.common.digests import blake2b
+from jitdb.common.memory import limit as limit_memory
 from jitdb.common.paths import SEQUENCE
 from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
@@ -47,6 +48,7 @@ def open_many(
     threads: int = 0,
     progress: bool | None = None,
     follow: bool = False,
+    memory: int | None = None,
 ) -> LogSet:
     """Ask many logs as one: files, patterns such as "logs/*/*.log", folders, or several of these.
 
@@ -56,6 +58,7 @@ def open_many(
     threads:  that scan; 0 is one a core, up to eight
     The rest is explained at open(), and holds for each log. All are opened read-only. Raises LogError.
     """
+    limit_memory(memory)
     folder = None if indexes is None else file_path(indexes)
     count = whole_number("threads is a number", threads, 0, InvalidArgument)
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)

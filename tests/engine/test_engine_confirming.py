@@ -14,9 +14,9 @@ from engine_helpers import manager_of
 from index_cases import opened
 
 from jitdb import JITDB, Log
+from jitdb.common import memory
 from jitdb.engine.answering import evaluate
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes import segment
 from jitdb.indexes.segment import HEAD_SIZE, BlobCache
 from jitdb.log.codecs import containers
 from jitdb.log.codecs.containers import decode_container
@@ -124,7 +124,7 @@ def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.Monke
 
 
 def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment, "KEPT_BYTES", 100)
+    monkeypatch.setattr(memory, "_bound", 200)  # half of it
     kept = BlobCache()
 
     def reader() -> Any:

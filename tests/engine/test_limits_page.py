@@ -5,9 +5,9 @@ from __future__ import annotations
 from doc_blocks import ROOT
 
 from jitdb import errors
+from jitdb.common import memory
 from jitdb.engine.records import MAX_RECORDS
 from jitdb.indexes.kinds import dictionary
-from jitdb.indexes.segment import KEPT_BYTES
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walkers import LONGEST
@@ -37,7 +37,7 @@ def test_figures() -> None:
     }.items():
         for figure in figures:
             assert f"{figure:,}" in ROWS[row][0], row
-    assert f"{KEPT_BYTES >> 20} MiB" in (ROOT / "docs" / "limits.md").read_text()
+    assert f"{memory.DEFAULT >> 20} MiB" in (ROOT / "docs" / "limits.md").read_text()
 
 
 def test_errors_have_these_names() -> None:

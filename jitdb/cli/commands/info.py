@@ -10,6 +10,7 @@ from jitdb.cli.opening import each_log, index_place, is_many, log_only
 from jitdb.cli.options import FORMAT, LINES, changed
 from jitdb.cli.output.output import flush, show, show_json
 from jitdb.cli.parser import command
+from jitdb.common.memory import bound, limit
 from jitdb.common.words import counted, size_in_words
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ _SHOWN: Final = 10  # and in text
         ("info 'logs/*.log'", "many logs, a line each"),
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
-    *("log", "more_logs", "json", *FORMAT, *LINES),
+    *("log", "more_logs", "json", "memory", *FORMAT, *LINES),
     changed("indexes", "folder of the index files (default: .jitdb beside the log)"),
 )
 def info(options: Namespace) -> int:
     """Print it; of many logs a line each, and their sums."""
+    limit(options.memory)
     if not is_many(options):
         found = _told(options)
         show_json(found) if options.json else _show(found)
@@ -76,6 +78,7 @@ def _told(options: Namespace) -> dict[str, Any]:
 
     with log_only(options) as log:
         found = _describe(log)
+        found["memory_bytes"] = bound()
         found["indexes"] = [index.as_dict() for index in describe_indexes(index_place(options, log), log)]
     return found
 
@@ -163,6 +166,7 @@ def _show(found: dict[str, Any]) -> None:
     rows = _rows_of_lines if "malformed" in found else _rows_of_table if "kept_bytes" in found else _rows
     for name, text in rows(found).items():
         show(f"{name:8} {text}")
+    show(f"memory   up to {found['memory_bytes'] >> 20:,} MiB are kept and worked with (--memory)")
     show("")
     show_indexes([IndexInfo(*index.values()) for index in found["indexes"]], with_files=False)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.common import memory
 from jitdb.common.arguments import failing
 from jitdb.common.paths import Path, before_any
 from jitdb.common.values import ARRAY, MAP, UNDEFINED
@@ -78,7 +79,7 @@ class CandidateFilter:
 
     def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
         seqs, block_size = members_of(found), self._records.log.block_size
-        batch = max(1, min(BATCH, BATCH_BYTES // block_size))
+        batch = max(1, min(BATCH, memory.work(BATCH_BYTES) // block_size))
         start = 0
         while start < len(seqs):
             self._look_up()
@@ -97,13 +98,13 @@ class CandidateFilter:
             yield part[live], [record for record in records if record is not None]
 
     def _fitting(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> int:
-        """How many of these records take no more than BATCH_BYTES together; one at least."""
+        """How many of these records take no more than that together; one at least."""
         records = self._records
         known = records.offset_segments() if self._segments is None else self._segments
         following = np.minimum(seqs + np.uint32(1), np.uint32(known[-1].end_seq - 1))
         ends = gather(known, load_offsets, following, np.int64)
         ends[following == seqs] = records.log.durable_end
-        return max(1, int(np.cumsum(ends - offsets).searchsorted(BATCH_BYTES, side="right")))
+        return max(1, int(np.cumsum(ends - offsets).searchsorted(memory.work(BATCH_BYTES), side="right")))
 
     def _look_up(self) -> None:
         """Raise QueryCancelled if the question was cancelled."""

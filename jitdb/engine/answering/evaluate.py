@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.common import memory
 from jitdb.engine.answering.candidate_filter import CandidateFilter, records_matching, size_of
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.declared_time import CoreFields
@@ -43,7 +44,6 @@ _LOOKED_AT_TO_SEE: Final = 64  # candidates that are read to see whether any mat
 LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
 _NOTHING_READ: Final = (BitMap(), BitMap())
 REMEMBERED: Final = 4096  # leaves whose matches are kept
-REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
 _BEING_READ: Final = 256  # leaves whose candidates were read for a question that is asked again now, or was cancelled
 
 
@@ -87,7 +87,7 @@ class Evaluator:
         self.records = records
         self.core = core
         self._known: OrderedDict[Any, _LeafMatches] = OrderedDict()  # the one that was asked for last stands last
-        self._bytes = 0  # of their sets
+        self._held = memory.Held()  # by their sets, about: a dense one has a bit a record
         self._filter = CandidateFilter(records)
         self._looked_at: dict[Any, dict[Segment, BitMap]] = {}  # of leaves: what they match in segments
         self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
@@ -126,7 +126,7 @@ class Evaluator:
         self._known.clear()
         self._read.clear()
         self._looked_at.clear()
-        self._bytes = 0
+        self._held.clear()
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
         key, records = leaf.identity, self.records
@@ -146,10 +146,11 @@ class Evaluator:
 
     def _remember(self, key: Any, matches: _LeafMatches) -> _LeafMatches:
         before = self._known.get(key)
-        self._bytes += matches.bytes - (0 if before is None else before.bytes)
+        self._held.add(matches.bytes - (0 if before is None else before.bytes))
         self._known[key] = matches
-        while len(self._known) > 1 and (len(self._known) > REMEMBERED or self._bytes > REMEMBERED_BYTES):
-            self._bytes -= self._known.popitem(last=False)[1].bytes
+        most = memory.for_sets()  # of all databases together: who has more to remember makes room
+        while len(self._known) > 1 and (len(self._known) > REMEMBERED or self._held.total > most):
+            self._held.add(-self._known.popitem(last=False)[1].bytes)
         return matches
 
     def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:

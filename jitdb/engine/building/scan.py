@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.common import memory
 from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
 from jitdb.common.zlib import crc32
@@ -326,7 +327,9 @@ class Scan:
         if filtered is not None:
             self.start, self._seq = filtered.stop, filtered.parts[0].seq
         self._first = self.start - self.start % size
-        self._chunk_bytes = max(min(CHUNK_BYTES // size, -(-(self.stop - self._first) // size)), 1) * size
+        held = 4 * self._threads  # chunks: two of each thread wait or are scanned, and what they gave is as large
+        chunk = memory.work(held * CHUNK_BYTES) // held
+        self._chunk_bytes = max(min(chunk // size, -(-(self.stop - self._first) // size)), 1) * size
         self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None)
         self._of_thread = local()
 

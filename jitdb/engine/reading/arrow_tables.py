@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jitdb.common import memory
 from jitdb.common.paths import Path, before_any
 from jitdb.common.times import NUMBER as NO_UNIT
 from jitdb.common.times import UNITS
@@ -76,7 +77,7 @@ class ArrowAnswer:
 
     def reader(self) -> pa.RecordBatchReader:
         """One batch after the other; what is in memory of them is bounded. Raises as table() does."""
-        self._schema, batches = self._made(_HELD)
+        self._schema, batches = self._made(memory.work(_HELD))
         return pa.RecordBatchReader.from_batches(self._schema, batches)
 
     def _made(self, most: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

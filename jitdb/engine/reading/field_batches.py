@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.common import memory
 from jitdb.common.values import NUMBER
 from jitdb.display.columns import DEEPEST, leaf_paths
 from jitdb.engine.answering.passing import passing
@@ -103,7 +104,11 @@ class FieldBatches(Pages):
         block_size = held.records.log.block_size
         while True:
             at = located(self._manager, held.records, lambda: self._choose(held.answer))
-            if self.portion <= _FEWEST or not self._question.select or _bytes_about(at, block_size) <= _MOST_BYTES:
+            if (
+                self.portion <= _FEWEST
+                or not self._question.select
+                or _bytes_about(at, block_size) <= memory.work(_MOST_BYTES)
+            ):
                 return at, self._data(held.records, at)
             self.portion = max(self.portion // 4, _FEWEST)
 
@@ -132,7 +137,7 @@ def _text_bytes(values: FieldValues | CodedValues) -> int:
 
 def _bytes_about(at: Located, block_size: int) -> int:
     """The total size of the blocks that hold these records; 0 where they lie closer than _MOST_BYTES."""
-    if not len(at.offsets) or int(at.offsets.max() - at.offsets.min()) < _MOST_BYTES:
+    if not len(at.offsets) or int(at.offsets.max() - at.offsets.min()) < memory.work(_MOST_BYTES):
         return 0
     return len(np.unique(at.offsets // block_size)) * block_size
 
@@ -210,7 +215,7 @@ class LeafPaths(Pages):
 
     def _data(self, records: Records, at: Located) -> list[int]:
         batch = records.read_batch(at.offsets, self._scratch)
-        if len(batch) and int(batch.lengths.sum()) > _MOST_BYTES:
+        if len(batch) and int(batch.lengths.sum()) > memory.work(_MOST_BYTES):
             self.portion = max(self.portion // 2, 1)
         whole = records.log.codec.locator([]).values_at(batch, np.zeros(len(batch), np.int64))
         self._take(records, batch, whole)

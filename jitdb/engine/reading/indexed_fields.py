@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.common import memory
 from jitdb.common.paths import before_any
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
 from jitdb.engine.reading.selecting import CodedValues
@@ -70,7 +71,7 @@ class IndexedFields:
     """Finds selected fields in the segments that indexes had. It serves one thread."""
 
     def __init__(self, indexes: Sequence[Index]) -> None:
-        self._fields = [_Field(index, _HELD // len(indexes)) for index in indexes]
+        self._fields = [_Field(index, memory.work(_HELD) // len(indexes)) for index in indexes]
 
     @classmethod
     def of(cls, catalog: Catalog, select: Selection, end: int) -> IndexedFields | None:

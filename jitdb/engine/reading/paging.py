@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar, ove
 import numpy as np
 from pyroaring import BitMap, BitMap64
 
-from jitdb.common import js_aliases
+from jitdb.common import js_aliases, memory
 from jitdb.display.shown import Shown
 from jitdb.engine.answering.order import Answer
 from jitdb.engine.cursor import Cursor
@@ -207,7 +207,7 @@ def located(
             return Located(seqs, live, np.full(len(live), -1))
         at = Located(seqs, live, records.offsets_of(live))
         if are_read and len(live) > 1 and not records.log.framing.is_blocked:
-            fit = int(records.sizes_of(live, at.offsets).cumsum().searchsorted(_MOST_BYTES, "right")) or 1
+            fit = int(records.sizes_of(live, at.offsets).cumsum().searchsorted(memory.work(_MOST_BYTES), "right")) or 1
             if fit < len(live):
                 return Located(seqs[: int(np.flatnonzero(seqs == live[fit])[0])], live[:fit], at.offsets[:fit])
         return at

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from jitdb.common import memory
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import LogCorrupt
 from jitdb.log.io import osfile
@@ -65,7 +66,8 @@ class View:
 class Pieces:
     """Pieces of text that were decompressed last, of all files of the process: the next reads are near them.
 
-    A key is a text's number and the piece's number in it. Safe for threads. `most`: bytes that are kept, about
+    A key is a text's number and the piece's number in it. Safe for threads. `most`: bytes that are kept, about, where
+    memory has room for them
     """
 
     def __init__(self, most: int) -> None:
@@ -96,7 +98,7 @@ class Pieces:
         with self._lock:
             self._size += len(data) - len(self._held.pop(key, b""))
             self._held[key] = data
-            while self._size > self.most and len(self._held) > 1:
+            while self._size > memory.work(self.most) and len(self._held) > 1:
                 self._size -= len(self._held.popitem(last=False)[1])
 
     def drop(self, text: int) -> None:
