@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import LOG, numbers
+from pyroaring import BitMap
 from test_columns import column as column_of
 from thoroughness import tries
 
@@ -48,7 +49,7 @@ def declared_order(index: Index) -> Order:
 
 
 def first(index: Index, members: Sequence[int], wanted: int, descending: bool) -> list[int]:
-    return declared_order(index).first(np.array(members, np.uint32), wanted, descending).tolist()
+    return declared_order(index).first(BitMap(members), wanted, descending).tolist()
 
 
 @pytest.fixture
@@ -56,6 +57,7 @@ def _short_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (order, number_kind, segment):
         monkeypatch.setattr(module, "ZONE", 4)
     monkeypatch.setattr(order, "FEW", 8)
+    monkeypatch.setattr(order, "_FIRST_ZONES", 2)
 
 
 few_numbers = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([0.5, math.inf, -math.inf, math.nan]))
@@ -134,7 +136,7 @@ def test_an_order_that_grows_with_its_column() -> None:
         index.append(column_of(more, len(values)))
         values += more
         for descending in (False, True):
-            members = np.arange(len(values), dtype=np.uint32)
+            members = BitMap(range(len(values)))
             for wanted in (1, 3, len(values) // 5):
                 got = ordered.first(members, wanted, descending).tolist()
                 assert got == declared(values, range(len(values)), wanted, descending)

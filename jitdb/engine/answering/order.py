@@ -30,7 +30,7 @@ from jitdb.engine.records import require
 from jitdb.errors import LogError
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, seen_by
-from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
 from jitdb.indexes.segment import ZONE
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.reading.sampling import first
@@ -67,21 +67,23 @@ class Order:
     def __init__(self, columns: Sequence[tuple[Column, bool]], *, is_declared: bool = False) -> None:
         self._columns, self._is_declared = columns, is_declared
 
-    def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
-        """The first `wanted` of these records (ascending seqs) in this order, or in its reverse: then the greatest
-        come first, of equal ones the newest; sorted by fields, those without a value come last, either way.
+    def first(self, records: BitMap, wanted: int, descending: bool) -> NDArray[np.uint32]:
+        """The first `wanted` of these records in this order, or in its reverse: then the greatest come first, of equal
+        ones the newest; sorted by fields, those without a value come last, either way.
 
         Raises IndexBehind where an index does not cover them, IndexDamaged.
         """
+        if wanted <= 0 or not records:
+            return np.empty(0, np.uint32)
         for column, _ in self._columns:
-            require(column.index, members[-1:])
-        if wanted <= 0 or not len(members):
-            return members[:0]
-        if wanted * 4 < len(members):
+            require(column.index, np.array([records.max()], np.uint32))
+        if wanted * 4 < len(records):
             column, falls = self._columns[0]
-            members = column.promising(members, wanted, falls != descending, self._is_declared)
+            members = column.promising(records, wanted, falls != descending, self._is_declared)
             if len(members) > FEW:
                 members = np.sort(self._best(members, wanted, descending, 0))
+        else:
+            members = members_of(records)
         if descending:
             members = members[::-1]  # a stable sort leaves equal ones in that order
         keys: list[NDArray[Any]] = []  # the last counts most
@@ -98,7 +100,7 @@ class Order:
             return members[-wanted:] if descending else members[:wanted]
         column, falls = self._columns[level]
         if level:
-            members = column.promising(members, wanted, falls != descending, self._is_declared)
+            members = column.promising(bitmap_of(members), wanted, falls != descending, self._is_declared)
         sure, tied = [], np.arange(len(members))
         for number in self._compared(column, members, falls != descending):
             number = number[tied]
@@ -206,14 +208,12 @@ class Column(ABC):
     def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
         """What orders these records (ascending seqs) among those of any log."""
 
-    def promising(
-        self, members: NDArray[np.uint32], wanted: int, falls: bool, lacking_first: bool
-    ) -> NDArray[np.uint32]:
-        """Those of these records (ascending seqs) among which the first `wanted` are, and all that tie with these.
+    def promising(self, records: BitMap, wanted: int, falls: bool, lacking_first: bool) -> NDArray[np.uint32]:
+        """Those of these records among which the first `wanted` are, and all that tie with these; ascending.
 
         lacking_first: unless it falls, records without a number come first
         """
-        return members
+        return members_of(records)
 
 
 class Numbers(Column):
@@ -242,33 +242,30 @@ class Numbers(Column):
             self._zones = Zones(segments, self._zones)
         return self._zones
 
-    def promising(
-        self, members: NDArray[np.uint32], wanted: int, falls: bool, lacking_first: bool
-    ) -> NDArray[np.uint32]:
+    def promising(self, records: BitMap, wanted: int, falls: bool, lacking_first: bool) -> NDArray[np.uint32]:
         """From the zones that may hold the best, some at a time. Raises IndexDamaged."""
-        if len(members) <= ZONE:
-            return members
+        if len(records) <= ZONE:
+            return members_of(records)
         zones = self.zones()
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
         bound = -zones.high if falls else zones.low
-        begins = np.searchsorted(members, zones.starts)
-        ends = np.append(begins[1:], len(members))
-        filled = np.flatnonzero(ends > begins)
-        filled = filled[np.argsort(bound[filled], kind="stable")]
+        ends = np.append(zones.starts[1:], self.index.end_seq)
+        by_bound = np.argsort(bound, kind="stable")
         best = _Best(wanted)
 
         def look(some: NDArray[np.int64]) -> None:
-            found = np.concatenate([members[begins[zone] : ends[zone]] for zone in some.tolist()])
+            each = zip(zones.starts[some].tolist(), ends[some].tolist(), strict=True)
+            found = members_of(records & union_of(bitmap_of_range(*zone) for zone in each))
             hi = numbers_at(self.index.segments, found)[0]
             lacking = -np.inf if lacking_first and not falls else np.inf
             best.add(found, np.where(np.isnan(hi), lacking, -hi if falls else hi))
 
         taken, step = 0, 1
-        while taken < min(_FIRST_ZONES, len(filled)) and bound[filled[taken]] <= best.bound:
-            look(np.sort(filled[taken : taken + step]))
+        while taken < min(_FIRST_ZONES, len(by_bound)) and bound[by_bound[taken]] <= best.bound:
+            look(np.sort(by_bound[taken : taken + step]))
             taken += step
             step *= 2
-        rest = np.sort(filled[taken:])  # by segment, each of which is read once
+        rest = np.sort(by_bound[taken:])  # by segment, each of which is read once
         for begin in range(0, len(rest), _FIRST_ZONES):
             some = rest[begin : begin + _FIRST_ZONES]
             some = some[bound[some] <= best.bound]
@@ -428,9 +425,9 @@ class Answer:
         stop = self.total if limit is None else min(start + limit, self.total)
         if start >= stop:
             return np.empty(0, np.uint32)
-        if self._members is None:
-            self._members = members_of(self._bitmap)
         if self.order is None:
+            if self._members is None:
+                self._members = members_of(self._bitmap)
             ordered = self._members[::-1] if descending else self._members
         else:
             ordered = self._sorted(self.order, stop, descending)
@@ -438,9 +435,9 @@ class Answer:
 
     def rest(self, start: int, descending: bool) -> BitMap:
         """The answers from `start` on, in no order, when those before were asked for with page(). Reads no index."""
-        if start == 0 or self._members is None:
+        if start == 0 or (self._members is None and not self._ordered):
             return self._bitmap
-        if self.order is None:
+        if self._members is not None:
             passed = self._members[::-1][:start] if descending else self._members[:start]
         else:
             passed = self._ordered[descending][:start]
@@ -452,11 +449,10 @@ class Answer:
         What was put in order once stays so, and the others come behind it: where the column was built again meanwhile,
         records that were deleted since have no time in it any more, and would stand elsewhere.
         """
-        assert self._members is not None
-        ordered = self._ordered.get(descending, self._members[:0])
+        ordered = self._ordered.get(descending, np.empty(0, np.uint32))
         if len(ordered) < stop:
             wanted = min(max(stop, 4 * len(ordered)), self.total) - len(ordered)
-            others = members_of(self._bitmap - bitmap_of(ordered)) if len(ordered) else self._members
+            others = self._bitmap - bitmap_of(ordered) if len(ordered) else self._bitmap
             ordered = np.concatenate([ordered, order.first(others, wanted, descending)])
             self._ordered[descending] = ordered
         return ordered

@@ -79,7 +79,7 @@ def line_of(
 
 
 def _ordered(seqs: NDArray[np.uint32], order: Order | None) -> NDArray[np.uint32]:
-    return seqs if order is None else order.first(seqs, len(seqs), False)
+    return seqs if order is None else order.first(bitmap_of(seqs), len(seqs), False)
 
 
 def _near(
