@@ -81,6 +81,7 @@ class CodedColumn:
         self._values: FieldValues | None = None
         self._ranks: NDArray[np.float64] | None = None
         self._places: NDArray[np.int64] | None = None
+        self._mapped: tuple[_Part | None, Any, NDArray[Any]] = (None, None, np.empty(0))  # by the segment used last
 
     def follow(self, segments: Sequence[Segment]) -> None:
         """Take in new segments, and drop those that are gone. Raises IndexDamaged."""
@@ -146,8 +147,16 @@ class CodedColumn:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """The codes of these records, ascending by seq."""
-        found = [part.codes[codes] for part, codes in self._chosen(matches)]
-        return np.concatenate([np.empty(0, np.uint32), *found])
+        return self.mapped(matches, None)
+
+    def mapped(self, matches: BitMap, table: NDArray[Any] | None) -> NDArray[Any]:
+        """What a table has at the code of each of these records, ascending by seq; None: the codes."""
+        found = []
+        for part, codes in self._chosen(matches):
+            if self._mapped[0] is not part or self._mapped[1] is not table:
+                self._mapped = part, table, part.codes if table is None else table[part.codes]
+            found.append(self._mapped[2][codes])
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.uint32), *found])
 
     def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any]]]:
         """For each segment that has some of the records: their codes in it."""
@@ -228,6 +237,9 @@ class BitmapCodes:
         parts = [self._codes_of(segment)[places] for segment, places in places_in(self._segments, matches)]
         return np.concatenate([np.empty(0, np.uint32), *parts])
 
+    def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
+        return table[self.codes(matches)]
+
     def _codes_of(self, segment: Segment) -> NDArray[np.uint32]:
         """Those of one segment, which are kept until another one is asked for."""
         if self._latest is None or self._latest[0] is not segment:
@@ -262,6 +274,9 @@ class ConstantCodes:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         return np.full(len(matches), self._code, np.uint32)
+
+    def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
+        return table[self.codes(matches)]
 
 
 Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes

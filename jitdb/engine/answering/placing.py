@@ -34,7 +34,7 @@ def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDAr
         else:
             places = _places_by_code(column, column.code_of([key for (key,), _ in pairs]))
         places[0] = LACKING
-        return lambda matches: places[column.codes(matches)]
+        return lambda matches: column.mapped(matches, places)
     held = [[keys[at] for keys, _ in pairs] for at in range(len(columns))]
     distinct = [dict(zip(dict.fromkeys(own), count(), strict=False)) for own in held]
     tables = [_places_by_code(column, column.code_of(list(own))) for column, own in zip(columns, distinct, strict=True)]

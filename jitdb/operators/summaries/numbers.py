@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NO_RESTS: Final = np.empty(0, np.int16)
 _DIGIT: Final = 32  # bits, as in summary_kernels
+_SUMS: Final = 5  # of a row the first digit, as there
 _LEAST: Final = -1074  # no bit of a double stands for less than 2 to this power
 _BITS: Final = 53  # of a double
 _EXACT: Final = 1 << 53  # below which doubles hold all whole numbers
@@ -75,30 +76,48 @@ class Moments:
     """
 
     def __init__(self, groups: int = 0) -> None:
-        self.counts = np.zeros(groups, np.int64)
-        self.ends = np.empty((2, groups))
-        self.ends[:] = [[math.inf], [-math.inf]]
-        self.rests = np.zeros((2, groups), np.int64)
-        self.fractions = np.zeros(groups, np.bool_)
-        self.has_rests = False
-        self._sums = np.zeros((groups, 1), np.int64)
-        self._squares = np.zeros((groups, 2), np.int64)
+        self._rows = np.zeros((groups, _SUMS + 3), np.int64)  # as summary_kernels has them
         self._below = 0  # digits of sums behind the point
         self._waiting = 0  # numbers since digits were carried
+        self.fractions = np.zeros(groups, np.bool_)
+        self.has_rests = False
+        self.ends[:] = [[math.inf], [-math.inf]]
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self._rows)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return self._rows[:, 0]
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """Two rows: hi of the least number of each group, and of the largest."""
+        return self._rows[:, 1:3].view(np.float64).T
+
+    @property
+    def rests(self) -> NDArray[np.int64]:
+        """And lo."""
+        return self._rows[:, 3:_SUMS].T
+
+    @property
+    def _digits(self) -> int:
+        return (self._rows.shape[1] - _SUMS) // 3
+
+    @property
+    def _sums(self) -> NDArray[np.int64]:
+        return self._rows[:, _SUMS : _SUMS + self._digits]
+
+    @property
+    def _squares(self) -> NDArray[np.int64]:
+        return self._rows[:, _SUMS + self._digits :]
 
     def grow(self, groups: int) -> None:
         """Make it so many groups."""
-        if groups == len(self):
-            return
-        more = Moments(groups - len(self))
-        more._widen(self._below, self._sums.shape[1])
-        self.counts = np.append(self.counts, more.counts)
-        self.fractions = np.append(self.fractions, more.fractions)
-        self.ends, self.rests = np.hstack([self.ends, more.ends]), np.hstack([self.rests, more.rests])
-        self._sums, self._squares = np.vstack([self._sums, more._sums]), np.vstack([self._squares, more._squares])
+        if groups > len(self):
+            more = Moments(groups - len(self))
+            more._widen(self._below, self._digits)
+            self._rows, self.fractions = np.vstack([self._rows, more._rows]), np.append(self.fractions, more.fractions)
 
     def add(self, numbers: Numbers, groups: NDArray[np.int64] | None = None) -> None:
         """Each number to its group, none where that is below 0; all to the first without groups."""
@@ -112,10 +131,7 @@ class Moments:
             self._waiting = len(hi)
         done = 0
         while done < len(hi):
-            done = kernels.add_numbers(
-                hi, numbers.rests, own, done, self._below, self.counts, self.ends, self.rests, self.fractions,
-                self._sums, self._squares,
-            )  # fmt: skip
+            done = kernels.add_numbers(hi, numbers.rests, own, done, self._below, self._rows, self.fractions)
             if done < len(hi):
                 self._make_room(float(hi[done]))
 
@@ -123,14 +139,14 @@ class Moments:
         """Have digits for it."""
         lowest = max(math.frexp(number)[1] - _BITS, _LEAST)  # the power of two that its last bit stands for
         below = max(self._below, -(lowest // _DIGIT))
-        above = max(self._sums.shape[1] - self._below, (lowest + _DIGIT * below) // _DIGIT + 3 - below)
+        above = max(self._digits - self._below, (lowest + _DIGIT * below) // _DIGIT + 3 - below)
         self._widen(below, below + above)
 
     def _widen(self, below: int, digits: int) -> None:
         left = below - self._below
-        right = digits - self._sums.shape[1] - left
-        self._sums = np.pad(self._sums, ((0, 0), (left, right)))
-        self._squares = np.pad(self._squares, ((0, 0), (2 * left, 2 * right)))
+        right = digits - self._digits - left
+        sums, squares = ((0, 0), (left, right)), ((0, 0), (2 * left, 2 * right))
+        self._rows = np.hstack([self._rows[:, :_SUMS], np.pad(self._sums, sums), np.pad(self._squares, squares)])
         self._below = below
 
     def _carry(self) -> None:
@@ -142,15 +158,14 @@ class Moments:
     def merge(self, other: Moments, to: NDArray[np.int64]) -> None:
         """Add what the groups of another one have, each to one of these."""
         below = max(self._below, other._below)
-        above = max(each._sums.shape[1] - each._below for each in (self, other))
+        above = max(each._digits - each._below for each in (self, other))
         for each in (self, other):
             each._widen(below, below + above)
             each._carry()
         self.has_rests |= other.has_rests
         np.add.at(self.counts, to, other.counts)
         np.logical_or.at(self.fractions, to, other.fractions)
-        np.add.at(self._sums, to, other._sums)
-        np.add.at(self._squares, to, other._squares)
+        np.add.at(self._rows[:, _SUMS:], to, other._rows[:, _SUMS:])
         own, is_first = np.append(np.arange(len(self)), to), np.ones(len(self) + len(to), np.bool_)
         for end, sign in ((0, 1), (1, -1)):
             hi = np.append(self.ends[end], other.ends[end])
@@ -166,7 +181,8 @@ class Moments:
             return self.counts.astype(np.float64)
         if name in ("min", "max") and not self.has_rests:
             found = self.ends[("min", "max").index(name)]
-        most = np.abs(np.where(self.counts, self.ends, 0.0)) * self.counts
+        with np.errstate(over="ignore"):
+            most = np.abs(np.where(self.counts, self.ends, 0.0)) * self.counts
         if name in ("sum", "mean") and not self._below and bool((most < _EXACT).all()):
             found = (self._sums << (_DIGIT * np.arange(self._sums.shape[1]))).sum(axis=1).astype(np.float64)
             found = found if name == "sum" else found / np.maximum(self.counts, 1)

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I64, U32, Bools, F64Rows, I64Rows
+    from jitdb.common.kernels import F64, I16, I64, U32, Bools, I64Rows
 
 FAR = 9.2e18  # nanoseconds: 64 bits hold no more, whatever the shift
 LEAST = 1075  # a double is its integer times 2 ** (exponent - LEAST)
@@ -24,8 +24,11 @@ DIGIT = 32  # bits
 WAITING = 1 << 27  # numbers that are added without carrying: each adds less than 2**35 to a digit
 SMALL = 1 << 31  # whole numbers below are a digit, and their squares two
 LONGEST = 48  # numbers of a run that sort_runs() sorts; longer ones numpy sorts faster
+COUNT, LOW, HIGH, REST = (np.uint64(column) for column in range(4))  # of a group's row; REST has two
+SUMS = 5
 _LOW = np.uint64(0xFFFFFFFF)
 _MANTISSA = np.uint64(0xFFFFFFFFFFFFF)
+_1 = np.uint64(1)
 _32 = np.uint64(32)
 
 
@@ -75,8 +78,9 @@ def add_term(digits, row, number, place, sign):
 
 
 @part
-def add_large(bits, rest, row, below, sums, squares):
-    """Add a finite double, by its bits, and a rest, to a row. False where there are too few digits."""
+def add_large(bits, rest, row, below, rows):
+    """Add a finite double, by its bits, and a rest, to the sums of a row. False where there are too few digits."""
+    digits = (rows.shape[1] - SUMS) // 3
     exponent = (bits >> 52) & 0x7FF
     whole = np.uint64(bits) & _MANTISSA
     if exponent == 0:
@@ -84,36 +88,40 @@ def add_large(bits, rest, row, below, sums, squares):
     else:
         whole |= np.uint64(1) << np.uint64(52)
     place = exponent - LEAST + 32 * below
-    if place < 0 or (place >> 5) + 3 > sums.shape[1]:
+    if place < 0 or (place >> 5) + 3 > digits:
         return False
     sign = np.int64(-1) if bits < 0 else np.int64(1)
     high = whole >> _32
     low = whole & _LOW
-    add_term(sums, row, whole, place, sign)
-    add_term(squares, row, low * low, 2 * place, np.int64(1))
-    add_term(squares, row, np.uint64(2) * high * low, 2 * place + 32, np.int64(1))
-    add_term(squares, row, high * high, 2 * place + 64, np.int64(1))
+    squares = 32 * (SUMS + digits)  # where they begin, in bits
+    add_term(rows, row, whole, 32 * SUMS + place, sign)
+    add_term(rows, row, low * low, squares + 2 * place, np.int64(1))
+    add_term(rows, row, np.uint64(2) * high * low, squares + 2 * place + 32, np.int64(1))
+    add_term(rows, row, high * high, squares + 2 * place + 64, np.int64(1))
     if rest != 0:
         twice = np.uint64(2 * abs(rest))
         if rest < 0:
             sign = -sign
-        sums[row, np.uint64(below)] += rest
-        squares[row, np.uint64(2 * below)] += rest * rest
-        add_term(squares, row, low * twice, place + 32 * below, sign)
-        add_term(squares, row, high * twice, place + 32 * below + 32, sign)
+        rows[row, np.uint64(SUMS + below)] += rest
+        rows[row, np.uint64(SUMS + digits + 2 * below)] += rest * rest
+        add_term(rows, row, low * twice, squares + place + 32 * below, sign)
+        add_term(rows, row, high * twice, squares + place + 32 * below + 32, sign)
     return True
 
 
 @kernel
 def add_numbers(
-    hi: F64, lo: I16, groups: I64, begin: int, below: int, counts: I64, ends: F64Rows, rests: I64Rows,
-    fractions: Bools, sums: I64Rows, squares: I64Rows,
+    hi: F64, lo: I16, groups: I64, begin: int, below: int, rows: I64Rows, fractions: Bools
 ) -> int:  # fmt: skip
     """Add the numbers from `begin` on to their groups; gives the first that has too few digits, or how many there are.
 
     `groups` may be empty for group 0, and `lo` for zeros. No number (NaN) and no group (one below 0) are passed over.
-    counts: of each group; ends, rests: hi and lo of its least and its largest; fractions: whether some is not whole
+    rows: of each group how many (COUNT), hi of the least and the largest (LOW, HIGH: bits of doubles), lo of both, the
+          digits of the sum, and twice as many of the sum of squares: a group of few digits is in one line of the cache
+    fractions: whether some number of a group is not whole
     """
+    sums = np.uint64(SUMS + below)
+    squares = np.uint64(SUMS + (rows.shape[1] - SUMS) // 3 + 2 * below)
     for i in range(begin, hi.shape[0]):
         number = hi[i]
         group = np.int64(0)
@@ -125,26 +133,30 @@ def add_numbers(
         rest = np.int64(0)
         if lo.shape[0] != 0:
             rest = np.int64(lo[i])
+        bits = np.float64(number).view(np.int64)
         whole = np.int64(0)
         if -SMALL < number < SMALL:
             whole = np.int64(number)
         if np.float64(whole) == number and rest == 0:
             square = np.uint64(whole * whole)
-            sums[row, np.uint64(below)] += whole
-            squares[row, np.uint64(2 * below)] += np.int64(square & _LOW)
-            squares[row, np.uint64(2 * below + 1)] += np.int64(square >> _32)
+            rows[row, sums] += whole
+            rows[row, squares] += np.int64(square & _LOW)
+            rows[row, squares + np.uint64(1)] += np.int64(square >> _32)
         elif -np.inf < number < np.inf:
-            if not add_large(np.float64(number).view(np.int64), rest, row, below, sums, squares):
+            if not add_large(bits, rest, row, below, rows):
                 return i
             if number != np.floor(number):
                 fractions[row] = True
-        counts[row] += 1
-        if number < ends[0, row] or (number == ends[0, row] and (rest < rests[0, row] or counts[row] == 1)):
-            ends[0, row] = number
-            rests[0, row] = rest
-        if number > ends[1, row] or (number == ends[1, row] and (rest > rests[1, row] or counts[row] == 1)):
-            ends[1, row] = number
-            rests[1, row] = rest
+        is_first = rows[row, COUNT] == 0
+        rows[row, COUNT] += 1
+        least = np.int64(rows[row, LOW]).view(np.float64)
+        if is_first or number < least or (number == least and rest < rows[row, REST]):
+            rows[row, LOW] = bits
+            rows[row, REST] = rest
+        largest = np.int64(rows[row, HIGH]).view(np.float64)
+        if is_first or number > largest or (number == largest and rest > rows[row, REST + _1]):
+            rows[row, HIGH] = bits
+            rows[row, REST + _1] = rest
     return np.int64(hi.shape[0])
 
 
