@@ -15,7 +15,7 @@ from jitdb.cli.output.column_lines import objects, separated
 from jitdb.cli.output.separated import cell_text, separated_lines
 from jitdb.common.json_text import line_of
 from jitdb.common.values import ABSENT, NUMBER, UNDEFINED, value_key
-from jitdb.engine.reading.selecting import FieldBatch
+from jitdb.engine.reading.selecting import CodedValues, FieldBatch
 from jitdb.log.codecs.fields.located import FieldValues
 
 _texts = st.text(st.sampled_from('a ,"\t\r\n\\=+-@\uff1d\uff0d\x00\x1f\x7fé\U0001f600'), max_size=6) | st.sampled_from(
@@ -63,6 +63,25 @@ def test_objects_are_those_of_json(rows: list[tuple[Any, ...]]) -> None:
     names = ['a"b', "é", "$bytes"][: len(rows[0]) if rows else 2]
     batch = batch_of(rows, names)
     assert b"".join(objects(names, [batch])) == b"".join(map(line_of, batch.rows()))
+    nowhere = np.full(2 * len(rows), -1)
+    coded = FieldBatch(batch.selection, nowhere, nowhere, list(map(twice, batch.fields)))
+    assert b"".join(objects(names, [coded, batch, coded])) == b"".join(map(line_of, 5 * batch.rows()))
+
+
+def twice(values: FieldValues) -> CodedValues:
+    """Each of the values, and all of them once more, by their places among more values."""
+    return CodedValues(values, np.tile(np.arange(len(values.kind)), 2).astype(np.uint8))
+
+
+def test_few_coded_values_behind_many_others() -> None:
+    """Codes of a byte, of cells that have larger numbers."""
+    count = 600
+    plain = FieldValues.of_keys(list(map(value_key, range(count))))
+    coded = CodedValues(FieldValues.of_keys([value_key("x"), value_key("y")]), np.arange(count, dtype=np.uint8) % 2)
+    nowhere = np.full(count, -1)
+    batch = FieldBatch((("a", ("a",)), ("b", ("b",))), nowhere, nowhere, [plain, coded])
+    wanted = "a,b\n" + "".join(f"{number},{'xy'[number % 2]}\n" for number in range(count))
+    assert b"".join(separated(["a", "b"], [batch], "csv", escaping=False)).decode() == wanted
 
 
 @given(st.lists(_floats | _whole, min_size=1))

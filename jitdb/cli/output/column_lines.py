@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _ESCAPED: Final = b"\\ud"  # half of a pair, in JSON: a line that holds what is no UTF-8 is escaped as a whole
+_FEW_BYTES: Final = 4 << 20  # of cells, which need not be added up
 _LINE: Final = 5  # bytes around the cells of a line, at most
 
 
@@ -42,7 +43,8 @@ def objects(names: Sequence[str], batches: Iterable[FieldBatch]) -> Iterator[byt
     is_tag = any(name.startswith("$") for name in names)  # an object may look like one of line_of's tags
     for batch in batches:
         lines = None if is_tag else writer.objects(batch)
-        yield b"".join(map(line_of, batch.rows())) if lines is None else lines
+        if len(batch):
+            yield b"".join(map(line_of, batch.rows())) if lines is None else lines
 
 
 class _Writer:
@@ -78,12 +80,12 @@ class _Writer:
             values, first, size = self._column(batch, number), sum(map(len, ends)), int(ends[-1][-1])
             if isinstance(values, CodedValues):
                 ends.append(self._distinct(number, values.values, size))
-                np.add(values.codes, first, out=codes[number], casting="unsafe")
+                np.add(values.codes, np.uint32(first), out=codes[number], casting="unsafe")
             else:
                 ends.append(self._written(values, size))
                 codes[number] = np.arange(first, first + rows)
         stops = np.concatenate(ends)
-        room = int(np.diff(stops, prepend=0)[codes.ravel()].sum()) + rows * (len(self._heads) + columns + _LINE)
+        room = _bytes_of(stops, codes, [*map(len, ends)]) + rows * (len(self._heads) + columns + _LINE)
         out, heads = self._scratch.room(room), (self._heads, self._head_ends)
         end = kernels.join_cells(self._cells, stops, codes.ravel(), columns, *heads, self._delimiter, out)
         return out[:end].tobytes()
@@ -144,3 +146,10 @@ class _Writer:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return repr(value).encode(), False
         return cell_text(value).encode(), True
+
+
+def _bytes_of(stops: NDArray[np.int64], codes: NDArray[np.uint32], counts: Sequence[int]) -> int:
+    """Bytes that the cells with these codes take; or more, if they are few. `counts`: of cells, of each column."""
+    sizes = np.diff(stops, prepend=0)
+    most = int(np.maximum.reduceat(sizes, np.cumsum([0, *counts[:-1]], dtype=np.int64)).sum()) * codes.shape[1]
+    return most if most <= _FEW_BYTES else int(sizes[codes.ravel()].sum())

@@ -72,7 +72,7 @@ def wants_pretty(options: Namespace) -> bool:
 
 
 def json_array(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines of JSON as one array.
+    """Lines of JSON, or several with commas between them, as one array.
 
     >>> b"".join(json_array([b"1\\n", b"2\\n"]))
     b'[\\n1,\\n2\\n]\\n'
@@ -224,8 +224,8 @@ def write_answer(
         return
     from jitdb.engine.database import JITDB
 
-    is_of_columns = form == "ndjson" and options.fields and isinstance(db, JITDB)
-    if form not in ("ndjson", "json") or (is_of_columns and not (options.offsets or options.text)):
+    is_of_columns = options.fields and isinstance(db, JITDB) and not (options.offsets or options.text)
+    if form not in ("ndjson", "json") or is_of_columns:
         _write_columns(db, operation, settings, options, form)
         return
     from jitdb.common.json_text import line_of
@@ -268,7 +268,7 @@ def records_of(
 def _write_columns(
     db: AnyDatabase, operation: Operation | None, settings: Settings, options: Namespace, form: str
 ) -> None:
-    """Write the columns of the records that match: all formats but an array of JSON. Raises Failure, LogError."""
+    """Write the columns of the records that match: in all formats. Raises Failure, LogError."""
     from jitdb.cli.output.column_lines import objects, separated
     from jitdb.engine.checks import question_of
     from jitdb.engine.database import JITDB
@@ -296,8 +296,9 @@ def _write_columns(
     with output(options.output, paths_of(db)) as out:
         if select and form in BINARY:
             several = write_arrow(out, form, select, batches, db.times, is_stream=options.output in (None, "-"))
-        elif select and form == "ndjson":
-            out.write(objects([name for name, _ in select], batches()))
+        elif select and form in ("ndjson", "json"):
+            chunks = objects([name for name, _ in select], batches())
+            out.write(chunks if form == "ndjson" else json_array(chunk[:-1].replace(b"\n", b",\n") for chunk in chunks))
         elif select:
             out.write(separated([name for name, _ in select], batches(), form, options.escape_formulas))
     for name, kinds in several.items():

@@ -39,6 +39,7 @@ _MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about: a larger one g
 _FEWEST: Final = 64  # records of a batch, however large they are
 _INDEXED: Final = 4  # times as many records are in a batch that indexes have, if they are not limited,
 _MOST_TEXT: Final = 8 << 20  # until their texts take more bytes
+_FEW_BYTES: Final = 1 << 20  # of them, which need not be added up
 MOST_FIELDS: Final = 10_000  # in all records: those with ids for keys have no end of them
 
 
@@ -128,11 +129,12 @@ class FieldBatches(Pages):
 
 
 def _text_bytes(values: FieldValues | CodedValues) -> int:
-    """Bytes of the texts that records have."""
-    if isinstance(values, CodedValues):
-        is_text, codes = values.values.kind > NUMBER, values.codes
-        return int(np.where(is_text, values.values.length, 0)[codes].sum(dtype=np.int64))
-    return int(values.length[values.kind > NUMBER].sum(dtype=np.int64))
+    """Bytes of the texts that records have; or more, if there are few of them."""
+    held, codes = values if isinstance(values, CodedValues) else (values, slice(None))
+    sizes = np.where(held.kind > NUMBER, held.length, 0)
+    count = len(sizes) if isinstance(codes, slice) else len(codes)
+    most = int(sizes.max(initial=0)) * count
+    return most if most <= _FEW_BYTES else int(sizes[codes].sum(dtype=np.int64))
 
 
 def _bytes_about(at: Located, block_size: int) -> int:
