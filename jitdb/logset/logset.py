@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
-from jitdb.common.paths import LOG_PATH
 from jitdb.common.times import AUTO
 from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
@@ -153,8 +152,10 @@ class LogSet(Asker):
         took = 1e3 * (time.perf_counter() - begin)
         return Page(data, pages.total, question.start_from + len(data), took, question.select)
 
-    def _pages(self, question: Question, cancel: Cancel) -> MergedPages:
-        finish = self._finishing(question)
+    def _pages(
+        self, question: Question, cancel: Cancel, finish: Callable[[Any, Member], Any] | None = None
+    ) -> MergedPages:
+        finish = finish or self._finishing(question)
 
         def begun(parts: list[Part]) -> list[Stream]:
             def one(db: JITDB, part: Part) -> Stream:
@@ -217,11 +218,11 @@ class LogSet(Asker):
         return SetPassages(pages, question, self._asking, self._finishing(question), cancel)
 
     def _by_log(self, query: Query) -> Iterator[OfLog]:
-        from jitdb.operators.nodes.equal import equal
         from jitdb.operators.summaries.found import OfLog
 
-        for row in query.value_counts(LOG_PATH):
-            yield OfLog(str(row.value), query.where(equal(LOG_PATH, row.value)), fields_of(str(row.value)))
+        asked = self._ready(query.question.changed(batch=_AT_ONCE), {})
+        pages = self._pages(asked, None, lambda record, member: OfLog(member.path, record, member.fields))
+        return (record for page in iter(pages.read, None) for record in page.data)
 
     def _feed(self, question: Question, cancel: Cancel) -> Follower:
         from jitdb.engine.following.followed import Files

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from jitdb.common.arguments import flag
@@ -317,13 +317,13 @@ class Asker(Summaries, Shown, ABC):
         from jitdb.operators.summaries.found import found_in
 
         query = self.query(anywhere(text, ignore_case=ignore_case), where)
-        return found_in(text, ignore_case, self._by_log(query), query.count())
+        return found_in(text, ignore_case, self._by_log(query.sort_by_arrival()), query.count())
 
-    def _by_log(self, query: Query) -> Iterable[OfLog]:
-        """The question of each log that has an answer to it."""
+    def _by_log(self, query: Query) -> Iterator[OfLog]:
+        """The records, each with its log."""
         from jitdb.operators.summaries.found import OfLog
 
-        return [OfLog("", query, ())]
+        return (OfLog("", record, ()) for record in query)
 
     # --- what there is to know -------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jitdb.common.anywhere import holds_in, texts_in
 from jitdb.common.paths import Path, format_path
@@ -14,9 +14,6 @@ from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.sheet import Sheet
 from jitdb.operators.summaries.summary import Listed
-
-if TYPE_CHECKING:
-    from jitdb.operators.queries import Query
 
 LOOKED_AT: Final = 10_000  # records, whose fields are gone through one by one
 _AROUND: Final = 20  # characters of an example on each side of the text
@@ -74,29 +71,26 @@ def _some(logs: tuple[str, ...], begin: str) -> str:
 
 
 class OfLog(NamedTuple):
-    """A question about one log: its path, "" where only one is asked; which fields that gives its records."""
+    """A record of a log: the log's path, "" where only one is asked; which fields that gives its records."""
 
     path: str
-    query: Query
+    record: Any
     given: Collection[str]
 
 
-def found_in(text: str, ignore_case: bool, parts: Iterable[OfLog], total: int) -> Found:
-    """The fields that hold the text in the records of these questions."""
+def found_in(text: str, ignore_case: bool, records: Iterable[OfLog], total: int) -> Found:
+    """The fields that hold the text in the first of these records."""
     counts: Counter[Path] = Counter()
     logs: dict[Path, dict[str, None]] = {}
     examples: dict[Path, str] = {}
     seen = 0
-    for part in parts:
-        for record in islice(part.query.sort_by_arrival(), LOOKED_AT - seen):
-            seen += 1
-            held = {path: value for path, value in texts_in(record) if holds_in(value, text, ignore_case)}
-            for path in held.keys() - {(name,) for name in part.given}:
-                counts[path] += 1
-                logs.setdefault(path, {})[part.path] = None
-                examples.setdefault(path, _around(held[path], text, ignore_case))
-        if seen == LOOKED_AT:
-            break
+    for log, record, given in islice(records, LOOKED_AT):
+        seen += 1
+        held = {path: value for path, value in texts_in(record) if holds_in(value, text, ignore_case)}
+        for path in held.keys() - {(name,) for name in given}:
+            counts[path] += 1
+            logs.setdefault(path, {})[log] = None
+            examples.setdefault(path, _around(held[path], text, ignore_case))
     ranked = sorted(counts, key=lambda path: (-counts[path], format_path(path)))
     rows = [FoundIn(path, counts[path], tuple(filter(None, logs[path])), examples[path]) for path in ranked]
     return Found(tuple(rows), total, text, seen)
