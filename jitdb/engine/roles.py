@@ -118,13 +118,18 @@ def is_usual(path: Path) -> bool:
     return name not in _OF_OTHERS and any(name in names for names, _ in _usual_names())
 
 
+def is_time_name(path: Path) -> bool:
+    """Whether its name is a usual one of the time."""
+    return _joined(path) in _usual_names()[0][0]
+
+
 def time_meant(path: Path, number: Any) -> int | None:
     """The time that a number says, in nanoseconds since 1970, where its field has a usual name of the time.
 
     >>> time_meant(("ts",), 1_700_000_000), time_meant(("ts",), 5), time_meant(("size",), 1_700_000_000)
     (1700000000000000000, None, None)
     """
-    if not isinstance(number, (int, float)) or isinstance(number, bool) or _joined(path) not in _usual_names()[0][0]:
+    if not isinstance(number, (int, float)) or isinstance(number, bool) or not is_time_name(path):
         return None
     time = time_of(number)
     return time if isinstance(time, int) and time >= _PLAUSIBLE else None  # beyond 64 bits it is a float

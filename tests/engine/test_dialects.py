@@ -334,3 +334,32 @@ def test_each_number_is_told_of_once(tmp_path: Path) -> None:
             assert db.count(f"ts > {NOON * 1000}") == 0
         assert len(found) == told
         assert all("1795176000000 has the size of milliseconds" in str(each.message) for each in found)
+
+
+@pytest.mark.parametrize(("part", "right"), [("2026-11", 20), ("2026-11-20T12", 10), ("2026-11-20 12:05", 1)])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_part_of_a_time(tmp_path: Path, form: str, part: str, right: int) -> None:
+    write(tmp_path / "a.ndjson", of_times("ts", form))
+    db = jitdb.open(tmp_path / "a.ndjson")
+    db.warns_of_questions = False
+    for asked, number in ((f'ts == "{part}"', 0), (f'ts != "{part}"', 20), (f'ts in ["{part}", "x"]', 0)):
+        assert count(db, asked) == number
+        (hint,) = hints(db, asked, is_empty=not number)
+        assert hint.startswith(f"no time in `ts` is written '{part}'")
+        assert count(db, proposed(hint)) == right
+    assert hints(db, f'n == "{part}"') == []
+    write(tmp_path / "b.ndjson", of_times("time", "text"))
+    with jitdb.open_many([tmp_path]) as logs:
+        logs.warns_of_questions = False
+        first, _ = hints(logs, f'ts == "{part}"')
+        assert count(logs, proposed(first)) == 2 * right
+        assert hints(logs, proposed(first), is_empty=False) == []
+
+
+def test_a_time_without_its_fraction(tmp_path: Path) -> None:
+    db = jitdb.open(write(tmp_path / "a.ndjson", [{"at": f"2026-11-20T12:00:0{n // 4}.{n}Z"} for n in range(8)]))
+    db.warns_of_questions = False
+    (hint,) = hints(db, 'at == "2026-11-20T12:00:01Z"')
+    assert count(db, proposed(hint)) == 4
+    assert count(db, 'at == "2026-11-20T12:00:00.1Z"') == 1
+    assert hints(db, 'at == "2026-11-20T12:00:00.1Z" or at == "2026-11-21T12:00:01.5Z"', is_empty=False) == []

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of, unit_of
 from jitdb.common.values import UNDEFINED, number_of, value_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.roles import in_its_place, is_usual, time_meant
-from jitdb.operators.nodes.compare import Range, between
+from jitdb.engine.roles import in_its_place, is_time_name, is_usual, time_meant
+from jitdb.operators.nodes.compare import Range, between, gte, lt
 from jitdb.operators.nodes.equal import Absent, Equal
-from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.instants import Instant, span_of
 from jitdb.operators.nodes.levels import rank_of_name
 from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
@@ -64,10 +64,10 @@ def asked_of(
         path = next(iter(leaf.paths), None)
         if path is None or not others.get(path):
             return leaf
-        leaf = as_time(leaf)  # a number is a time of one unit, and other records may have another one, or text
-        kept = [] if path in missing else [leaf]
         kind = And if isinstance(leaf, Absent) else Or
-        return combine(kind, (*kept, *(_of_other(leaf, path, other) for other in others[path])))
+        leaf = as_time(leaf)  # a number is a time of one unit, and other records may have another one, or text
+        asked = [*([] if path in missing else [leaf]), *(_of_other(leaf, path, other) for other in others[path])]
+        return combine(kind, tuple(map(within, asked) if is_time_name(path) else asked))
 
     return operation.replaced(both)
 
@@ -75,7 +75,6 @@ def asked_of(
 def as_time(leaf: Operation) -> Operation:
     """The leaf that compares a usual field of the time with the time that its number is; any other as it is.
 
-    >>> from jitdb.operators import gte
     >>> as_time(gte(1_700_000_000, ("ts",)))
     gte('2023-11-14T22:13:20Z', 'ts')
     """
@@ -87,6 +86,20 @@ def as_time(leaf: Operation) -> Operation:
     if not times or None in times.values():
         return leaf
     return leaf.changed(**{name: Instant(time) for name, time in times.items() if time is not None})
+
+
+def within(leaf: Operation) -> Operation:
+    """The question whether the time is in the month, hour, minute or second that `==` names; any other leaf as it is.
+
+    >>> from jitdb.operators import equal
+    >>> within(equal("ts", "2026-11-20T14:01"))
+    and_(gte('2026-11-20T14:01:00Z', 'ts'), lt('2026-11-20T14:02:00Z', 'ts'))
+    """
+    path = next(iter(leaf.paths), (ANY,))  # of several values the column knows the extremes only
+    if not isinstance(leaf, Equal) or not isinstance(leaf.value, str) or ANY in path:
+        return leaf
+    span = span_of(leaf.value)
+    return leaf if span is None else combine(And, (gte(span[0], path), lt(span[1], path)))
 
 
 def _of_other(leaf: Operation, path: Path, other: Path) -> Operation:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
-from jitdb.common.times import length_of_text
+from jitdb.common.times import length_of_text, time_of
 from jitdb.common.values import number_of, value_at, values_at
-from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, may_differ, where_others
-from jitdb.engine.roles import in_its_place
+from jitdb.common.words import shown
+from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, may_differ, where_others, within
+from jitdb.engine.roles import in_its_place, time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range
 from jitdb.operators.nodes.equal import Includes
@@ -123,14 +124,15 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None:
         return f"{name} holds arrays", f"did you mean `{typed(of_elements)}`?"
     if isinstance(held, dict):
-        within = [other for other in known if other[: len(path)] == path != other and ANY not in other]
-        asked = map(leaf.of_field, within)
-        found = next((each for each in asked if _holds(each, records)), None)
-        told = f"did you mean `{typed(found)}`?" if found is not None else "ask a field in them" + _such_as(within)
+        inside = _inside(path, known)
+        found = next((each for each in map(leaf.of_field, inside) if _holds(each, records)), None)
+        told = f"did you mean `{typed(found)}`?" if found is not None else "ask a field in them" + _such_as(inside)
         return f"{name} holds maps", told
     if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
         of_text = leaf.of_field((*path, CASTS["text"]))
         return f"{name} holds no text, which `{leaf.op}` looks at", f"did you mean `{typed(of_text)}`?"
+    if (span := within(leaf)) is not leaf and any(_is_time(path, value_at(record, path)) for record in records):
+        return f"no time in {name} is written {shown(getattr(leaf, 'value', None))}", f"did you mean `{typed(span)}`?"
     if path == ("stream",) and ("time",) in known and getattr(leaf, "value", None) in _STREAMS:
         texts: list[Path] = [("message",), ("log",)]
         text = next((text for text in texts if any(_goes_on(each, text) for each in records)), ())
@@ -138,6 +140,10 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         told = f"records have the {name} of their first line, and stack traces on the other one belong to them"
         return told, f"`{finds}` finds these"
     return None
+
+
+def _is_time(path: Path, value: Any) -> bool:
+    return time_of(value) is not None and (number_of(value) is None or time_meant(path, number_of(value)) is not None)
 
 
 def _goes_on(record: Any, path: Path) -> bool:
@@ -149,6 +155,11 @@ def _goes_on(record: Any, path: Path) -> bool:
 def _holds(leaf: Operation, records: Iterable[Any]) -> bool:
     """Whether it is true of one of these records."""
     return any(leaf.of_value(value_at(record, leaf.paths[0])) for record in records)
+
+
+def _inside(path: Path, known: Iterable[Path]) -> list[Path]:
+    """Those of these fields that are in the maps of this one."""
+    return [other for other in known if other[: len(path)] == path != other and ANY not in other]
 
 
 def _such_as(paths: Sequence[Path]) -> str:
@@ -311,9 +322,8 @@ def map_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
     for path in paths:
         held = [isinstance(value, dict) for record in records for value in values_at(record, path)]
         if any(held):
-            within = [other for other in fields_in(records) if other[: len(path)] == path != other and ANY not in other]
             maps = "maps" if all(held) else "maps in some records"
-            meant = f"ask a field in them{_such_as(within)}"
+            meant = f"ask a field in them{_such_as(_inside(path, fields_in(records)))}"
             told.append(f"`{format_path(path)}` holds {maps}, and each different map counts as a value; {meant}")
     return told
 

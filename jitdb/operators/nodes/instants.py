@@ -15,6 +15,10 @@ _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
 _DAY: Final = 86_400 * 10**9
+_PART: Final = (
+    r"(?P<year>\d{4})[-/](?P<month>\d\d)(?:[-/]\d\d[T ](?P<clock>\d\d(?::\d\d(?::\d\d)?)?)(?P<zone>Z|[+-]\d\d:?\d\d)?)?"
+)
+_LENGTHS: Final = (3600 * 10**9, 60 * 10**9, 10**9)  # of an hour, a minute, a second
 
 
 class Instant(Immutable):
@@ -82,6 +86,27 @@ def day_of(value: Any) -> tuple[Instant, Instant] | None:
         is_date = hasattr(value, "isoformat") and hasattr(value, "year") and not hasattr(value, "hour")
     first = instant_of(value) if is_date else None
     return None if first is None else (first, Instant(first.time + _DAY - 1))
+
+
+def span_of(text: str) -> tuple[Instant, Instant] | None:
+    """The beginning of the month, hour, minute or second that a text says, and of the next one; None for all else.
+
+    >>> span_of("2015-12"), span_of("2015-12-01T10:30Z")
+    (('2015-12-01T00:00:00Z', '2016-01-01T00:00:00Z'), ('2015-12-01T10:30:00Z', '2015-12-01T10:31:00Z'))
+    >>> span_of("2015-12-01T23 "), span_of("2015-12-01"), span_of("2015-12-01T10:30:00.5")
+    (None, None, None)
+    """
+    found = re.fullmatch(_PART, text, re.ASCII)
+    if found is None:
+        return None
+    year, month, clock, zone = found["year"], found["month"], found["clock"], found["zone"] or ""
+    if clock is None:
+        after = f"{int(year) + int(month) // 12:04}-{int(month) % 12 + 1:02}"
+        first, last = time_of_text(f"{year}-{month}-01"), time_of_text(f"{after}-01")
+    else:
+        first = time_of_text(text if ":" in clock else f"{text.removesuffix(zone)}:00{zone}")
+        last = None if first is None else first + _LENGTHS[clock.count(":")]
+    return None if first is None or last is None else (Instant(first), Instant(last))
 
 
 def _of_numpy(value: Any) -> Instant:
