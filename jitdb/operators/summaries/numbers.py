@@ -137,6 +137,9 @@ class Moments:
 
     def _make_room(self, number: float) -> None:
         """Have digits for it."""
+        if number.is_integer() and abs(number) < _EXACT:
+            self._widen(self._below, max(self._digits, self._below + 2))
+            return
         lowest = max(math.frexp(number)[1] - _BITS, _LEAST)  # the power of two that its last bit stands for
         below = max(self._below, -(lowest // _DIGIT))
         above = max(self._digits - self._below, (lowest + _DIGIT * below) // _DIGIT + 3 - below)

@@ -23,6 +23,7 @@ LEAST = 1075  # a double is its integer times 2 ** (exponent - LEAST)
 DIGIT = 32  # bits
 WAITING = 1 << 27  # numbers that are added without carrying: each adds less than 2**35 to a digit
 SMALL = 1 << 31  # whole numbers below are a digit, and their squares two
+LARGE = 1 << 53  # and of whole numbers below, two digits, and four
 LONGEST = 48  # numbers of a run that sort_runs() sorts; longer ones numpy sorts faster
 COUNT, LOW, HIGH, REST = (np.uint64(column) for column in range(4))  # of a group's row; REST has two
 SUMS = 5
@@ -109,6 +110,27 @@ def add_large(bits, rest, row, below, rows):
     return True
 
 
+@part
+def add_whole(whole, row, below, rows):
+    """Add a whole number below LARGE to the sums of a row. False where there are too few digits: two."""
+    digits = (rows.shape[1] - SUMS) // 3
+    if below + 2 > digits:
+        return False
+    sign = np.int64(-1) if whole < 0 else np.int64(1)
+    low = np.uint64(abs(whole)) & _LOW
+    high = np.uint64(abs(whole)) >> _32
+    sums = np.uint64(SUMS + below)
+    rows[row, sums] += sign * np.int64(low)
+    rows[row, sums + _1] += sign * np.int64(high)
+    twice = np.uint64(2) * low * high
+    squares = np.uint64(SUMS + digits + 2 * below)
+    rows[row, squares] += np.int64((low * low) & _LOW)
+    rows[row, squares + _1] += np.int64(((low * low) >> _32) + (twice & _LOW))
+    rows[row, squares + np.uint64(2)] += np.int64((twice >> _32) + ((high * high) & _LOW))
+    rows[row, squares + np.uint64(3)] += np.int64((high * high) >> _32)
+    return True
+
+
 @kernel
 def add_numbers(
     hi: F64, lo: I16, groups: I64, begin: int, below: int, rows: I64Rows, fractions: Bools
@@ -142,6 +164,9 @@ def add_numbers(
             rows[row, sums] += whole
             rows[row, squares] += np.int64(square & _LOW)
             rows[row, squares + np.uint64(1)] += np.int64(square >> _32)
+        elif rest == 0 and -LARGE < number < LARGE and np.floor(number) == number:
+            if not add_whole(np.int64(number), row, below, rows):
+                return i
         elif -np.inf < number < np.inf:
             if not add_large(bits, rest, row, below, rows):
                 return i
