@@ -185,10 +185,13 @@ class LogSet(Asker):
             return list(leaf_fields(self._page(question.changed(batch=None, select=None), cancel).data).values())
 
         def of_one(db: JITDB, part: Part) -> list[Path]:
-            own = db.leaf_paths(question.changed(db=db, operation=part.operation, start_from=0), cancel=cancel)
-            return [*own, *((name,) for name in part.member.fields if own and self._labelled)]
+            own = db.leaf_paths(question.changed(db=db, operation=part.asked, start_from=0), cancel=cancel)
+            return [*own, *((name,) for name in fields_of(part.member.path) if own and self._labelled)]
 
-        found = self._held(lambda: self._asking.of_each(self._asking.parts(question.operation), of_one))
+        def asked(parts: list[Part]) -> list[list[Path]]:
+            return self._asking.of_each(parts, of_one)
+
+        found = self._held(lambda: self._asking.of_together(question, asked, in_order=True))
         return list(dict.fromkeys(path for paths in found for path in paths))
 
     def _arrow(

@@ -147,6 +147,21 @@ def test_renamed_files_come_by_their_names_of_now(folder: Path) -> None:
     assert own(folder) == []
 
 
+def test_the_fields_that_they_have_and_where_a_text_is(folder: Path) -> None:
+    (folder / "05.ndjson").write_text(text_of([{"other": {"deep": "needle"}, "timestamp": EARLY}] * 3))
+    (folder / "08.ndjson").write_text(text_of([{"id": "a needle", "timestamp": EARLY + 1}]))
+    settle()
+    with opened(folder, labelled=True) as logs:
+        assert logs.leaf_paths() == [("n",), ("id",), ("timestamp",), ("other", "deep"), ("_path",)]
+        found = logs.find("needle")
+        assert [(row.path, row.count, row.logs) for row in found] == [
+            (("other", "deep"), 3, (str(folder / "05.ndjson"),)),
+            (("id",), 1, (str(folder / "08.ndjson"),)),
+        ]
+        assert found.total == 4
+    assert own(folder) == []
+
+
 def pages(logs: LogSet) -> Iterator[dict[str, Any]]:
     return (record for page in logs.query().descending().pages(3) for record in page.data)
 
