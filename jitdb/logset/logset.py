@@ -324,9 +324,14 @@ class LogSet(Asker):
         return tuple(self._asking.members)
 
     def _remarks(self, question: Question, is_full: bool) -> list[str]:
+        with suppress(Unbundled):  # a file changed just now: the next call sees it
+            return self._remarks_of_some(question, is_full)
+        return []
+
+    def _remarks_of_some(self, question: Question, is_full: bool) -> list[str]:
         """Of some of the logs that are asked."""
         found: dict[str, None] = {}
-        for part in self._asking.parts(question.operation)[:SAMPLED]:
+        for part in self._asking.together(question)[:SAMPLED]:
             with self._asking.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
         untimed = self.evidence().untimed(question.operation) if question.operation.compares("timestamp") else ()
