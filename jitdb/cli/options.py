@@ -262,7 +262,10 @@ OPTIONS: Final = {
         "--time-unit", "unit of times that are numbers (auto: by their size; number: they are no times)",
         choices=UNITS, group=_LOG,
     ),
-    "sequence": option("--sequence PATH", 'field for index("sequence") (default: value.sequence)', group=_LOG),
+    "sequence": option(
+        "--sequence PATH", 'field that index("sequence") in an expression stands for: in logs of feeds, the number of '
+        "a record among its author's; no other log needs it (default: value.sequence)", group=_LOG,
+    ),
     "indexes": option(
         "--indexes DIR", "folder of the index files; `none` keeps indexes in memory (default: .jitdb beside the log)",
         default="", group=_LOG,

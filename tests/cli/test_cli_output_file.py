@@ -142,3 +142,20 @@ def test_a_file_in_a_folder_that_takes_no_other(monkeypatch: pytest.MonkeyPatch)
     assert main(["export", "x.log", "-o", "old"]) == 0
     assert len(Path("old").read_text().splitlines()) == len(RECORDS)
     assert names() == {"old"}
+
+
+def test_a_place_where_nothing_may_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from jitdb.log.io.osfile import FileSystem
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "new.csv")
+
+    monkeypatch.setattr(FileSystem, "make_file", refused)
+    monkeypatch.setattr("builtins.open", refused)
+    assert main(["export", "x.log", "-o", "new.csv"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "jitdb: new.csv: Permission denied",
+        "  you may not write there; name a file elsewhere, such as --output ~/new.csv",
+    ]

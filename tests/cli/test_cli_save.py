@@ -98,7 +98,10 @@ def test_a_folder_that_cannot_be_written_is_named(run, folder: Path, settings: P
     (settings / "jitdb").write_text("a file")
     told = run("save", "a", "b == 1")
     assert told.returncode == 2
-    assert told.stderr == f"jitdb: {settings / 'jitdb'}: no question can be saved here: File exists\n"
+    assert told.stderr == (
+        f"jitdb: {settings / 'jitdb'}: no question can be saved here: File exists\n"
+        "  set XDG_CONFIG_HOME to a folder that you may write, for all commands that use saved questions\n"
+    )
 
 
 def test_many_processes_that_save_lose_nothing(folder: Path, settings: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -14,6 +15,7 @@ from jitdb.cli.failures import Failure
 from jitdb.display.terminal import Terminal, one_line
 
 STDOUT = "standard output"
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
 
 
@@ -128,8 +130,14 @@ def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
-    with _replacing(path, target, logs) as file:
-        yield Output(file, path, False)
+    try:
+        with _replacing(path, target, logs) as file:
+            yield Output(file, path, False)
+    except OSError as error:
+        if error.errno in _FORBIDDEN and error.filename == path:
+            name = os.path.basename(path)
+            error.add_note(f"you may not write there; name a file elsewhere, such as --output ~/{name}")
+        raise
 
 
 @contextmanager

@@ -138,7 +138,15 @@ class Book:
         try:
             osfile.fs.replace_file(path, "".join(f"{line}\n" for line in self._lines).encode())
         except OSError as error:
-            raise QueryError(f"it cannot be written: {error.strerror or error}", path=self.path) from error
+            raise _unwritable(error, self.path) from error
+
+
+def _unwritable(error: OSError, path: Path) -> QueryError:
+    return QueryError(
+        f"no question can be saved here: {error.strerror or error}",
+        path=path,
+        remedy="set XDG_CONFIG_HOME to a folder that you may write, for all commands that use saved questions",
+    )
 
 
 @contextmanager
@@ -150,7 +158,7 @@ def writing() -> Iterator[Book]:
             os.makedirs(folder, exist_ok=True)
             lock = held.enter_context(osfile.Descriptor(osfile.fs, folder, os.O_RDONLY | os.O_DIRECTORY))
         except OSError as error:
-            raise QueryError(f"no question can be saved here: {error.strerror or error}", path=folder) from error
+            raise _unwritable(error, folder) from error
         while not osfile.fs.lock(lock):
             if time.monotonic() > late:
                 raise QueryError("another process saves questions", path=folder, remedy="try again")

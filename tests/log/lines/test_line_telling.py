@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import threading
+import traceback
 import warnings
 from pathlib import Path
 
@@ -144,3 +145,9 @@ def test_who_says_that_it_is_json_is_believed(tmp_path: Path) -> None:
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(NotALog, match="folder"):
         jitdb.open(tmp_path, progress=False)
+
+
+def test_a_folder_is_never_called_a_thing_to_remove(tmp_path: Path) -> None:
+    with pytest.raises(NotALog, match=r"it is a folder, not a log; jitdb\.open_many\(\) takes") as told:
+        jitdb.open(tmp_path)
+    assert "NotAFile" not in "".join(traceback.format_exception(told.value))

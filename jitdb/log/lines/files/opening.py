@@ -68,8 +68,8 @@ def opened(path: Path) -> osfile.Descriptor:
     """Raises NotALog, OSError."""
     try:
         return osfile.Descriptor(osfile.fs, path, os.O_RDONLY)
-    except osfile.NotAFile as error:
+    except osfile.NotAFile:  # which says of files of our own what to remove
         if path.is_dir():
             said = "it is a folder, not a log"
-            raise NotALog(said, path=path, remedy="jitdb.open_many() takes the logs of a folder as one") from error
-        raise NotALog("it is a pipe or a device, and no file", path=path) from error
+            raise NotALog(said, path=path, remedy="jitdb.open_many() takes the logs of a folder as one") from None
+        raise NotALog("it is a pipe or a device, and no file", path=path) from None
