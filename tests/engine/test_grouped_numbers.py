@@ -100,9 +100,10 @@ def check_quantiles(found: Measured, group: int, values: list[Any], shares: list
     shares=st.lists(st.sampled_from(SHARES), max_size=3),
     cells=st.sampled_from([0, 1, 1 << 12]),
     numbers=st.sampled_from([1, 5, 1 << 10]),
+    bits=st.sampled_from([2, 5, 16]),
 )  # fmt: skip
 def test_each_group_is_exact(
-    records: list[Any], size: int, shares: list[float], cells: int, numbers: int
+    records: list[Any], size: int, shares: list[float], cells: int, numbers: int, bits: int
 ) -> None:  # fmt: skip
     made = Records(records, size)
     moments = made.moments()
@@ -115,6 +116,7 @@ def test_each_group_is_exact(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CELLS", cells)
         patch.setattr(module, "_NUMBERS", numbers)
+        patch.setattr(module, "_PART_BITS", bits)
         found = measured(made.stream, moments, shares, np.arange(GROUPS))
         for group in range(GROUPS):
             check_quantiles(found, group, made.of(group), shares)

@@ -1,8 +1,9 @@
 """Quantiles of many groups of numbers: exact, each the number of a record.
 
 Whole numbers within a small extent are counted, a cell for each of them and each group, so memory does not follow the
-log. Other numbers of some groups are put side by side, then those of the next ones: so many records at a time, or as
-many as one group has. For several logs, which are asked once, each gives how often its groups have which number.
+log. Other numbers of some groups are put side by side and sorted, then those of the next ones, so many at a time. Of a
+group that has more, numbers are counted by parts of the doubles first, and only parts that hold a quantile are sorted.
+For several logs, which are asked once, each gives how often its groups have which number.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from jitdb.common import memory
 from jitdb.operators.summaries.numbers import Moments, Numbers, number_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ Stream: TypeAlias = "Iterable[tuple[Numbers, NDArray[np.int64] | None]]"
 
 _CELLS: Final = 1 << 21  # 8 MiB
 _NUMBERS: Final = 1 << 22  # of groups that are put side by side: 32 MiB
+_PART_BITS: Final = 16  # parts of the doubles in which numbers are counted: half a megabyte
 _SMALL: Final = 1 << 30  # of a share's numerator and denominator: times a count they fit 64 bits
 
 
@@ -124,6 +127,12 @@ def measured(
         return Measured(moments, *_found([], [], len(moments), shares), whole)
     chosen = chosen[moments.counts[chosen] > 0]
     found, batches = [], []
+    if not moments.has_rests and not _cells(moments, chosen)[1]:
+        large = moments.counts[chosen] > _most_numbers()
+        for group in chosen[large].tolist() if shares else []:
+            found.append(Quantiles(_selected(stream, moments, group, shares)[np.newaxis], None))
+            batches.append(np.array([group]))
+        chosen = chosen[~large]
     for some, numbers in _in_batches(stream, moments, chosen if shares else chosen[:0]):
         found.append(of_ordered(numbers, moments.counts[some], shares))
         batches.append(some)
@@ -185,6 +194,62 @@ def joined(parts: Sequence[Ordered], to: Sequence[NDArray[np.int64]], groups: in
     return Ordered(np.searchsorted(own, np.arange(1, groups + 1)), hi, lo, counts)
 
 
+def _most_numbers() -> int:
+    """That are put side by side."""
+    return min(_NUMBERS, memory.work() // 8)
+
+
+def _selected(
+    stream: Callable[[], Stream], moments: Moments, group: int, shares: Sequence[float]
+) -> NDArray[np.float64]:  # fmt: skip
+    """The quantiles of a group of many numbers: these are counted in parts of the doubles between the least and the
+    largest, then only those of the parts that hold the quantiles are sorted, or counted in smaller parts.
+    """
+    places = np.concatenate([_places(share, moments.counts[[group]]) for share in shares])
+    low, high = moments.ends[:, group].tolist()
+    ends = np.array([low or -0.0, high or 0.0]).view(np.int64).tolist()  # which of the zeros is there, nobody knows
+    least, largest = map(_in_order, ends)
+    return _from_parts(stream, group, least, largest - least, places)
+
+
+def _from_parts(
+    stream: Callable[[], Stream], group: int, least: int, size: int, places: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The numbers at these places among those of a group that are the double `least`, or one of so many behind it, in
+    the order of doubles.
+    """
+    from jitdb.operators.summaries import summary_kernels as kernels
+
+    shift = max(0, size.bit_length() - _PART_BITS)
+    cells = np.zeros((size >> shift) + 1, np.int64)
+    for numbers, own in stream():
+        kernels.count_parts(_whole(numbers), _own(own), group, least, shift, cells)
+    ends = np.cumsum(cells)
+    parts = np.searchsorted(ends, places, side="right")
+    if not shift:  # each part is one double
+        return np.array([_in_order(least + part) for part in parts.tolist()], np.int64).view(np.float64)
+    wanted = np.zeros(len(cells), np.bool_)
+    wanted[parts] = True
+    size = int(cells[wanted].sum())
+    if size <= _most_numbers():
+        found, taken = np.empty(size), 0
+        for numbers, own in stream():
+            taken = kernels.take_parts(_whole(numbers), _own(own), group, least, shift, wanted, found, taken)
+        found.sort()
+        left_out: NDArray[np.int64] = np.cumsum(np.where(wanted, 0, cells))
+        return np.asarray(found[places - left_out[parts]])
+    out = np.empty(len(places))
+    for part in np.unique(parts).tolist():
+        own_places = places[parts == part] - int(ends[part] - cells[part])
+        out[parts == part] = _from_parts(stream, group, least + (part << shift), (1 << shift) - 1, own_places)
+    return out
+
+
+def _in_order(bits: int) -> int:
+    """The bits of a double as an integer that is the larger, the larger the double; of that, the bits."""
+    return bits if bits >= 0 else bits ^ 0x7FFFFFFFFFFFFFFF
+
+
 def _in_batches(
     stream: Callable[[], Stream], moments: Moments, groups: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], Ordered]]:
@@ -192,25 +257,33 @@ def _in_batches(
     if not len(groups):
         return
     counts = moments.counts[groups]
-    least, width = _extent(moments, groups[counts > 0])
-    if width and width * len(groups) <= max(_CELLS, min(int(counts.sum()), 2 * _NUMBERS)):  # 4 bytes each
+    least, width = _cells(moments, groups)
+    if width:
         yield groups, _counted(stream, _rows(moments, groups), least, width, len(groups))
         return
     begin = 0
     while begin < len(groups):
         sums = np.cumsum(counts[begin:])
-        end = begin + max(1, int(np.searchsorted(sums, _NUMBERS, side="right")))
+        end = begin + max(1, int(np.searchsorted(sums, _most_numbers(), side="right")))
         some = groups[begin:end]
         yield some, _sorted(stream, _rows(moments, some), sums[: end - begin], moments.has_rests)
         begin = end
 
 
-def _extent(moments: Moments, groups: NDArray[np.int64]) -> tuple[int, int]:
-    """The least number of these groups, and how many there can be up to the largest: 0 where some may not be whole."""
-    if not len(groups) or moments.has_rests or moments.fractions[groups].any():
+def _cells(moments: Moments, groups: NDArray[np.int64]) -> tuple[int, int]:
+    """The least number of these groups, and how many there can be up to the largest: 0 where some may not be whole, or
+    cells for each of them in each group are too many.
+    """
+    there = groups[moments.counts[groups] > 0]
+    if not len(there) or moments.has_rests or moments.fractions[there].any():
         return 0, 0
-    low, high = float(moments.ends[0, groups].min()), float(moments.ends[1, groups].max())
-    return (int(low), int(high) - int(low) + 1) if max(-low, high) < 1 << 53 else (0, 0)
+    low, high = float(moments.ends[0, there].min()), float(moments.ends[1, there].max())
+    if max(-low, high) >= 1 << 53:
+        return 0, 0
+    least, width = int(low), int(high) - int(low) + 1
+    records = int(moments.counts[there].sum())
+    fits = width * len(groups) <= max(_CELLS, min(records, 2 * _most_numbers()))  # 4 bytes each
+    return (least, width) if fits else (0, 0)
 
 
 def _rows(moments: Moments, groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -234,3 +234,39 @@ def sort_runs(numbers: F64, ends: I64) -> None:
                     at -= 1
                 numbers[np.uint64(at)] = number
         begin = end
+
+
+@part
+def place_in(number, least, shift):
+    """The part of 2**shift doubles that a double is in, in their order; the first begins at `least`.
+
+    By their bits as integers, of which those of the larger double are larger (quantiles._in_order).
+    """
+    bits = np.float64(number).view(np.int64)
+    if bits < 0:
+        bits ^= np.int64(0x7FFFFFFFFFFFFFFF)
+    return (np.uint64(bits) - np.uint64(np.int64(least))) >> np.uint64(shift)
+
+
+@kernel
+def count_parts(hi: F64, groups: I64, group: int, least: int, shift: int, cells: I64) -> None:
+    """cells[part] += 1 for each number of the group that is in a part: see place_in(). `groups`: as add_numbers()."""
+    for i in range(hi.shape[0]):
+        if hi[i] == hi[i] and (groups.shape[0] == 0 or groups[i] == group):
+            place = place_in(hi[i], least, shift)
+            if place < np.uint64(cells.shape[0]):
+                cells[place] += 1
+
+
+@kernel
+def take_parts(
+    hi: F64, groups: I64, group: int, least: int, shift: int, wanted: Bools, out: F64, taken: int
+) -> int:  # fmt: skip
+    """Put each number of the group that is in a wanted part into out[taken:]; how many are there then."""
+    for i in range(hi.shape[0]):
+        if hi[i] == hi[i] and (groups.shape[0] == 0 or groups[i] == group):
+            place = place_in(hi[i], least, shift)
+            if place < np.uint64(wanted.shape[0]) and wanted[place]:
+                out[np.uint64(taken)] = hi[i]
+                taken += 1
+    return taken
