@@ -19,6 +19,7 @@ from test_counting import beginning, check_stats
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_at, value_key
+from jitdb.engine.answering import placing
 from jitdb.errors import QueryError
 from jitdb.operators import count_distinct, equal, field, from_db, gte, query, stats_by, to_result
 
@@ -320,3 +321,13 @@ def test_fields_of_paths(tmp_path: Path) -> None:
         assert [row.distinct for row in logs.count_distinct("day", every="1d")] == [1, 1]
         assert next((row.value, row.distinct) for row in logs.count_distinct("_path", "user")) == (0, 2)
         assert [row.start.day for row in logs.stats_by("day", every="1d")] == [1, 2]
+
+
+@pytest.mark.parametrize("cells", [0, 40])
+def test_pairs_of_many_values(events: JITDB, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    """Where a byte for each pair of a group and a value is too much, pairs are sorted, some at a time."""
+    whole, timed = events.count_distinct("user", "host"), events.count_distinct("ms", every="1h")
+    monkeypatch.setattr(placing, "_CELLS", cells)
+    monkeypatch.setattr(placing, "_SORTED", 5)
+    assert events.count_distinct("user", "host") == whole
+    assert events.count_distinct("ms", every="1h") == timed

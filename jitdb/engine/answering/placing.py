@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.common import memory
 from jitdb.engine.answering.coded import Coded, CodedPairs, numbered
 from jitdb.operators.summaries.summary import LACKING, OTHERS, Ranked, ValuesIn
 
@@ -76,7 +77,7 @@ class Pairs:
         """Of so many groups in all."""
         pairs = groups * self._values + values
         size = most * self._values
-        if self._seen is not None and size <= _CELLS:
+        if self._seen is not None and size <= memory.work(_CELLS):
             if size > len(self._seen):
                 self._seen = np.append(self._seen, np.zeros(size - len(self._seen), np.bool_))
             self._seen[pairs] = True
