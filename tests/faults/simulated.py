@@ -30,7 +30,7 @@ from jitdb.log.io.osfile import FileSystem
 SHORT: Final = "short"  # a read or write that moves a part of what was asked
 SHORT_AND_FULL: Final = "short, then full"  # a write that moves a part, and a disk that is full from then on
 CHANGING: Final = frozenset(
-    {"pwrite", "fsync", "truncate", "rename", "unlink", "mkdir", "create"}
+    {"pwrite", "fsync", "fdatasync", "truncate", "rename", "unlink", "mkdir", "create"}
 )  # what a power failure can come between; "create" is an open that makes a file or empties one
 UMASK: Final = 0o022
 FIRST_DESCRIPTOR: Final = 1 << 20  # no real descriptor is that high: one that strays to the real files fails there
@@ -156,14 +156,23 @@ class Process(FileSystem):
         return len(data)
 
     def fsync(self, fd: int) -> None:
+        self._sync("fsync", fd)
+
+    def fdatasync(self, fd: int) -> None:
+        self._sync("fdatasync", fd)
+
+    def _sync(self, name: str, fd: int) -> None:
         node = self._node(fd)
+        times = (node.disk_time, node.times) if isinstance(node, File) and name == "fdatasync" else None
         try:
-            self._enter("fsync")
+            self._enter(name)
         except OSError:
             if isinstance(node, File) and self.fault != errno.EINTR:
                 node.sync_badly(self.disk.rng)
             raise
         self.disk.sync(node)
+        if isinstance(node, File) and times is not None:
+            node.disk_time, node.times = times
 
     def truncate(self, fd: int, size: int) -> None:
         self._enter("truncate")

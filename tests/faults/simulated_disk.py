@@ -18,6 +18,7 @@ names      What is created, renamed or unlinked in one folder reaches the disk i
 fsync      makes durable what was pending when it was called. One that fails has written any of the pending sectors and
            forgets the rest: they count as clean, a later fsync that succeeds does not write them, and reading them
            gives the new bytes or, when they were evicted meanwhile, the old ones.
+fdatasync  the same, but that the modification time may stay any that the file had since its last fsync.
 
 A process that is killed takes nothing with it but its locks and open files.
 """

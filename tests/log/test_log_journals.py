@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import warnings
@@ -78,7 +79,7 @@ class TestAcknowledgedRecords:
         """It is not synced itself: a power failure may take it."""
         copied(log, left)
         commit = left.with_name("a.log.jitdb") / "commit"
-        data = commit.read_bytes()
+        data = entries_in(commit)
         last = journal.decode(data[-64:])
         assert last is not None
         assert last.kind == journal.SYNCED
@@ -135,6 +136,12 @@ class TestAcknowledgedRecords:
                         assert again.generation == 1, bit
 
 
+def entries_in(commit: Path) -> bytes:
+    """Without the room that is laid out behind them."""
+    data = commit.read_bytes()
+    return data[: journal.ENTRY_SIZE * len(journal.decode_all(data))]
+
+
 def copied(log: Log, left: Path) -> None:
     shutil.copy2(log.path, left)
     shutil.copytree(log.sidecar, left.with_name("a.log.jitdb"))
@@ -164,3 +171,39 @@ def test_entries_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
         assert seen == [seen[-1]] * 4
         whole = deletions.decode_all(b"".join(found))
         assert (seen[0][0], seen[0][3]) == (len(whole), [entry for entry in whole if entry is not None])
+
+
+def test_a_flush_makes_the_journal_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, str]] = []
+
+    def noting(name: str) -> None:
+        real = getattr(osfile.FileSystem, name)
+
+        def call(self: osfile.FileSystem, fd: int, *rest: object) -> object:
+            calls.append((name, Path(os.readlink(f"/proc/self/fd/{fd}")).name))
+            return real(fd, *rest)
+
+        monkeypatch.setattr(osfile.FileSystem, name, call)
+
+    with Log(tmp_path / "a.log", codec="raw", flush_interval=3600) as log:
+        commit = log.sidecar / "commit"
+        log.append(b"first")
+        log.flush()
+        size = commit.stat().st_size
+        assert size == journal.ROOM
+        monkeypatch.setattr(journal, "LAG", 1 << 62)  # a slow machine syncs the time, too
+        for name in ("fsync", "fdatasync", "truncate"):
+            noting(name)
+        for _ in range(20):
+            log.append(b"more")
+            log.flush()
+        assert calls == [("fsync", "a.log"), ("fdatasync", "commit")] * 20
+        assert commit.stat().st_size == size
+        assert not log.verify().notes
+        left = tmp_path / "left" / "a.log"
+        left.parent.mkdir()
+        copied(log, left)
+    assert commit.stat().st_size == len(entries_in(commit))  # cut off by who closes it
+    with Log(left, read_only=True) as killed:
+        assert [record.value for record in killed.stream()] == [b"first", *[b"more"] * 20]
+        assert not killed.verify().notes

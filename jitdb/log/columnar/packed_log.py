@@ -97,6 +97,9 @@ class PackedFiles(osfile.FileSystem):
             packed.settle()
         self._real.fsync(fd)
 
+    def fdatasync(self, fd: int, /) -> None:
+        self.fsync(fd)
+
     def fstat(self, fd: int, /) -> os.stat_result:
         packed = self._packed.get(fd)
         if packed is None:

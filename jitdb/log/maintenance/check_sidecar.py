@@ -119,6 +119,7 @@ class Sidecar:
         body = data[start:]
         entries = decode_all(body)
         rest = body[len(entries) * size :]
+        rest = rest if any(rest) else b""  # room for entries, that their writer laid out
         damaged = [number for number, entry in enumerate(entries) if entry is None]
         if rest and not self.is_written_to:
             if len(rest) >= size and not is_torn(rest[:size]):

@@ -2,7 +2,9 @@
 
     write   journal: DATA entry        then the log: the records         then checksums of sealed blocks
     whole   the same, the entry fsynced first, the records of the last block last of all
-    sync    fsync of log and journal   then journal: SYNCED entry        then (writer.py) `since` moves
+    sync    fsync of the log, and of   then journal: SYNCED entry        then (writer.py) `since` moves
+            the journal, whose room is
+            laid out before
     erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
 
 If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end.
@@ -260,7 +262,7 @@ class Committer:
             with self._step():
                 self._deletions.sync()  # the last mark
                 self._append_entry(journal.CLOSED)
-                self._journal.sync()
+                self._journal.finish()
 
     def release(self) -> None:
         self._journal.close()
