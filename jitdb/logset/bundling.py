@@ -67,14 +67,24 @@ class Together(Member):
         return these if operation == EVERYTHING else and_(these, operation)
 
     def places(self, offsets: Iterable[int]) -> Iterator[tuple[Member, int]]:
-        begins = self._begins
+        begins = self.begins
         for offset in offsets:
             number = bisect_right(begins, offset) - 1
             yield self._by_name[self.bundle.files[number].name], offset - begins[number]
 
+    @property
+    def paths(self) -> list[str]:
+        """Those of all files of the bundle, also of such that are not asked."""
+        folder = os.path.dirname(self.members[0].path)
+        return [os.path.join(folder, file.name) for file in self.bundle.files]
+
     @cached_property
-    def _begins(self) -> list[int]:
-        return list(accumulate((file.stamp.size for file in self.bundle.files), initial=0))
+    def _all_begins(self) -> list[int]:
+        return list(accumulate((file.stamp.size for file in self.bundle.files[:-1]), initial=0))
+
+    @property
+    def begins(self) -> Sequence[int]:
+        return self._all_begins
 
     def followed(self) -> Iterator[tuple[Member, tuple[Member, int] | None]]:
         """The logs, each with its path of now and how many bytes of it are asked; None: it is another one, or gone."""

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import islice
@@ -67,6 +67,16 @@ class Member(NamedTuple):
             return os.path.getsize(self.path)
         except OSError:
             return 0  # opening it raises the error
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Of its logs."""
+        return (self.path,)
+
+    @property
+    def begins(self) -> Sequence[int]:
+        """Where each of its logs begins."""
+        return (0,)
 
     def among(self, operation: Operation) -> Operation:
         """The question, of records of these logs alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from jitdb.engine.reading.arrow_tables import ArrowAnswer
 from jitdb.engine.reading.selecting import FieldBatch
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.log.codecs.fields.located import FieldValues
+from jitdb.log.lines.bundles.bundled_lines import Unbundled
+from jitdb.logset.bundling import Together
+from jitdb.logset.member import fields_of
 
 if TYPE_CHECKING:
     import threading
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from jitdb.engine.declared_time import Times
     from jitdb.logset.asking import Asking
     from jitdb.logset.bundling import Part
+    from jitdb.logset.member import Member
     from jitdb.operators.question import Question
 
 
@@ -46,42 +50,67 @@ class SetColumns(ArrowAnswer):
         super().__init__(question.select, merged, times, schema)
         self._question, self._asking, self._cancel = question, asking, cancel
         self._keys: list[NDArray[np.float64]] = []
+        self._ranks: list[NDArray[np.int64]] = []  # of the paths of their logs
+        self._parts: list[Part] = []
         self._whole = ArrowAnswer(question.select, self._each, times, schema)
 
     def table(self) -> pa.Table:
         """All of it. Raises as ArrowAnswer.table() does."""
-        table, question = self._whole.table(), self._question
-        places = np.arange(len(table))
+
+        def asked(parts: list[Part]) -> pa.Table:
+            self._parts = parts
+            return self._whole.table()
+
+        question = self._question
+        table = self._asking.of_together(question, asked, in_order=True)
+        if not len(table):
+            return table
+        orders = [np.concatenate(self._ranks)]
         if question.order is True and self._keys:
             hi, lo = np.concatenate(self._keys, axis=1)
-            places = np.lexsort([lo, hi, ~np.isnan(hi)])  # which is stable: of one time, by paths and places
-        if question.descending:
-            places = places[::-1]
-        return table.take(places) if question.order is True or question.descending else table
+            orders += [lo, hi, ~np.isnan(hi)]
+        places = np.lexsort(orders)  # which is stable: of one path, by places
+        return table.take(places[::-1] if question.descending else places)
 
     def _each(self) -> Iterator[FieldBatch]:
-        self._keys = []
+        self._keys, self._ranks = [], []
         asking, asked = self._asking, self._question.changed(descending=False)
-        for part in asking.parts(asked.operation):
-            with asking.using(part.member) as db:
+        ranks = {member.path: rank for rank, member in enumerate(asking.members)}
+        for part in self._parts:
+            member = part.member
+            with asking.using(member) as db:
                 for batch in _of_one(db, part, asked, self._cancel):
+                    self._ranks.append(_of_logs(member, [ranks.get(path, -1) for path in member.paths], batch.offsets))
                     if batch.keys is not None:
                         self._keys.append(batch.keys)
                     yield batch
+            if isinstance(member, Together) and member.look() is None:
+                raise Unbundled("files of it were changed", path=member.path)
+
+
+def _of_logs(member: Member, values: list[int], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What there is for the log of each record, of one for each log."""
+    return np.array(values, np.int64)[np.searchsorted(np.array(member.begins, np.int64), offsets, "right") - 1]
 
 
 def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | None) -> Iterator[FieldBatch]:
-    """The batches of one log, with the fields that its path gives."""
-    shared, select = part.member.fields, asked.select or ()
-    own = tuple((name, path) for name, path in select if path[0] not in shared)
-    question = asked.changed(db=db, operation=part.operation, select=own)
+    """The batches of one log, or of several that are asked together, with the fields that the paths give."""
+    member, select = part.member, asked.select or ()
+    logs = [fields_of(path) for path in member.paths]
+    own = tuple((name, path) for name, path in select if path[0] not in logs[0])
+    question = asked.changed(db=db, operation=part.asked, select=own)
     for batch in db.batches_to_merge(question, cancel):
         fields = iter(batch.fields)
-        found = [constant(shared, path, len(batch)) if path[0] in shared else next(fields) for _, path in select]
-        nowhere = np.full(len(batch), -1)
-        yield FieldBatch(select, nowhere, nowhere, found, batch.keys)
+        numbers = _of_logs(member, list(range(len(logs))), batch.offsets)
+        found = [shared(logs, path, numbers) if path[0] in logs[0] else next(fields) for _, path in select]
+        yield FieldBatch(select, batch.seqs, batch.offsets, found, batch.keys)
 
 
-def constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
+def shared(logs: Sequence[Mapping[str, Any]], path: Any, numbers: NDArray[np.int64]) -> FieldValues:
+    """The value of a field that the path of each record's log gives; `numbers`: which of the logs it is."""
+    return chosen(FieldValues.of_keys([value_key(value_at(dict(log), path)) for log in logs]), numbers)
+
+
+def constant(log: Mapping[str, Any], path: Any, count: int) -> FieldValues:
     """The same value for `count` records."""
-    return chosen(FieldValues.of_keys([value_key(value_at(dict(shared), path))]), np.zeros(count, np.int64))
+    return shared([log], path, np.zeros(count, np.int64))

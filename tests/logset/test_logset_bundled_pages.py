@@ -162,6 +162,24 @@ def test_the_fields_that_they_have_and_where_a_text_is(folder: Path) -> None:
     assert own(folder) == []
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("arrival", [False, True])
+def test_tables(folder: Path, descending: bool, arrival: bool) -> None:
+    """Also beside a file that is asked on its own, in the middle of the others."""
+    with opened(folder) as logs:
+        logs.query().page(1)
+    with (folder / "05.ndjson").open("a") as file:
+        file.write(text_of([{"id": "new", "n": 1, "timestamp": EARLY + 3}]))
+    settle()
+    expected = read(folder)[:: -1 if descending else 1] if arrival else in_time(read(folder), descending)
+    with opened(folder) as logs:
+        query = ordered(logs, descending)
+        table = (query.sort_by_arrival() if arrival else query).to_arrow(["id", "_path"])
+    assert table.column("id").to_pylist() == ids(record for _, _, record in expected)
+    assert table.column("_path").to_pylist() == [path for path, _, _ in expected]
+    assert len(own(folder)) == 1
+
+
 def pages(logs: LogSet) -> Iterator[dict[str, Any]]:
     return (record for page in logs.query().descending().pages(3) for record in page.data)
 
