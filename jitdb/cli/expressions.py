@@ -44,8 +44,6 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
 
 def _take_field(options: argparse.Namespace) -> Path:
     """The field that stands behind the logs."""
-    from jitdb.operators.nodes.field_ref import as_path
-
     texts: list[str] = options.expressions
     count = _behind_logs(texts)
     if count > 0 and is_expression(texts[count]) and os.path.isdir(texts[count - 1]):
@@ -56,7 +54,35 @@ def _take_field(options: argparse.Namespace) -> Path:
             f"jitdb {options.command} {options.log} PATH [EXPR]",
         )
     options.expressions = texts[:count] + texts[count + 1 :]
-    return as_path(options.command, texts[count])
+    return _one_field(options, texts[count])
+
+
+def _one_field(options: argparse.Namespace, text: str) -> Path:
+    """The path. Raises UsageError where the text is an expression, or several paths."""
+    from jitdb.operators.nodes.field_ref import as_path
+
+    plain = re.sub(r'\["[^"]*"\]', "", text)  # without keys that may have any letters
+    if re.search(r"[\s,]", plain):
+        import shlex
+
+        behind = shlex.join(["jitdb", options.command, options.log, "FIELD", text])
+        told = f"{options.command}: one field is expected here, not {text}"
+        if _is_whole_expression(text):
+            raise UsageError(told, f"an expression stands behind the field: {behind}")
+        if "," in plain:
+            raise UsageError(told, f'ask for each alone; the field whose name has the comma is written ["{text}"]')
+    return as_path(options.command, text)
+
+
+def _is_whole_expression(text: str) -> bool:
+    from jitdb.errors import QueryError
+    from jitdb.operators import parse_expression
+
+    try:
+        parse_expression(text)
+    except QueryError:
+        return False
+    return True
 
 
 def take_text(options: argparse.Namespace) -> str:

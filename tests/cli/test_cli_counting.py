@@ -163,7 +163,8 @@ def test_quantiles_that_are_named(run, rows, events: Path) -> None:
 
 
 def test_one_field_where_one_stands(run, events: Path) -> None:
-    assert "here stands one field" in run("stats", "events.log", "level,status").stderr
+    assert "one field is expected here" in run("stats", "events.log", "level,status").stderr
+    assert "here stands one field" in run("stats", "events.log", '["level,status"]').stderr
     unknown = run("stats", "events.log", "status", "--by", "levle").stderr
     assert "the field `levle`; did you mean `level`?" in unknown
     assert "`status`" not in unknown
@@ -252,6 +253,22 @@ def test_what_is_said_of_nothing(run: Run, events: Path) -> None:
     for arguments in (["events.log"], ["events.log", 'level == "info"']):
         done = run("values", *arguments)
         assert (done.returncode, "a field is missing" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["values", "stats", "histogram"])
+def test_one_field_is_expected(run: Run, events: Path, command: str) -> None:
+    done = run(command, "events.log", 'level like "e%"')
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f'jitdb: {command}: one field is expected here, not level like "e%"\n'
+        f"  an expression stands behind the field: jitdb {command} events.log FIELD 'level like \"e%\"'\n"
+    )
+    for several in ("level,status", "level, status", 'user["a"],status'):
+        done = run(command, "events.log", several)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"jitdb: {command}: one field is expected here, not {several}\n  ask for each")
+    for one in ('["level,status"]', '["level like 5"].x', "user name", '["a, b"]["c d"]'):
+        assert run(command, "events.log", one).returncode == 0
 
 
 def test_many_logs(run: Run, rows: Any, events: Path, tmp_path: Path) -> None:
