@@ -450,3 +450,11 @@ def test_maps_that_count_as_values_are_told_of(said, asked: str) -> None:
         assert said(records, *asked.split()).splitlines()[-1] == f"jitdb: {reason}, such as `user.id`"
     assert said(records, *asked.split(), "-q") == ""
     assert said(records, *asked.replace("user", "user.id").split()) == ""
+
+
+def test_no_stack_trace_is_spoken_of_where_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "abc-json.log"
+    lines = [{"log": "served\n", "stream": "stdout", "time": f"2026-11-20T12:00:{n:02}Z"} for n in range(40)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["count", str(path), 'stream == "stderr"']) == 0
+    assert capsys.readouterr() == ("0\n", "")

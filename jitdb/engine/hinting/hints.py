@@ -134,11 +134,12 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     if (span := within(leaf)) is not leaf and any(_is_time(path, value_at(record, path)) for record in records):
         return f"no time in {name} is written {shown(getattr(leaf, 'value', None))}", f"did you mean `{typed(span)}`?"
     if path == ("stream",) and ("time",) in known and getattr(leaf, "value", None) in _STREAMS:
-        texts: list[Path] = [("message",), ("log",)]
-        text = next((text for text in texts if any(_goes_on(each, text) for each in records)), ())
-        finds = f'{format_path(text)} contains "\\n"' if text and ("trace",) not in known else "present(trace)"
+        more = evidence.sample(SAMPLE)  # few records have one
+        texts = [text for text in (("message",), ("log",)) if any(_goes_on(record, text) for record in more)]
+        finds = "present(trace)" if ("trace",) in fields_in(more) else ""
+        finds = finds or next((f'{format_path(text)} contains "\\n"' for text in texts), "")
         told = f"records have the {name} of their first line, and stack traces on the other one belong to them"
-        return told, f"`{finds}` finds these"
+        return (told, f"`{finds}` finds these") if finds else None
     return None
 
 

@@ -14,6 +14,7 @@ from jitdb.operators.nodes.table import TEXT_OPERATORS
 
 _TOKEN: Final = re.compile(
     r"""(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<blank>\s+)
+    |(?P<curly>[\u201c-\u201e][^"\\\u201c-\u201e]*[\u201c\u201d]|[\u2018-\u201a][^"\\\u2018-\u201a]*[\u2018\u2019])
     |(?P<sign>&&|\|\||!==|===|<>|<=|>=|==|!=|=~|!~|[<>=!:~])|(?P<word>[^\s"'<>=!:~(),\[\]&|]+)|(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -35,6 +36,8 @@ def mended(text: str) -> str:
     ('level == "x" and status > 300', 'level == "error" or not message like \\'%x%\\'')
     >>> mended("level:err* and user:*")
     'level like "err%" and user is not absent'
+    >>> mended('level == “error” and text like “it is%”')
+    'level == "error" and text like "it is%"'
     >>> mended("status == 5xx")
     'status >= 500 and status <= 599'
     """
@@ -47,6 +50,9 @@ def mended(text: str) -> str:
         if kind == "sign":
             token = _sign(token, following)
             made.append(f" {token} " if token else " ")
+        elif kind == "curly":  # quotes as a word processor or a chat makes them
+            token = f'"{token[1:-1]}"'
+            made.append(token)
         elif kind == "word":
             token = _word(token, before, is_called=following == "(")
             made.append(token)
