@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pyroaring import BitMap
 
@@ -68,18 +68,19 @@ class Layout(NamedTuple):
 
 
 # In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones, in 2 no
-# text spelled a number, and in 3 fewer texts were times.
+# text spelled a number, in 3 fewer texts were times, and in 4 none was packed; in 1 of offsets each took 8 bytes.
 LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(2, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
     PREFIX_MAP: Layout(2, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
-    NUMBERS: Layout(4, "numbers:Numbers", "numbers", ("column", "time")),
-    OFFSETS: Layout(1, "offsets:Offsets", "offsets", ("offsets",)),
+    NUMBERS: Layout(5, "numbers:Numbers", "numbers", ("column", "time")),
+    OFFSETS: Layout(2, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),
     GRAMS: Layout(1, "grams:Grams", "grams", ("grams",)),
 }
 
+T = TypeVar("T")
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
 ReadAt: TypeAlias = Callable[[int, int], bytes]
@@ -101,7 +102,7 @@ NO_JOURNAL: Final = Journal()
 class Table:
     """Length and CRC of each blob of a segment; `raw` is rows of BLOB_ROW."""
 
-    __slots__ = ("_ends", "lengths", "raw")
+    __slots__ = ("__weakref__", "_ends", "lengths", "raw")
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
@@ -121,8 +122,12 @@ class Table:
         return self._ends[number]
 
 
+_NOTHING: Final = (None, 0)
+
+
 class BlobCache:
-    """The blobs that were used last, of all files of this process, up to its share of memory. Safe for threads.
+    """The blobs that were used last, or what they stand for, of all files of this process, up to its share of memory.
+    Safe for threads.
 
     is_for_one: the process asks one question, and what it read once it hardly needs again: up to KEPT_FOR_ONE
 
@@ -132,31 +137,32 @@ class BlobCache:
     def __init__(self) -> None:
         self.bytes = 0
         self.is_for_one = False
-        self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
-        self._readers: dict[int, weakref.ref[ReadAt]] = {}
+        self._blobs: OrderedDict[tuple[int, int], tuple[Any, int]] = OrderedDict()  # each with its size
+        self._readers: dict[int, weakref.ref[Any]] = {}
         self._gone: deque[int] = deque()  # ids of readers that were deleted; the garbage collector adds to it
         self._lock = fork_safe(Lock())
 
-    def get(self, reader: ReadAt, position: int) -> bytes | None:
+    def get(self, reader: object, position: int) -> Any:
+        """None where it is not there."""
         with self._lock:
             self._drop_gone()
             key = (id(reader), position)
             if key in self._blobs:
                 self._blobs.move_to_end(key)
-            return self._blobs.get(key)
+            return self._blobs.get(key, _NOTHING)[0]
 
-    def put(self, reader: ReadAt, position: int, blob: bytes) -> None:
+    def put(self, reader: object, position: int, blob: Any, size: int) -> None:
         with self._lock:
             self._drop_gone()
             number = id(reader)
             if number not in self._readers:
                 self._readers[number] = weakref.ref(reader, lambda _: self._gone.append(number))
             if (number, position) not in self._blobs:
-                self.bytes += len(blob)
-            self._blobs[number, position] = blob
+                self.bytes += size
+            self._blobs[number, position] = blob, size
             most = min(KEPT_FOR_ONE, memory.for_blobs()) if self.is_for_one else memory.for_blobs()
             while self.bytes > most and len(self._blobs) > 1:
-                self.bytes -= len(self._blobs.popitem(last=False)[1])
+                self.bytes -= self._blobs.popitem(last=False)[1][1]
 
     def clear(self) -> None:
         with self._lock:
@@ -168,7 +174,7 @@ class BlobCache:
             number = self._gone.popleft()
             del self._readers[number]
             for key in [key for key in self._blobs if key[0] == number]:
-                self.bytes -= len(self._blobs.pop(key))
+                self.bytes -= self._blobs.pop(key)[1]
 
 
 blob_cache: Final = BlobCache()
@@ -249,12 +255,22 @@ class Segment(Immutable):
         if not length:  # the cache knows blobs by their places, and the next one begins at the same place
             return self._read(number)
         position = self.body_position + self.table.end(number) - length
-        blob = blob_cache.get(self.read_at, position)
+        blob: Blob | None = blob_cache.get(self.read_at, position)
         if blob is None:
             blob = self._read(number)
             if keep:
-                blob_cache.put(self.read_at, position, blob)
+                blob_cache.put(self.read_at, position, blob, length)
         return blob
+
+    def decoded(self, number: int, size: int, decode: Callable[[Blob], T], *, keep: bool = True) -> T:
+        """What a blob stands for, which takes `size` bytes and is kept in its place. Raises IndexDamaged."""
+        reader, position = (self.table, 0) if self.blobs is not None else (self.read_at, self.body_position)
+        found: T | None = blob_cache.get(reader, ~(position + number))  # no blob begins there
+        if found is None:
+            found = decode(self.blob(number, keep=False))
+            if keep:
+                blob_cache.put(reader, ~(position + number), found, size)
+        return found
 
     def verify(self) -> None:
         """Read all blobs, from the file if they lie there. Raises IndexDamaged."""

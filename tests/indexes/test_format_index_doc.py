@@ -73,10 +73,10 @@ def test_rows_of_grams(gram: str) -> None:
 
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
-    kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "SET")
+    kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET")
     versions = {name: segment.LAYOUTS[getattr(segment, name)].version for name in kinds}
-    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 4, "SET": 1}
-    assert "4 of NUMBERS, 2 of PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
+    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 5, "OFFSETS": 2, "SET": 1}
+    assert "5 of NUMBERS, 2 of PREFIXES, PREFIX_MAP and OFFSETS, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT
     for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY", "GRAMS"):
         assert f"{getattr(segment, name)} {name}" in TEXT

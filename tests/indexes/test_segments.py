@@ -91,9 +91,39 @@ GOLDEN = [
         make_numbers(np.array([1.5, math.nan, -2.0]), None, RUN),
         whole(
             4,
-            struct.pack("<ddI", -2.0, 1.5, 0),
-            struct.pack("<d", 1.5) + NAN + struct.pack("<d", -2.0),
+            struct.pack("<ddIBBBxIq", -2.0, 1.5, 0, 2, 1, 1, 10, -20),
+            bytes([35, 255, 0]),
             struct.pack("<dd", -math.inf, 1.5),
+        ),
+    ),
+    (
+        "numbers of many digits",
+        make_numbers(np.array([1 / 3, math.nan, -2.0]), None, RUN),
+        whole(
+            4,
+            struct.pack("<ddI16x", -2.0, 1 / 3, 0),
+            struct.pack("<d", 1 / 3) + NAN + struct.pack("<d", -2.0),
+            struct.pack("<dd", -math.inf, 1 / 3),
+        ),
+    ),
+    (
+        "numbers in steps",  # of thousands, and with a rest each
+        make_numbers(np.array([2.0**53, 2.0**53, 2.0**53 + 7e10]), np.array([1, 1, 1], np.int16), RUN),
+        whole(
+            4,
+            struct.pack("<ddIBBBxIq", 2.0**53, 2.0**53 + 7e10, 3, 1, 1, 0, 10**9, 2**53 + 1),
+            bytes([0, 0, 70]),
+            struct.pack("<dd", 2.0**53, 2.0**53 + 7e10),
+        ),
+    ),
+    (
+        "no numbers",
+        make_numbers(np.full(3, math.nan), None, RUN),
+        whole(
+            4,
+            struct.pack("<ddIBBBxIq", math.inf, -math.inf, 2, 1, 0, 1, 1, 0),
+            b"",
+            struct.pack("<dd", -math.inf, -math.inf),
         ),
     ),
     (
@@ -101,7 +131,7 @@ GOLDEN = [
         make_numbers(np.array([2.0**53, 0.0, 2.0**64]), np.array([1, 0, -1], np.int16), RUN),
         whole(
             4,
-            struct.pack("<ddI", 0.0, 2.0**64, 3),
+            struct.pack("<ddI16x", 0.0, 2.0**64, 3),
             struct.pack("<ddd", 2.0**53, 0, 2.0**64),
             struct.pack("<hhh", 1, 0, -1),
             struct.pack("<dd", 0.0, 2.0**64),
@@ -110,7 +140,7 @@ GOLDEN = [
     (
         "offsets",
         make_offsets(np.array([1000, 1100, 1299]), RUN),
-        whole(5, b"", struct.pack("<QQQ", 1000, 1100, 1299)),
+        whole(5, b"", struct.pack("<qIII", 1000, 0, 100, 299)),
     ),
     ("set", make_set(BitMap([1, 2]), RUN), whole(6, b"", TWO)),
     (

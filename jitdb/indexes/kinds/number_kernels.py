@@ -21,7 +21,7 @@ from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I32, U8, U32, U64
+    from jitdb.common.kernels import F64, I16, I32, I64, U8, U32, U64
 
 UNSURE = 254  # no kind: a text that spells a number, which only Python reads exactly
 
@@ -314,3 +314,81 @@ def settle(keys: F64, rests: I16, seqs: U32, sign: int, most: int) -> bool:
         if most < 0:
             return False
     return True
+
+
+_MOST_PACKED = 2.0**62  # differences of smaller numbers fit 64 bits
+
+
+@part
+def as_whole(hi, lo, i, places):
+    """The number times `places`, as a whole number, and whether it comes of that again."""
+    value = hi[i] * places
+    if not -_MOST_PACKED < value < _MOST_PACKED:
+        return np.int64(0), False
+    if places == 1:
+        rest = np.int64(lo[i]) if lo.shape[0] > 0 else np.int64(0)
+        whole = np.int64(value) + rest
+        return whole, np.float64(whole) == hi[i] and whole - np.int64(np.float64(whole)) == rest and not is_minus(hi[i])
+    whole = np.int64(np.rint(value))
+    return whole, np.float64(whole) / places == hi[i] and not is_minus(hi[i])
+
+
+@part
+def is_minus(value):
+    """Whether it is minus zero, which no whole number is."""
+    return value == 0 and np.signbit(value)
+
+
+@kernel
+def measure_numbers(hi: F64, lo: I16, places: int, found: I64) -> bool:
+    """Whether all numbers, times `places`, are whole and come of that again, but for those that are NaN.
+
+    Fills the smallest and the largest of these whole numbers, whether any is NaN, and the greatest step of 10**9,
+    10**6, 10**3 and 1 of which all are multiples above the smallest. `lo` is empty where all rests are 0.
+    """
+    low = np.int64(_MOST)
+    high = np.int64(-_MOST)
+    gaps = np.int64(0)
+    step = np.int64(_BILLION)
+    first = np.int64(0)
+    for i in range(hi.shape[0]):
+        if hi[i] != hi[i]:
+            gaps = 1
+            continue
+        whole, is_exact = as_whole(hi, lo, i, places)
+        if not is_exact:
+            return False
+        if low > high:
+            first = whole
+        low = min(low, whole)
+        high = max(high, whole)
+        while step > 1 and (whole - first) % step != 0:
+            step //= 1000
+    found[0] = low
+    found[1] = high
+    found[2] = gaps
+    found[3] = step
+    return True
+
+
+@kernel
+def pack_numbers(hi: F64, lo: I16, places: int, low: int, step: int, none: int, codes: U32) -> None:
+    """Set codes[i] to how many steps a whole number is above the smallest, or to `none` where it is NaN."""
+    for i in range(hi.shape[0]):
+        if hi[i] != hi[i]:
+            codes[i] = none
+        else:
+            whole, _ = as_whole(hi, lo, i, places)
+            codes[i] = whole - low if step == 1 else (whole - low) // step
+
+
+@kernel
+def unpack_numbers(codes: U32, none: int, low: int, step: int, divides: int, hi: F64, lo: I16) -> None:
+    """The numbers of these codes, see pack_numbers. `divides`: step is what they were multiplied with."""
+    for i in range(codes.shape[0]):
+        code = np.int64(codes[i])
+        whole = low + code if divides else low + step * code
+        number = np.float64(whole)
+        hi[i] = np.nan if code == none else number / step if divides else number
+        if lo.shape[0] > 0:
+            lo[i] = 0 if code == none else whole - np.int64(number)

@@ -1,7 +1,7 @@
 """Columns: a number per record, for ranges and order.
 
-Segment kind NUMBERS (docs/format-index.md): the numbers as pairs (jitdb.common.values explains them), and the extremes
-of each zone of 4,096 records.
+Segment kind NUMBERS (docs/format-index.md): the numbers, packed where they can be (packing.py), else as pairs
+(jitdb.common.values explains them), and the extremes of each zone of 4,096 records.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from jitdb.common.values import split_number
+from jitdb.indexes.kinds import packing
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.casting import smallest_numbers
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
+from jitdb.indexes.kinds.packing import Packing
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.kinds.seen import ALL, OTHERS
 from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.kinds.content import Places
 
 _META: Final = struct.Struct("<ddI")
+_META_SIZE: Final = _META.size + packing.META_SIZE
 HAS_RESTS: Final = 1
 ALL_WHOLE: Final = 2
 
@@ -61,8 +64,13 @@ def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
 
 def number_range(segment: Segment) -> tuple[float, float, int]:
     """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
-    low, high, flags = _META.unpack(segment.meta)
+    low, high, flags = _META.unpack_from(segment.meta)
     return low, high, flags
+
+
+def packing_of(segment: Segment) -> Packing:
+    """How its numbers are written."""
+    return Packing.of(segment.meta[_META.size :])
 
 
 def seen_by(segment: Segment) -> int:
@@ -72,9 +80,13 @@ def seen_by(segment: Segment) -> int:
 
 def load_numbers(segment: Segment, *, keep: bool = True) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
     """hi and lo of each record; lo is None when all are 0. `keep`: as for blob(). Raises IndexDamaged."""
-    hi = np.frombuffer(segment.blob(0, keep=keep), "<f8")
-    has_rests = number_range(segment)[2] & HAS_RESTS
-    return hi, np.frombuffer(segment.blob(1, keep=keep), "<i2") if has_rests else None
+    has_rests, how = bool(number_range(segment)[2] & HAS_RESTS), packing_of(segment)
+    if how == packing.NONE:
+        hi = np.frombuffer(segment.blob(0, keep=keep), "<f8")
+        return hi, np.frombuffer(segment.blob(1, keep=keep), "<i2") if has_rests else None
+    size = segment.count * (10 if has_rests else 8)
+    unpack = partial(how.unpacked, count=segment.count, has_rests=has_rests)
+    return segment.decoded(0, size, unpack, keep=keep)
 
 
 def load_extremes(segment: Segment) -> NDArray[np.float64]:
@@ -128,10 +140,13 @@ class Numbers(Content):
 
     @staticmethod
     def fits(segment: Segment) -> bool:
-        if len(segment.meta) != _META.size:
+        if len(segment.meta) != _META_SIZE or not packing_of(segment).is_known:
             return False
-        rests = [2 * segment.count] if number_range(segment)[2] & HAS_RESTS else []
-        return [*segment.table.lengths] == [8 * segment.count, *rests, 16 * -(-segment.count // ZONE)]
+        how, rests = packing_of(segment), []
+        if how == packing.NONE and number_range(segment)[2] & HAS_RESTS:
+            rests = [2 * segment.count]
+        width = 8 if how == packing.NONE else how.width
+        return [*segment.table.lengths] == [width * segment.count, *rests, 16 * -(-segment.count // ZONE)]
 
     @staticmethod
     def is_void(segment: Segment) -> bool:
@@ -162,11 +177,12 @@ class Numbers(Content):
     def segment(self, run: Run) -> Segment:
         extent = extent_of(self.hi, self.lo)
         flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0) | self._seen
-        blobs = [bytes_of(self.hi.astype("<f8", copy=False))]
-        if extent.rests:
+        how, codes = packing.packed(self.hi, self.rests if extent.rests else None, extent.whole)
+        blobs = [bytes_of(codes if how != packing.NONE else self.hi.astype("<f8", copy=False))]
+        if extent.rests and how == packing.NONE:
             blobs.append(bytes_of(self.rests.astype("<i2", copy=False)))
         blobs.append(bytes_of(extent.zones.astype("<f8", copy=False).ravel()))
-        return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
+        return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags) + how.pack(), blobs)
 
     def differing(self, other: Numbers) -> BitMap:
         return differing(self.hi, other.hi) | differing(self.rests, other.rests)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.segment import OFFSETS, Run, Segment, make_segment
+from jitdb.indexes.segment import OFFSETS, Blob, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.kinds.content import Places
+
+
+_FIRST: Final = struct.Struct("<q")  # the offset of the first record; the others' follow as distances from it
 
 
 def bytes_of(array: NDArray[Any]) -> memoryview:
@@ -26,10 +30,18 @@ def bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def load_offsets(segment: Segment, *, keep: bool = True) -> NDArray[np.int64]:
-    """The offset of each record. Raises IndexDamaged."""
+    """The offset of each record. `keep`: as for blob(). Raises IndexDamaged."""
+    return segment.decoded(0, 8 * segment.count, partial(_unpacked, segment.count), keep=keep)
+
+
+def _unpacked(count: int, blob: Blob) -> NDArray[np.int64]:
     import numpy as np
 
-    return np.frombuffer(segment.blob(0, keep=keep), "<i8")
+    (first,) = _FIRST.unpack_from(blob)
+    distances = np.frombuffer(blob, f"<u{(len(blob) - _FIRST.size) // count}", offset=_FIRST.size)
+    offsets: NDArray[np.int64] = distances.astype(np.int64)
+    offsets += first
+    return offsets
 
 
 def all_offsets(segments: Iterable[Segment]) -> NDArray[np.int64]:
@@ -68,13 +80,11 @@ class Offsets(Content):
         if len(segment.meta) % 8:
             return False
         listed = all(0 <= block < segment.end_offset for block in damaged_blocks([segment]))
-        return listed and [*segment.table.lengths] == [8 * segment.count]
+        return listed and [*segment.table.lengths] in [[_FIRST.size + width * segment.count] for width in (4, 8)]
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-        import numpy as np
-
-        offsets = np.frombuffer(blob, "<i8")
+        offsets = _unpacked(segment.count, blob)
         inside = segment.first_offset <= offsets[0] and offsets[-1] < segment.end_offset
         return bool(inside and (offsets[1:] > offsets[:-1]).all())
 
@@ -94,7 +104,10 @@ class Offsets(Content):
         return cls(np.concatenate([part.offsets for part in parts]), parts[0].first, damaged)
 
     def segment(self, run: Run) -> Segment:
-        return make_segment(OFFSETS, run, _listed(self._damaged), [bytes_of(self.offsets.astype("<i8", copy=False))])
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        from_first = (self.offsets - first).astype("<u4" if last - first < 1 << 32 else "<u8")
+        blob = _FIRST.pack(first) + bytes_of(from_first)
+        return make_segment(OFFSETS, run, _listed(self._damaged), [blob])
 
     def differing(self, other: Offsets) -> BitMap:
         return differing(self.offsets, other.offsets)
