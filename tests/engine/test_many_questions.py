@@ -18,7 +18,7 @@ import jitdb
 from jitdb import JITDB, LogSet
 from jitdb.engine.answering.order import Column
 from jitdb.indexes.files.index import Index
-from jitdb.logset import asking
+from jitdb.logset import asking, bundling
 from jitdb.operators import field
 
 CODE = str(Path(jitdb.__file__).parent)
@@ -114,7 +114,7 @@ def test_orders_share_what_they_know_of_their_fields(tmp_path: Path) -> None:
 
 def test_sets_remember_no_more_questions_than_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_MOST", 20)
-    monkeypatch.setattr(asking, "_CHOICES", 5)
+    monkeypatch.setattr(bundling, "_CHOICES", 5)
     for number in range(10):
         (tmp_path / f"{number}.ndjson").write_text(lines(5))
     with jitdb.open_many(tmp_path) as logs:
