@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         ("count events.log", "all records"),
         ("count events.log 'level == \"error\"'", "records with this value"),
         ("count 'logs/*.log' 'level == \"error\"'", "in many logs together"),
-        ("count - 'level == \"error\"'", "of standard input"),
+        ("export events.log | jitdb count - 'level == \"error\"'", "of standard input"),
     ],
     *("log", "expressions", "since", "until", "as_of", *READING),
 )
