@@ -23,7 +23,7 @@ TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "whole": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
     "small": (pa.int16(), st.integers(-(2**15), 2**15 - 1)),
     "natural": (pa.uint64(), st.integers(0, 2**64 - 1)),
-    "double": (pa.float64(), st.floats()),
+    "double": (pa.float64(), st.floats().map(lambda number: number + 0.0)),  # -0.0 is 0.0 (docs/dataframes.md)
     "bool": (pa.bool_(), st.booleans()),
     "text": (pa.string(), TEXT),
     "bytes": (pa.binary(), st.binary(max_size=5)),

@@ -133,16 +133,16 @@ def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.Monkey
     readers = [reader() for _ in range(5)]
     for position in range(3):
         for one in readers:
-            kept.put(one, position, bytes(10))
+            kept.put(one, position, bytes(10), 10)
             assert kept.bytes <= 100
     assert kept.bytes == 100
     assert kept.get(readers[0], 0) is None  # used longest ago
     assert kept.get(readers[4], 2) == bytes(10)
-    kept.put(readers[0], 7, bytes(500))
+    kept.put(readers[0], 7, bytes(500), 500)
     assert kept.get(readers[0], 7) == bytes(500)  # larger than all others may be together
     assert kept.bytes == 500
-    kept.put(readers[1], 0, bytes(20))
-    kept.put(readers[1], 0, bytes(20))
+    kept.put(readers[1], 0, bytes(20), 20)
+    kept.put(readers[1], 0, bytes(20), 20)
     assert kept.bytes == 20
 
 
@@ -153,8 +153,8 @@ def test_blobs_of_a_file_go_with_its_reader() -> None:
         return lambda position, length: b""
 
     first, second = reader(), reader()
-    kept.put(first, 0, b"12345")
-    kept.put(second, 0, b"123")
+    kept.put(first, 0, b"12345", 5)
+    kept.put(second, 0, b"123", 3)
     del first
     third = reader()  # may well have the identity of the first
     assert kept.get(third, 0) is None

@@ -35,7 +35,9 @@ def how_of(numbers: list[int | float | None]) -> tuple[int, int, bool, int, int]
     assert codes.nbytes == packing.width * len(hi)
     if packing != NONE:
         found_hi, found_lo = packing.unpacked(codes.tobytes(), len(hi), lo is not None)
-        assert found_hi.tobytes() == hi.tobytes()
+        assert np.array_equal(found_hi, hi, equal_nan=True)
+        assert not np.signbit(found_hi[found_hi == 0]).any()
+        assert not np.signbit(hi[hi == 0]).any()
         assert (found_lo is None) == (lo is None)
         assert lo is None or (found_lo == lo).all()
     return packing
