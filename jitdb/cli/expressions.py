@@ -153,7 +153,7 @@ def check_operands(options: argparse.Namespace) -> None:
     import shlex
 
     command = f"jitdb {options.command}"
-    files = [text for text in texts if os.path.isfile(text)]
+    files = [text for text in texts if os.path.exists(text)]
     if files:
         others = [log, *(text for text in texts if text != files[0])]
         raise UsageError(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from jitdb.common.values import number_of
 from jitdb.display.cells import cell, is_number
 
 _WIDEST: Final = 40  # characters of a cell that is short
@@ -69,7 +70,8 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True, is_cut: bool = Tr
     columns = list(zip(*sheet.rows, strict=True))
     numeric = list(map(are_numbers, columns))
     texts = [
-        [in_full(name, value, most) for value in column] for name, column in zip(sheet.names, columns, strict=True)
+        [in_full(name, value, most) for value in _told_apart(column)]
+        for name, column in zip(sheet.names, columns, strict=True)
     ]
     heads = [cut(cell(name)) if is_cut else cell(name, most=most) for name in sheet.names]
     widths = [max(map(width_of, column)) for column in map(_with_head, heads, texts)]
@@ -88,6 +90,17 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True, is_cut: bool = Tr
         bars = [_GAP + _bar(count / most * left, blocks) for count in columns[sheet.bars]]
     for line, bar in zip([heads, *zip(*texts, strict=True)], ["", *bars], strict=True):
         yield (aligned(line, widths, numeric, _GAP, is_cut=False) + bar).rstrip()
+
+
+def _told_apart(column: Sequence[Any]) -> Sequence[Any]:
+    """The values; text that spells a number in quotes where there are numbers, too.
+
+    >>> _told_apart([200, "200", "ok"]), _told_apart(["200", "ok"])
+    ([200, '"200"', 'ok'], ['200', 'ok'])
+    """
+    if not any(map(is_number, column)):
+        return column
+    return [f'"{value}"' if isinstance(value, str) and number_of(value) is not None else value for value in column]
 
 
 def _with_head(head: str, texts: list[str]) -> list[str]:

@@ -350,3 +350,17 @@ def test_a_fixture_in_bars(run: Run, tmp_path: Path) -> None:
         len(run("values", str(FIXTURE), "value.author", "--indexes", "none", "--format", "csv").stdout.splitlines())
         == distinct + 1
     )
+
+
+def test_an_expression_before_a_folder(run: Run, events: Path, tmp_path: Path) -> None:
+    done = run("count", 'level == "info"', ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the log comes first, the expression behind it\n  jitdb count . 'level == \"info\"'" in done.stderr
+
+
+def test_text_that_spells_a_number_beside_numbers(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"s": 200}\n{"s": "200"}\n{"s": "x"}\n')
+    lines = run("values", "a.ndjson", "s").stdout.splitlines()[1:4]
+    assert [line.split()[0] for line in lines] == ["200", '"200"', "x"]
+    (tmp_path / "b.ndjson").write_text('{"s": "200"}\n')
+    assert run("values", "b.ndjson", "s").stdout.splitlines()[1].startswith("200 ")

@@ -112,6 +112,9 @@ def test_folders_are_passed_over_by_their_dates(run: Run, tmp_path: Path) -> Non
         ("1700000000.5", NOW + 5 * 10**8),
         ("2023-11-14T23:13:20+01:00", NOW),
         ("14/Nov/2023:23:13:20 +0100", NOW),
+        ("Nov 14 22:13:20", NOW),
+        ("Nov  4 22:13", NOW - (10 * 86_400 + 20) * 10**9),
+        ("Dec 14 22:13:20", NOW - 335 * 86_400 * 10**9),
         ("-1h", NOW - 3600 * 10**9),
         ("-1h30m", NOW - 5400 * 10**9),
         ("14:00", (19_675 * 86_400 + 14 * 3600) * 10**9),
@@ -144,7 +147,9 @@ def test_the_clock_of_this_place(monkeypatch: pytest.MonkeyPatch, zone: str, typ
         time.tzset()
 
 
-@pytest.mark.parametrize("typed", ["25:00", "14:60", "14", "today 9", "", "-", "--1h", "noon", "14:00:61"])
+@pytest.mark.parametrize(
+    "typed", ["25:00", "14:60", "14", "today 9", "Nov 31 14:00", "Nox 1 14:00", "", "-", "--1h", "noon", "14:00:61"]
+)
 def test_what_nobody_means(typed: str) -> None:
     with pytest.raises(QueryError, match="is no time"):
         instant_at(typed, NOW)

@@ -13,6 +13,7 @@ from jitdb.errors import QueryError
 
 _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
+_OF_SYSLOG: Final = r"(?P<month>[A-Za-z]{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)"
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
 _DAY: Final = 86_400 * 10**9
 _PART: Final = (
@@ -127,11 +128,14 @@ def _out_of_range(value: Any) -> QueryError:
 
 
 def instant_at(text: str, now: int | None = None) -> Instant:
-    """The instant that a person types: a time; how long ago (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today,
-    yesterday, yesterday 14:00 by the clock of this place (TZ); seconds since 1970.
+    """The instant that a person types: a time, also of syslog (Nov 20 14:00, of its last year); how long ago
+    (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today, yesterday, yesterday 14:00 by the clock of this place
+    (TZ); seconds since 1970.
 
     `now`: nanoseconds since 1970, by default those of the clock. Raises QueryError.
 
+    >>> instant_at("Nov 20 14:00", now=1_700_000_000_000_000_000)
+    '2022-11-20T14:00:00Z'
     >>> instant_at("2h", now=7_200_000_000_000), instant_at("1700000000")
     ('1970-01-01T00:00:00Z', '2023-11-14T22:13:20Z')
     """
@@ -151,12 +155,21 @@ def instant_at(text: str, now: int | None = None) -> Instant:
         assert found is not None  # it is no NaN
         return Instant(found)
     found = time_of_text(typed)
+    if found is None and (dated := re.fullmatch(_OF_SYSLOG, typed, re.ASCII)) is not None:
+        found = _of_last_year(dated["day"], dated["month"], dated["clock"], now)
     if found is None:
         raise QueryError(
             f"{shown(text)} is no time",
             remedy="write 2026-11-01, 2026-11-01T12:00, 14:00, how long ago (2h, 30m, 7d), or now, today, yesterday",
         )
     return Instant(found)
+
+
+def _of_last_year(day: str, month: str, clock: str, now: int) -> Nanoseconds | None:
+    """The last such time in UTC; up to a day ahead, as clocks differ."""
+    year = time.gmtime(now // 10**9).tm_year
+    times = (time_of_text(f"{day} {month} {each} {clock}") for each in (year + 1, year, year - 1))
+    return next((found for found in times if found is not None and found < now + _DAY), None)
 
 
 def _local(now: int, day: str, *clock: str | None) -> Instant | None:
