@@ -278,6 +278,19 @@ class Segment(Immutable):
             for number in range(len(self.table)):
                 self._read(number)
 
+    def body(self) -> bytes:
+        """All blobs, one behind the other; many small ones take one read. They are not kept. Raises IndexDamaged."""
+        if self.blobs is not None or self.read_at is None:
+            return b"".join(self.blobs or ())
+        found = memoryview(self.read_at(self.body_position, self.body_size))
+        begin = 0
+        for number in range(len(self.table)):
+            end = self.table.end(number)
+            if crc32(found[begin:end]) != self.table.crc(number):
+                self._read(number)  # says what is wrong
+            begin = end
+        return bytes(found)
+
     def _read(self, number: int) -> bytes:
         assert self.read_at is not None
         length, expected = self.table.lengths[number], self.table.crc(number)

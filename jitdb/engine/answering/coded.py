@@ -31,7 +31,7 @@ from jitdb.common.values import (
     value_key,
     value_of_key,
 )
-from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, numbers_of
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, values_of_keys
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
@@ -243,11 +243,8 @@ class BitmapCodes:
     def _codes_of(self, segment: Segment) -> NDArray[np.uint32]:
         """Those of one segment, which are kept until another one is asked for."""
         if self._latest is None or self._latest[0] is not segment:
-            codes = np.zeros(segment.count, np.uint32)
-            for number, key in enumerate(dictionary_of(segment)):
-                members = members_of(load_bitmap(segment, number)) - np.uint32(segment.first_seq)
-                codes[members] = self._codes[key]
-            self._latest = segment, codes
+            given = np.array([self._codes[key] for key in dictionary_of(segment)], np.uint32)
+            self._latest = segment, numbers_of(segment, given)
         return self._latest[1]
 
 

@@ -88,6 +88,20 @@ def load_bitmap(segment: Segment, number: int) -> BitMap:
     return shifted(segment.set(number), segment.span_start)
 
 
+def numbers_of(segment: Segment, given: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """For each record the number that is given for its value, 0 where it has none. Raises IndexDamaged."""
+    import numpy as np
+
+    from jitdb.indexes.kinds.roaring_kernels import number_members
+
+    ends = np.cumsum(np.array(segment.table.lengths, np.int64))
+    numbers = np.zeros(segment.count, np.uint32)
+    wrong = number_members(np.frombuffer(segment.body(), np.uint8), ends, given, segment.first_in_span, numbers)
+    if wrong >= 0:
+        raise segment.damage(f"blob {wrong} is no set of the segment's records")
+    return numbers
+
+
 def records_with(segments: Iterable[Segment], key: bytes) -> BitMap:
     """The records that hold the value, over several BITMAPS segments."""
     found = []

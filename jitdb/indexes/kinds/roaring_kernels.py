@@ -193,3 +193,84 @@ def group_records(
                 if place < nexts.shape[0]:
                     out[nexts[place]] = owners[i] if owned else np.uint32(lead + i)
                     nexts[place] += 1
+
+
+@part
+def word_of_two(data, at):
+    """Two bytes as a number."""
+    return np.int64(data[at]) | np.int64(data[at + 1]) << 8
+
+
+@part
+def size_of_container(data, at, stop, kind_is_runs, cardinality):
+    """The bytes of a container that is read; -1 where it is cut."""
+    size = _BITS_SIZE if cardinality > _LIST_MAX else 2 * cardinality
+    if kind_is_runs:
+        size = 2 + 4 * word_of_two(data, at) if at + 2 <= stop else -1
+    return np.int64(size) if size >= 0 and at + size <= stop else np.int64(-1)
+
+
+@part
+def put_number(numbers, member, first, number):
+    """Set the number of a member; False where it is none of the records."""
+    place = member - first
+    if place < 0 or place >= numbers.shape[0]:
+        return False
+    numbers[place] = number
+    return True
+
+
+@part
+def number_container(data, at, size, is_runs, cardinality, base, first, number, numbers):
+    """Set the number of each member of a container; False where one is none of the records."""
+    is_inside = True
+    if is_runs:
+        for run in range(word_of_two(data, at)):
+            begin = base + word_of_two(data, at + 2 + 4 * run)
+            for member in range(begin, begin + word_of_two(data, at + 4 + 4 * run) + 1):
+                is_inside &= put_number(numbers, member, first, number)
+    elif cardinality <= _LIST_MAX:
+        for place in range(at, at + size, 2):
+            is_inside &= put_number(numbers, base + word_of_two(data, place), first, number)
+    else:
+        for place in range(size):
+            byte = np.int64(data[at + place])
+            for bit in range(8):
+                if byte >> bit & 1:
+                    is_inside &= put_number(numbers, base + 8 * place + bit, first, number)
+    return is_inside
+
+
+@kernel
+def number_members(data: U8, ends: I64, given: U32, first: int, numbers: U32) -> int:
+    """numbers[member - first] = given[i] for each member of set i, which stands before ends[i] as a portable bitmap.
+
+    Gives the first set that is none, or has another member; -1 where there is none such.
+    """
+    begin = np.int64(0)
+    for i in range(ends.shape[0]):
+        stop = ends[i]
+        if stop - begin < 8:
+            return i
+        cookie = word_of_two(data, begin)
+        count = word_of_two(data, begin + 2) + 1
+        flags = begin + 4
+        heads = flags + (count + 7) // 8
+        if cookie == _NO_RUNS:
+            count = word_of_two(data, begin + 4) | word_of_two(data, begin + 6) << 16
+            heads = begin + 8
+        elif cookie != _RUNS:
+            return i
+        at = heads + 4 * count + (4 * count if cookie == _NO_RUNS or count >= _OFFSETS_FROM else 0)
+        if count > 1 << 16 or at > stop:
+            return i
+        for container in range(count):
+            base = word_of_two(data, heads + 4 * container) << 16
+            cardinality = word_of_two(data, heads + 4 * container + 2) + 1
+            is_runs = cookie == _RUNS and (data[flags + container // 8] >> (container % 8) & 1) == 1
+            size = size_of_container(data, at, stop, is_runs, cardinality)
+            if size < 0 or not number_container(data, at, size, is_runs, cardinality, base, first, given[i], numbers):
+                return i
+            at += size
+        begin = stop
+    return -1
