@@ -190,6 +190,19 @@ def test_spans_end_in_pages(tmp_path: Path, filters: list[Filtered | None]) -> N
     assert sum(found is not None for found in filters) >= 6
 
 
+def test_a_record_that_goes_on_far_behind_its_page(tmp_path: Path, filters: list[Filtered | None]) -> None:
+    """Its end is not read with the page: it is looked at all the same."""
+    random = Random(41)
+    path = tmp_path / "a.ndjson"
+    some = [f"{'.' * random.randrange(900, 3000)}{random.getrandbits(64):016x}" for _ in range(600)]
+    path.write_text("".join(json.dumps({"note": each}) + "\n" for each in some))
+    with jitdb.open(path, progress=False) as db:
+        db.count(anywhere("no such text"))
+        for each in some[::40]:
+            assert db.count(anywhere(each[-12:])) == 1
+    assert sum(found is not None for found in filters) == 15
+
+
 def test_two_texts_at_once(tmp_path: Path, filters: list[Filtered | None]) -> None:
     some = records(Random(13), 3000)
     path = tmp_path / "a.ndjson"

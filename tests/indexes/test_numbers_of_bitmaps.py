@@ -10,6 +10,7 @@ from index_cases import make_bitmaps
 from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
+from jitdb.indexes.files.file import read_segment
 from jitdb.indexes.kinds.bitmaps import numbers_of
 from jitdb.indexes.kinds.roaring_kernels import number_members
 from jitdb.indexes.segment import SPAN
@@ -52,6 +53,16 @@ def test_a_record_that_is_not_the_segments() -> None:
     segment = make_bitmaps([b"\x05a", b"\x05b"], [BitMap([0, 1]), BitMap([2, 3])], (SPAN, 3, 0, 100))
     with pytest.raises(IndexDamaged, match="blob 1 is no set of the segment's records"):
         numbers_of(segment, np.array([1, 2], np.uint32))
+
+
+def test_a_byte_of_the_file_that_is_another_one() -> None:
+    """It would be a record of the segment's, too: only the checksum tells."""
+    segment = make_bitmaps([b"\x05a", b"\x05b"], [BitMap([0, 1]), BitMap([2])], (SPAN, 4, 0, 100))
+    data = bytearray(b"".join(map(bytes, segment.parts())))
+    data[-2:] = b"\x03\x00"
+    damaged, _ = read_segment(lambda at, size: bytes(data[at : at + size]), 0, len(data), "x.index")
+    with pytest.raises(IndexDamaged, match="blob 1 at byte"):
+        numbers_of(damaged, np.array([1, 2], np.uint32))
 
 
 @settings(max_examples=300, deadline=None)
