@@ -23,7 +23,7 @@ _SHARED: Final = re.compile(r"(\S+\.so[.\d]*): cannot open shared object file")
 _STDCXX: Final = "install libstdc++: apt-get install libstdc++6 (Debian, Ubuntu), dnf install libstdc++ (Fedora)"
 
 
-called: Final[dict[str, str]] = {}  # by the path of a file that a user has never seen: what messages call it
+called: Final[dict[str, str]] = {}  # what messages call a file of ours, by its path, which no user knows
 
 
 class Failure(Exception):

@@ -263,7 +263,7 @@ class Segment(Immutable):
         return blob
 
     def decoded(self, number: int, size: int, decode: Callable[[Blob], T], *, keep: bool = True) -> T:
-        """What a blob stands for, which takes `size` bytes and is kept in its place. Raises IndexDamaged."""
+        """A decoded blob of `size` bytes. It is kept for the next to ask, in place of the blob. Raises IndexDamaged."""
         reader, position = (self.table, 0) if self.blobs is not None else (self.read_at, self.body_position)
         found: T | None = blob_cache.get(reader, ~(position + number))  # no blob begins there
         if found is None:
@@ -279,7 +279,7 @@ class Segment(Immutable):
                 self._read(number)
 
     def body(self) -> bytes:
-        """All blobs, one behind the other; many small ones take one read. They are not kept. Raises IndexDamaged."""
+        """All blobs, one behind the other, in one read. They are not kept. Raises IndexDamaged."""
         if self.blobs is not None or self.read_at is None:
             return b"".join(self.blobs or ())
         found = memoryview(self.read_at(self.body_position, self.body_size))

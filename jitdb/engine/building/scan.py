@@ -249,7 +249,7 @@ class ChunkScanner:
         return chunk._replace(slices=slices)
 
     def hold_none(self, parts: Sequence[Part]) -> set[Part]:
-        """Those of some pages whose bytes alone say that no record holds a text of the targets."""
+        """The pages in whose bytes no text of the targets stands, so that no record can hold one."""
         found: set[Part] = set()
         for at in range(0, len(parts), _TOGETHER):
             some = parts[at : at + _TOGETHER]

@@ -89,7 +89,7 @@ def load_bitmap(segment: Segment, number: int) -> BitMap:
 
 
 def numbers_of(segment: Segment, given: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """For each record the number that is given for its value, 0 where it has none. Raises IndexDamaged."""
+    """For each record the number given for its value, 0 if it is in no set. Raises IndexDamaged."""
     import numpy as np
 
     from jitdb.indexes.kinds.roaring_kernels import number_members

@@ -321,7 +321,7 @@ _MOST_PACKED = 2.0**62  # differences of smaller numbers fit 64 bits
 
 @part
 def as_whole(hi, lo, i, places):
-    """The number times `places`, as a whole number, and whether it comes of that again."""
+    """The number times `places`, as a whole number, and whether dividing that gives the number back."""
     value = hi[i] * places
     if not -_MOST_PACKED < value < _MOST_PACKED:
         return np.int64(0), False
@@ -341,10 +341,10 @@ def is_minus(value):
 
 @kernel
 def measure_numbers(hi: F64, lo: I16, places: int, found: I64) -> bool:
-    """Whether all numbers, times `places`, are whole and come of that again, but for those that are NaN.
+    """Whether every number but NaN, times `places`, is whole, and comes back when it is divided.
 
-    Fills the smallest and the largest of these whole numbers, whether any is NaN, and the greatest step of 10**9,
-    10**6, 10**3 and 1 of which all are multiples above the smallest. `lo` is empty where all rests are 0.
+    Fills `found`: the smallest and the largest of these whole numbers; whether any number is NaN; and the greatest of
+    10**9, 10**6, 10**3 and 1 that divides what each is above the smallest. `lo` is empty if all rests are 0.
     """
     low = np.int64(_MOST)
     high = np.int64(-_MOST)
@@ -373,7 +373,7 @@ def measure_numbers(hi: F64, lo: I16, places: int, found: I64) -> bool:
 
 @kernel
 def pack_numbers(hi: F64, lo: I16, places: int, low: int, step: int, none: int, codes: U32) -> None:
-    """Set codes[i] to how many steps a whole number is above the smallest, or to `none` where it is NaN."""
+    """Set codes[i] to how many steps the number is above the smallest, to `none` if it is NaN."""
     for i in range(hi.shape[0]):
         if hi[i] != hi[i]:
             codes[i] = none
@@ -384,7 +384,7 @@ def pack_numbers(hi: F64, lo: I16, places: int, low: int, step: int, none: int, 
 
 @kernel
 def unpack_numbers(codes: U32, none: int, low: int, step: int, divides: int, hi: F64, lo: I16) -> None:
-    """The numbers of these codes, see pack_numbers. `divides`: step is what they were multiplied with."""
+    """Compute the numbers from their codes (pack_numbers). `divides`: `step` divides them, and is no step."""
     for i in range(codes.shape[0]):
         code = np.int64(codes[i])
         whole = low + code if divides else low + step * code

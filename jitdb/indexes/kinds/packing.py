@@ -1,7 +1,7 @@
-"""Columns of numbers in few bytes. Most are whole numbers of a small range, decimals of few digits, or times of whole
-milliseconds: a *code* of one, two or four bytes for each record then says all of it, and the numbers are computed.
+"""Columns of numbers in few bytes. Most columns hold whole numbers of a small range, decimals with few digits, or times
+in whole milliseconds. A *code* of one, two or four bytes a record is then enough, and the number is computed from it.
 
-A column is packed only if its numbers come back as they were, bit by bit; else they stay pairs of hi and lo.
+A column is packed only if every number comes back bit by bit; all others keep their pairs of hi and lo.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from jitdb.indexes.kinds.number_kernels import measure_numbers, pack_numbers, un
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Pairs = tuple[NDArray[np.float64], "NDArray[np.int16] | None"]
+    Pairs = tuple[NDArray[np.float64], NDArray[np.int16] | None]
 
 PAIRS, WHOLE, DECIMAL = range(3)  # How. On disk: never change
 _PACKING: Final = struct.Struct("<BBBxIq")
 _PLACES: Final = (10, 100, 1000, 10**4, 10**6)
 _FEW: Final = 1000  # numbers that are looked at before all are
 _WIDTHS: Final = (0, 1, 2, 4)
+_NO_CODES: Final = np.empty(0, np.uint8)
 
 
 class Packing(NamedTuple):
-    """How a column's numbers are written.
+    """How the numbers of a column are written.
 
     how:   PAIRS: as they are; WHOLE: base + step * code; DECIMAL: (base + code) / step
     width: bytes of a code; 0: all are equal
@@ -49,13 +50,13 @@ class Packing(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether it is one that is written here."""
+        """Whether packed() can have written it."""
         if self.how == PAIRS:
             return self == NONE
         return self.how in (WHOLE, DECIMAL) and self.width in _WIDTHS and self.step > 0
 
     def unpacked(self, data: Any, count: int, has_rests: bool) -> Pairs:
-        """The numbers again. `data`: the codes' bytes. Raises ValueError where these are not as many."""
+        """The numbers, computed from the bytes of their codes. Raises ValueError if there are not `count` codes."""
         hi, lo = np.empty(count), np.empty(count if has_rests else 0, np.int16)
         codes = np.zeros(count, np.uint32)
         if self.width:
@@ -70,7 +71,7 @@ NONE: Final = Packing(PAIRS, 0, False, 0, 0)
 
 
 def packed(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, are_whole: bool) -> tuple[Packing, NDArray[Any]]:
-    """How the codes of a column are to be read, and the codes; NONE, and no codes, where they do not say all of it.
+    """The packing of a column, and its codes; NONE, and no codes, if these would not give every number back.
 
     are_whole: whether all numbers are whole
     """
@@ -92,16 +93,13 @@ def packed(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, are_whole: boo
     return packing, codes.astype(f"<u{width or 1}", copy=False)
 
 
-_NO_CODES: Final = np.empty(0, np.uint8)
-
-
 def _highest(width: int) -> int:
     """The highest code of so many bytes."""
     return (1 << 8 * width) - 1
 
 
 def _places_of(hi: NDArray[np.float64]) -> int:
-    """What the first numbers can be divided by so that whole numbers are left; 0 where nothing is known."""
+    """The power of ten that makes the first numbers whole; 0 if none of _PLACES does."""
     few = hi[:_FEW][np.isfinite(hi[:_FEW])]
     with np.errstate(over="ignore"):
         return next((each for each in _PLACES if (np.rint(few * each) / each == few).all()), 0)

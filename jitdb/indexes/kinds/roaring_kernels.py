@@ -203,7 +203,7 @@ def word_of_two(data, at):
 
 @part
 def size_of_container(data, at, stop, kind_is_runs, cardinality):
-    """The bytes of a container that is read; -1 where it is cut."""
+    """The bytes of a container; -1 if it does not end before `stop`."""
     size = _BITS_SIZE if cardinality > _LIST_MAX else 2 * cardinality
     if kind_is_runs:
         size = 2 + 4 * word_of_two(data, at) if at + 2 <= stop else -1
@@ -212,7 +212,7 @@ def size_of_container(data, at, stop, kind_is_runs, cardinality):
 
 @part
 def put_number(numbers, member, first, number):
-    """Set the number of a member; False where it is none of the records."""
+    """Set the number of a member; False if it is outside."""
     place = member - first
     if place < 0 or place >= numbers.shape[0]:
         return False
@@ -222,7 +222,7 @@ def put_number(numbers, member, first, number):
 
 @part
 def number_container(data, at, size, is_runs, cardinality, base, first, number, numbers):
-    """Set the number of each member of a container; False where one is none of the records."""
+    """Set the number of each member of a container; False if one is outside."""
     is_inside = True
     if is_runs:
         for run in range(word_of_two(data, at)):
@@ -243,9 +243,9 @@ def number_container(data, at, size, is_runs, cardinality, base, first, number, 
 
 @kernel
 def number_members(data: U8, ends: I64, given: U32, first: int, numbers: U32) -> int:
-    """numbers[member - first] = given[i] for each member of set i, which stands before ends[i] as a portable bitmap.
+    """numbers[member - first] = given[i] for each member of set i, a portable bitmap that ends at data[ends[i]].
 
-    Gives the first set that is none, or has another member; -1 where there is none such.
+    Returns the number of the first set that is damaged or has a member outside `numbers`; -1 if all are sound.
     """
     begin = np.int64(0)
     for i in range(ends.shape[0]):

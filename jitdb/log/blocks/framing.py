@@ -58,10 +58,10 @@ class ChunkWalker(ABC):
     is_cut: bool = False  # whether there was no room for all: the next walk of the same chunk gives the others
 
     def read_many(self, begins: Sequence[int]) -> RecordBatch | None:
-        """The bytes of some chunks, of each at least those of all records that begin in it, as a record each.
+        """Read some chunks side by side, each as one record with the bytes of all records that begin in the chunk.
 
-        One that has a record which goes on behind what is read with a chunk has a negative length. None where records
-        do not stand there as the codec reads them, or a checksum is to be compared first.
+        A chunk whose last record is longer than what is read with it has a negative length. None if the bytes are not
+        those that the codec reads, or a checksum must be compared first.
         """
         return None
 

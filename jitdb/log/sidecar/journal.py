@@ -10,9 +10,9 @@ torn and overwritten. Its copy says the same, so damage to one costs nothing.
 Entries are synced when the log is, and a DATA entry at once that comes LAG or more after the last one that was: bytes
 that were written much later than the newest entry that is left were not written by us.
 
-A writer lays out ROOM for entries before, as zeros: to overwrite bytes and sync them takes a fraction of what it takes
-to make a file longer, for the file system has nothing to note but the bytes. The modification time is not synced with
-each entry then, but once in a LAG. Whoever closes the log cuts the room off.
+A writer fills ROOM for the next entries with zeros: to sync overwritten bytes takes a fraction of the time that a
+growing file takes, because the file system has only the bytes to write. The modification time is then synced once in
+each LAG, not with each entry. Closing the log cuts the rest of the room off.
 """
 
 from __future__ import annotations

@@ -185,35 +185,34 @@ def add_numbers(
     return np.int64(hi.shape[0])
 
 
+@part
+def row_of(number, groups, rows, i):
+    """The row of record i's group, -1 if the group has none or the number is NaN. Without `groups` there is one."""
+    group = np.int64(0)
+    if groups.shape[0] != 0:
+        group = groups[i]
+    if number != number or group < 0:
+        return np.int64(-1)
+    return rows[np.uint64(group)]
+
+
 @kernel
 def count_cells(hi: F64, groups: I64, rows: I64, least: int, width: int, cells: U32) -> None:
     """cells[row * width + number - least] += 1 for each number, which is whole, of a group that has a row (not -1)."""
     for i in range(hi.shape[0]):
-        number = hi[i]
-        group = np.int64(0)
-        if groups.shape[0] != 0:
-            group = groups[i]
-        if number != number or group < 0:
-            continue
-        row = rows[np.uint64(group)]
+        row = row_of(hi[i], groups, rows, i)
         if row >= 0:
-            cells[np.uint64(row * width + np.int64(number) - least)] += np.uint32(1)
+            cells[np.uint64(row * width + np.int64(hi[i]) - least)] += np.uint32(1)
 
 
 @kernel
 def put_numbers(hi: F64, lo: I16, groups: I64, rows: I64, nexts: I64, out: F64, out_lo: I16) -> None:
     """Put each number of a group that has a row (not -1) at the next place of that row. Both `lo` may be empty."""
     for i in range(hi.shape[0]):
-        number = hi[i]
-        group = np.int64(0)
-        if groups.shape[0] != 0:
-            group = groups[i]
-        if number != number or group < 0:
-            continue
-        row = rows[np.uint64(group)]
+        row = row_of(hi[i], groups, rows, i)
         if row >= 0:
             place = np.uint64(nexts[np.uint64(row)])
-            out[place] = number
+            out[place] = hi[i]
             if lo.shape[0] != 0:
                 out_lo[place] = lo[i]
             nexts[np.uint64(row)] += 1
