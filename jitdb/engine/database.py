@@ -265,7 +265,7 @@ class JITDB(OneLog):
 
     @property
     def times(self) -> Times:
-        return Times(self._core.timestamp, self._core.unit)
+        return self._core.times
 
     def evidence(self) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence

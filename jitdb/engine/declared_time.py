@@ -6,14 +6,20 @@ Where nobody named those of the time, they are found in the first records (roles
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from jitdb.common.paths import Path, single
 from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
 from jitdb.engine.roles import USUAL
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
+from jitdb.operators.nodes.compare import Range
 from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.operation import And, Operation
+from jitdb.operators.summaries.calendar import Window
+
+_FIRST: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
+_END: Final = 253_402_300_800 * 10**9
 
 
 class Times(NamedTuple):
@@ -21,6 +27,21 @@ class Times(NamedTuple):
 
     paths: tuple[Path, ...]
     unit: str
+
+    def window(self, operation: Operation) -> Window:
+        """The bounds of this time that all records of the operation keep: those of since() and until(), and of
+        comparisons beside them.
+        """
+        core, firsts, lasts = CoreFields(self.paths, (), self.unit), list[Nanoseconds](), list[Nanoseconds]()
+        for part in operation.children() if isinstance(operation, And) else (operation,):
+            for op, bound in part.bounds if isinstance(part, Range) else ():
+                spec, time = core.compared(part.index, bound)
+                if spec == core.column("timestamp") and _FIRST <= time < _END:
+                    if op in ("gt", "gte"):
+                        firsts.append(time + (op == "gt"))
+                    else:
+                        lasts.append(time - (op == "lt"))
+        return Window(max(firsts, default=None), min(lasts, default=None))
 
 
 class CoreFields:
@@ -51,6 +72,10 @@ class CoreFields:
     def timestamp(self) -> tuple[Path, ...]:
         """The fields that say when a record was made."""
         return self.named if self.named is not None else self._look()
+
+    @property
+    def times(self) -> Times:
+        return Times(self.timestamp, self.unit)
 
     def _look(self) -> tuple[Path, ...]:
         if self._found is None and self._find is not None:

@@ -29,6 +29,7 @@ from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
+from jitdb.operators.summaries.calendar import Window
 from jitdb.operators.summaries.fields import Logs
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ class LogSet(Asker):
 
                 return self._asking.of_each(parts, one, summary)
 
-            settled = summary.settled(each(summary.survey) if summary.surveys else [])
+            window = self.times.window(question.operation) if summary.has_steps else Window()
+            settled = summary.settled(each(summary.survey) if summary.surveys else [], window)
             return summary.result(each(lambda view: summary.count(view, settled)), settled)
 
         return self._held(lambda: self._asking.of_together(question, counted))

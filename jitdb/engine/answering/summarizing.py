@@ -30,6 +30,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
+from jitdb.operators.summaries.calendar import Window
 from jitdb.operators.summaries.numbers import Numbers
 from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary, ValuesIn, View
 
@@ -142,8 +143,10 @@ def summarized(manager: IndexManager, question: Question, cancel: threading.Even
     summary = question.summary
     assert summary is not None
 
+    window = manager.core.times.window(question.operation) if summary.has_steps else Window()
+
     def work(view: LogView) -> tuple[Any, Any]:
-        settled = summary.settled([summary.survey(view)] if summary.surveys else [])
+        settled = summary.settled([summary.survey(view)] if summary.surveys else [], window)
         return summary.count(view, settled), settled
 
     counts, settled = viewed(manager, question, summary, work, {}, True, cancel)

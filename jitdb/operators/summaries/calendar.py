@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.spelling import did_you_mean
-from jitdb.common.times import days_before
+from jitdb.common.times import Nanoseconds, days_before
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
@@ -38,6 +38,13 @@ USUAL: Final = (
     "1us", "10us", "100us", "1ms", "10ms", "100ms", "1s", "5s", "15s", "1m", "5m", "15m", "1h", "3h", "6h", "1d", "1w",
     "1mo", "1q", "1y", "5y", "10y", "50y", "100y", "500y",
 )  # fmt: skip
+
+
+class Window(NamedTuple):
+    """The first and the last nanosecond that are asked about; None: no end was said."""
+
+    first: Nanoseconds | None = None
+    last: Nanoseconds | None = None
 
 
 class Step(Immutable):
@@ -130,6 +137,12 @@ def zone_called(name: Any) -> tzinfo:
         usual = "zones are called Europe/Berlin, America/New_York or UTC"
     hint = did_you_mean(str(name), available_timezones(), usual)
     raise QueryError(f"there is no zone of time called {shown(name)}", remedy=hint)
+
+
+def by_the_clock(time: Nanoseconds, zone: tzinfo) -> Nanoseconds:
+    """What the clocks of a zone show at a time, as if they were of UTC."""
+    second = min(max(int(time // _SECOND), _FIRST_SECOND), _LAST_SECOND)
+    return time + _offset(zone, second) * _SECOND
 
 
 def spans(zone: tzinfo, days: Iterable[int]) -> Iterator[tuple[float, float, int]]:

@@ -7,6 +7,7 @@ Groups that are to be ordered by that need all values; those of most records are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import reduce
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path, format_path
 from jitdb.common.spelling import did_you_mean
+from jitdb.common.times import Nanoseconds
 from jitdb.common.values import value_of_key
 from jitdb.common.words import counted, shown
 from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError, Remedy
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
-from jitdb.operators.summaries.calendar import Step, parse_step, usual_step, zone_called
+from jitdb.operators.summaries.calendar import Step, Window, by_the_clock, parse_step, usual_step, zone_called
 from jitdb.operators.summaries.summary import (
     AUTO,
     DECLARED_TIME,
@@ -103,15 +105,34 @@ def start_texts(starts: Sequence[datetime]) -> list[str]:
 
 
 class Settled(NamedTuple):
-    """What is known of all logs before any is counted. `step`: of time; None where time does not matter."""
+    """What is known of all logs before any is counted.
+
+    step:        of time; None where time does not matter
+    first, last: the numbers of the steps that the time begins and ends with that is asked about
+    """
 
     step: Step | None
     values: Ranked
+    first: int | None = None
+    last: int | None = None
 
     @property
     def many(self) -> int:
         """How many values have groups."""
         return len(self.values.pairs)
+
+    def steps(self, numbers: Sequence[int]) -> range:
+        """From the first to the last of these steps, and as far as the time that is asked about: if it has so many
+        steps that no answer may have them, only where records are.
+        """
+        from jitdb.operators.summaries.bins import MOST
+
+        own = range(min(numbers), max(numbers) + 1) if numbers else range(0)
+        first = own[0] if own and self.first is None else self.first
+        last = own[-1] if own and self.last is None else self.last
+        if first is None or last is None or last - first >= MOST:
+            return own
+        return range(min([first, *own[:1]]), max([last, *own[-1:]]) + 1)
 
     def value(self, place: int) -> Any:
         """One of them: of one field, or a tuple of those of several."""
@@ -161,6 +182,10 @@ class Grouped(Summary[S]):
         return bool(self.by) or self.every == AUTO
 
     @property
+    def has_steps(self) -> bool:
+        return self.every is not None
+
+    @property
     def most(self) -> int | None:
         """How many values of the fields are looked at."""
         return self.limit
@@ -172,14 +197,22 @@ class Grouped(Summary[S]):
         extent = reduce(Extent.with_, map(calendar_extent, parts), Extent())
         return extent, view.ranked(self.by, self.most) if self.by else ALL
 
-    def settled(self, surveys: Sequence[tuple[Extent, Ranked]]) -> Settled:
+    def settled(self, surveys: Sequence[tuple[Extent, Ranked]], window: Window) -> Settled:
         from jitdb.operators.summaries.bins import Extent
 
         low, high, _ = reduce(Extent.with_, (extent for extent, _ in surveys), Extent())
+        low, high = (end if asked is None else asked for end, asked in zip((low, high), window, strict=True))
         step = self.every
         if isinstance(step, str):
-            step = usual_step(low, high, _MOST) if low <= high else parse_step("1d")
-        return Settled(step, added([ranked for _, ranked in surveys], self.most) if self.by else ALL)
+            step = usual_step(low, high, _MOST) if -math.inf < low <= high < math.inf else parse_step("1d")
+        values = added([ranked for _, ranked in surveys], self.most) if self.by else ALL
+        return Settled(step, values, *(self._number_of(step, end) for end in window))
+
+    def _number_of(self, step: Step | None, time: Nanoseconds | None) -> int | None:
+        """Of the step that a time is in."""
+        if step is None or time is None:
+            return None
+        return step.number(time if self.tz is None else by_the_clock(time, zone_called(self.tz)))
 
     def start_of(self, step: Step) -> Callable[[int], datetime]:
         """What says where the step with a number begins."""
@@ -308,16 +341,16 @@ class GroupsAsked(Grouped[S]):
             return Lazy(len(places), lambda row: (value(places[row]), of_values[places[row]], None))
         start, ranks = self.start_of(settled.step), {place: rank for rank, place in enumerate(places)}
         values = {place: value(place) for place in places}
-        return [(values[place], found, start(number)) for (number, place), found in self._timed(parts, ranks)]
+        return [(values[place], found, start(number)) for (number, place), found in self._timed(parts, ranks, settled)]
 
-    def _timed(self, parts: Sequence[Part], ranks: dict[int, int]) -> Iterator[tuple[Group, Any]]:
+    def _timed(self, parts: Sequence[Part], ranks: dict[int, int], settled: Settled) -> Iterator[tuple[Group, Any]]:
         """Each group of a place that has a rank, in order, and what it has; by time alone empty steps, too."""
         import numpy as np
 
         held = [list(map(Group, part.steps, part.places.tolist())) for part in parts]
         groups = sorted({group for own in held for group in own})
-        if groups and not self.by:
-            groups = [Group(step, 0) for step in range(groups[0].step, groups[-1].step + 1)]
+        if not self.by:
+            groups = [Group(step, 0) for step in settled.steps([group.step for group in groups])]
         number = {group: at for at, group in enumerate(groups)}
         to = [np.array([number[group] for group in own], np.int64) for own in held]
         found = self.summed(parts, to, len(groups))

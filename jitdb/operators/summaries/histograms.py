@@ -97,7 +97,7 @@ class HistogramAsked(Summary[Histogram]):
 
         return reduce(Extent.with_, map(Extent.of, view.numbers(self.path)), Extent())
 
-    def settled(self, surveys: Sequence[Extent]) -> Width | None:
+    def settled(self, surveys: Sequence[Extent], window: object) -> Width | None:
         """How wide the bins are, unless they were given."""
         from jitdb.operators.summaries.bins import Extent, Width, round_width
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.operators.nodes.selection import SortKeys
+    from jitdb.operators.summaries.calendar import Window
     from jitdb.operators.summaries.numbers import Numbers
 
 #: The defaults of methods and commands.
@@ -191,8 +192,13 @@ class Summary(Immutable, Generic[S]):
     def survey(self, view: View) -> Any:
         """That, of one log."""
 
-    def settled(self, surveys: Sequence[Any]) -> Any:
-        """What follows from that of all logs, for count() and result()."""
+    @property
+    def has_steps(self) -> bool:
+        """Whether there are steps of time, so that it matters which time is asked about."""
+        return False
+
+    def settled(self, surveys: Sequence[Any], window: Window) -> Any:
+        """What follows from that of all logs, and from the time that is asked about, for count() and result()."""
 
     def count(self, view: View, settled: Any) -> Any:
         """The part of one log."""

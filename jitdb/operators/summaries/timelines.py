@@ -35,7 +35,8 @@ class TimeBin(NamedTuple):
 
 
 class Timeline(Drawn[TimeBin]):
-    """How many records are of which time, the oldest first; steps without any are there, too.
+    """How many records are of which time, the oldest first; steps without any are there, too, and so are those before
+    the first record and behind the last one that since() and until() ask about.
 
     every:    the step, as it is written
     rows:     where each begins (in UTC, or the zone asked for), its count, and those of the `values`
@@ -181,13 +182,14 @@ class TimelineAsked(Grouped[Timeline]):
         step, many = settled.step, settled.many if self.by else 0
         assert step is not None
         series, total, missing, _, _ = Tally.added(counts)
-        rows: list[TimeBin] = []
+        steps = settled.steps([] if series is None else [series.first, series.last])
+        sums, columns = [0] * len(steps), [(0,) * many] * len(steps)
         if series is not None:
-            sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, :many].tolist()
-            starts = map(self.start_of(step), range(series.first, series.last + 1))
-            rows = list(map(TimeBin, starts, sums, map(tuple, columns)))
-        last = [self._end_of(step, series.last)] if series is not None else []
-        per, lengths = self._lengths([*(row.start for row in rows), *last])
+            filled = slice(series.first - steps.start, series.last + 1 - steps.start)
+            sums[filled] = series.counts.sum(axis=1).tolist()
+            columns[filled] = map(tuple, series.counts[:, :many].tolist())
+        rows = list(map(TimeBin, map(self.start_of(step), steps), sums, columns))
+        per, lengths = self._lengths([*(row.start for row in rows), *(self._end_of(step, last) for last in steps[-1:])])
         return Timeline(
             tuple(rows), total, missing, step.text, self.by, tuple(map(settled.value, range(many))), per, lengths
         )
