@@ -124,8 +124,10 @@ def _say_lines(text: str, stream: TextIO) -> None:
 
 
 def note(options: Namespace, text: str) -> None:
-    """Print a note, unless --quiet is given."""
-    if not options.quiet:
+    """Print a note, unless --quiet is given, or the command has printed it already."""
+    said: set[str] = vars(options).setdefault("said", set())
+    if not options.quiet and text not in said:
+        said.add(text)
         say(f"jitdb: {text}")
 
 
@@ -147,7 +149,8 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
             if isinstance(message, MalformedWarning) and message.path is not None:
                 lacking[message.path] = message.count
             said.add(message.reason)
-            remedy = f"; {message.remedy.shell}" if message.remedy is not None and message.remedy.shell else ""
+            is_kept = message.path not in called  # standard input is gone when somebody would look into it
+            remedy = f"; {message.remedy.shell}" if is_kept and message.remedy and message.remedy.shell else ""
             say(f"jitdb: warning: {located(message)}{remedy}")
 
     with warnings.catch_warnings():

@@ -80,6 +80,8 @@ def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase
         return
     with _as_file(options) as given, log_set(given, may_come=may_come) if is_many(given) else database(given) as db:
         yield db
+        if not may_come:
+            _note_empty(db, options)
 
 
 @contextmanager
@@ -93,6 +95,7 @@ def seen_or_asked(
         load_numpy(options)
         with log_set(options) as logs:
             yield None, logs
+            _note_empty(logs, options)
         return
     with _as_file(options) as options, log_only(options) as log:
         has_indexes = options.as_of is None and options.indexes != "none"
@@ -103,6 +106,15 @@ def seen_or_asked(
         load_numpy(options)
         with database(options, log) as db:
             yield None, db
+            _note_empty(db, options)
+
+
+def _note_empty(db: AnyDatabase, options: Namespace) -> None:
+    """Note that there is nothing in the files that were asked."""
+    paths = paths_of(db)
+    if paths and not any(map(os.path.getsize, filter(os.path.exists, paths))):
+        one = options.log if os.path.isfile(options.log) else paths[0]
+        note(options, f"{one} is empty" if len(paths) == 1 else f"all {len(paths):,} files are empty")
 
 
 def _as_file(options: Namespace) -> AbstractContextManager[Namespace]:

@@ -33,14 +33,15 @@ class Times(NamedTuple):
         comparisons beside them.
         """
         core, firsts, lasts = CoreFields(self.paths, (), self.unit), list[Nanoseconds](), list[Nanoseconds]()
-        for part in operation.children() if isinstance(operation, And) else (operation,):
-            for op, bound in part.bounds if isinstance(part, Range) else ():
-                spec, time = core.compared(part.index, bound)
-                if spec == core.column("timestamp") and _FIRST <= time < _END:
-                    if op in ("gt", "gte"):
-                        firsts.append(time + (op == "gt"))
-                    else:
-                        lasts.append(time - (op == "lt"))
+        parts = operation.children() if isinstance(operation, And) else (operation,)
+        ranges = (part for part in parts if isinstance(part, Range))
+        for index, (op, bound) in ((part.index, bound) for part in ranges for bound in part.bounds):
+            spec, time = core.compared(index, bound)
+            if spec == core.column("timestamp") and _FIRST <= time < _END:
+                if op in ("gt", "gte"):
+                    firsts.append(time + (op == "gt"))
+                else:
+                    lasts.append(time - (op == "lt"))
         return Window(max(firsts, default=None), min(lasts, default=None))
 
 

@@ -90,6 +90,15 @@ def test_exit_codes(tmp_path: Path, run: Run) -> None:
     assert "a text is missing behind the log" in done.stderr
 
 
+def test_text_in_other_case(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a": "Needle", "n": 1}\n{"a": "NEEDLE", "n": 2}\n{"a": 17, "n": 3}\n')
+    told = "jitdb: 2 records hold it in other case: -i finds them\n"
+    assert run("find", "a.ndjson", "needle").stderr == told
+    assert run("find", "a.ndjson", "needle", "n > 1").stderr == told.replace("2 records hold", "1 record holds")
+    for quiet in (["needle", "-q"], ["needle", "n > 2"], ["Needle"], ["needle", "-i"], ["nadel"], ["99"]):
+        assert run("find", "a.ndjson", *quiet).stderr == ""
+
+
 def test_many_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The count is of all; the fields are those of the first."""
     monkeypatch.setattr(found_module, "LOOKED_AT", 10)

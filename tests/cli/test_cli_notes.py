@@ -142,7 +142,7 @@ def test_the_field_that_was_meant(said, question: str, told: str) -> None:
 def test_a_column_says_nothing_of_null(said) -> None:
     told = "jitdb: no record has a number or a time in `usr.name`; did you mean `user.name`?\n"
     assert said(RECORDS, "count", "usr.name > 3") == told
-    told = "jitdb: some values of `user.name` are no numbers: `<` and `>` leave them out\n"
+    told = "jitdb: the values of `user.name` are no numbers: `<` and `>` leave them out\n"
     assert said(RECORDS, "count", "user.name > 3") == told
 
 
@@ -221,7 +221,7 @@ def test_numbers_alone_or_none(said, command: str) -> None:
 
 
 def test_an_empty_log_has_no_misspelt_fields(said) -> None:
-    assert said([], "count", "tpye == 1") == ""
+    assert said([], "count", "tpye == 1") == "jitdb: x.log is empty\n"
 
 
 def test_columns_that_no_record_has(said) -> None:
@@ -458,3 +458,24 @@ def test_no_stack_trace_is_spoken_of_where_there_is_none(tmp_path: Path, capsys:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["count", str(path), 'stream == "stderr"']) == 0
     assert capsys.readouterr() == ("0\n", "")
+
+
+def test_a_field_that_is_named_twice(said) -> None:
+    told = "jitdb: none of these records has the field `xyzzy`\n"
+    assert said(RECORDS, "query", "--sort", "xyzzy", "--fields", "xyzzy") == told
+
+
+@pytest.mark.parametrize(
+    "command", ["count", "query", "values n", "stats n", "timeline", "histogram n", "find x", "fields"]
+)
+def test_files_without_anything(run, tmp_path: Path, command: str) -> None:
+    name, *operands = command.split()
+    (tmp_path / "logs").mkdir()
+    for number in range(2):
+        (tmp_path / "logs" / f"{number}.ndjson").touch()
+    one, many = run(name, "logs/0.ndjson", *operands), run(name, "logs", *operands)
+    assert (one.returncode, one.stderr) == (0, "jitdb: logs/0.ndjson is empty\n")
+    assert (many.returncode, many.stderr) == (0, "jitdb: all 2 files are empty\n")
+    assert run(name, "logs", *operands, "-q").stderr == ""
+    (tmp_path / "logs" / "1.ndjson").write_text('{"n": 1}\n')
+    assert "empty" not in run(name, "logs", *operands).stderr

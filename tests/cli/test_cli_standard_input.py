@@ -54,7 +54,7 @@ def test_other_formats_and_nothing_at_all(folder: Path) -> None:
     line = b'::1 - - [20/Nov/2026:14:03:11 +0100] "GET /a HTTP/1.1" 503 5 "-" "x"\n'
     assert asked(folder, line * 7, "count", "-", "status >= 500")[:2] == (0, "7\n")
     assert asked(folder, b"level=error a=1\n" * 3, "count", "-", 'level == "error"')[:2] == (0, "3\n")
-    assert asked(folder, b"", "count", "-")[:2] == (0, "0\n")
+    assert asked(folder, b"", "count", "-") == (0, "0\n", "jitdb: standard input is empty\n")
     code, _, err = asked(folder, b"\x89PNG\r\n\x1a\n" + bytes(100), "count", "-")
     assert (code, "a PNG image" in err) == (1, True)
 
@@ -63,6 +63,7 @@ def test_messages_call_it_by_its_name(folder: Path) -> None:
     code, out, err = asked(folder, LINES + b"\xff{\n", "count", "-", 'level == "error"')
     assert (code, out.strip()) == (0, "334")
     assert "warning: standard input: " in err
+    assert "jitdb info" not in err  # there is no file to ask
     assert "temporary" not in err
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import read_question, take_text
+from jitdb.cli.failures import note
 from jitdb.cli.opening import asked
 from jitdb.cli.options import READING, SUMMARY, option
 from jitdb.cli.output.tables import show_result
 from jitdb.cli.parser import command
+
+if TYPE_CHECKING:
+    from jitdb.logset.logset import AnyDatabase
+    from jitdb.operators import Operation
 
 
 @command(
@@ -34,4 +40,15 @@ def find(options: Namespace) -> int:
         found = db.find(text, operation, ignore_case=options.ignore_case)
         if not options.quiet or found.total:
             partial(show_result, options)(found)
+        if not found.total and not options.quiet and not options.ignore_case:
+            _note_case(db, text, operation, options)
     return int(options.quiet and not found.total)
+
+
+def _note_case(db: AnyDatabase, text: str, operation: Operation | None, options: Namespace) -> None:
+    """Note how many records hold the text in other case, which takes a second scan where no index tells."""
+    from jitdb.common.words import counted
+    from jitdb.operators import anywhere
+
+    if text.lower() != text.upper() and (others := db.query(anywhere(text, ignore_case=True), operation).count()):
+        note(options, f"{counted(others, 'record holds', 'records hold')} it in other case: -i finds them")

@@ -121,7 +121,7 @@ def _look_at_log(options: Namespace) -> None:
     if not is_uri(options.log):
         with log_only(options) as log:
             if not options.quiet and log.codec.name != "raw":  # raw bytes have no fields
-                note_unseen_fields(log, paths)
+                note_unseen_fields(log, paths, options)
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def note_unknown_columns(db: AnyDatabase, fields: Iterable[Path], options: Names
     """Note that none of the records shown has these fields."""
     paths = list(fields)
     if paths and not options.quiet:
-        _say_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)))
+        _note_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)), options)
 
 
 def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
@@ -159,10 +159,10 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
             held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"
             say(f"jitdb: {held}: each kind is sorted for itself")
     if unknown:
-        _say_unknown("none of these records has", unknown, fields_in(db.sample(SAMPLE)))
+        _note_unknown("none of these records has", unknown, fields_in(db.sample(SAMPLE)), options)
 
 
-def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
+def note_unseen_fields(log: LogSource, paths: Iterable[Path], options: Namespace) -> None:
     """Before a long scan, note the fields that no record of a sample has."""
     from jitdb.log.reading.sampling import sample
 
@@ -170,12 +170,12 @@ def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
     if records:
         known = fields_in(records)
         unseen = [path for path in paths if not is_known(path, known)]
-        _say_unknown(f"none of {len(records):,} records looked at has", unseen, known)
+        _note_unknown(f"none of {len(records):,} records looked at has", unseen, known, options)
 
 
-def _say_unknown(who: str, paths: Iterable[Path], known: Mapping[Path, Any]) -> None:
+def _note_unknown(who: str, paths: Iterable[Path], known: Mapping[Path, Any], options: Namespace) -> None:
     for path in dict.fromkeys(paths):
-        say(f"jitdb: {unknown_field(f'{who} the field', path, known)}")
+        note(options, unknown_field(f"{who} the field", path, known))
 
 
 def _is_called_time(path: Path) -> bool:

@@ -19,7 +19,7 @@ from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.kinds.numbers import seen_by
+from jitdb.indexes.kinds.numbers import has_numbers, seen_by
 from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec
 
@@ -220,13 +220,13 @@ def remarks_of(manager: IndexManager, operation: Operation, ordered: bool, is_fu
 
     is_full: False: only remarks on what may make the answer unexpected
     """
-    core, catalog = manager.core, manager.catalog
+    core = manager.core
     found = ((leaf.need(core), leaf.compared) for leaf in operation.leaves())
     ranges = [(need.spec, compared[1]) for need, compared in found if need is not None and compared is not None]
     specs = dict.fromkeys((spec for spec, _ in ranges), False) | {spec: True for spec, of_times in ranges if of_times}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)
-    lines = (_of_column(manager, spec, _bits(catalog, spec), as_time, is_full) for spec, as_time in specs.items())
+    lines = (_of_column(manager, spec, as_time, is_full) for spec, as_time in specs.items())
     return list(dict.fromkeys(chain.from_iterable(lines)))  # a range of any element asks two columns of one field
 
 
@@ -237,14 +237,16 @@ def _bits(catalog: Catalog, spec: IndexSpec) -> int:
     return bits
 
 
-def _of_column(manager: IndexManager, spec: IndexSpec, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
+def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: bool) -> Iterator[str]:
     """`as_time`: the field is compared with a time. The unit of numbers, and the zone of text, does not matter to the
     order among them.
     """
-    name = " or ".join(f"`{format_path(path)}`" for path in spec.paths)
+    name, bits = " or ".join(f"`{format_path(path)}`" for path in spec.paths), _bits(manager.catalog, spec)
     if spec.form == "column":
-        if bits & seen.OTHERS:
+        if bits & seen.OTHERS and has_numbers(manager.catalog.get(spec).segments):
             yield f"some values of {name} are no numbers: `<` and `>` leave them out"
+        elif bits & seen.OTHERS:
+            yield f"the values of {name} are no numbers: `<` and `>` leave them out"
         return
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
