@@ -49,10 +49,9 @@ class Command:
     def parser(self) -> Parser:
         return Parser(self)
 
-    @property
-    def has_field(self) -> bool:
-        """Whether a field stands before the expression."""
-        return "field_and_expression" in self.options
+    def takes_field(self, given: argparse.Namespace) -> bool:
+        """Whether a field stands before the expression of this line."""
+        return "field_and_expression" in self.options and not getattr(given, "share", None)
 
     def answers(self, answer: Answer) -> Answer:
         """A decorator for the function that answers it."""
@@ -78,7 +77,7 @@ def question(
             from jitdb.cli.opening import asked
             from jitdb.cli.output.tables import show_result
 
-            read_question(given, found.has_field)
+            read_question(given, found.takes_field(given))
             with asked(given) as db:
                 answer(db, given, partial(show_result, given))
             return 0

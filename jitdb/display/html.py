@@ -237,7 +237,7 @@ def chart(part: Chart) -> str:
     step = _WIDTH / len(totals)
     drawn = []
     for at, label in enumerate(part.labels):
-        below = 0
+        below: float = 0
         rects = []
         told = []
         for number, (name, counts) in enumerate(part.series):

@@ -49,7 +49,7 @@ class Chart(NamedTuple):
     """
 
     labels: Sequence[str]
-    series: Sequence[tuple[str, Sequence[int]]]
+    series: Sequence[tuple[str, Sequence[float]]]
 
 
 class Note(NamedTuple):

@@ -86,8 +86,9 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True, is_cut: bool = Tr
     left = min(width - sum(widths) - len(_GAP) * len(widths), _BAR)
     bars = [""] * len(sheet.rows)
     if sheet.bars is not None and left >= _LEAST:
-        most = max(*columns[sheet.bars], 1)
-        bars = [_GAP + _bar(count / most * left, blocks) for count in columns[sheet.bars]]
+        counts = [count or 0 for count in columns[sheet.bars]]  # of nothing there is no share
+        most = max(counts) or 1
+        bars = [_GAP + _bar(count / most * left, blocks) for count in counts]
     for line, bar in zip([heads, *zip(*texts, strict=True)], ["", *bars], strict=True):
         yield (aligned(line, widths, numeric, _GAP, is_cut=False) + bar).rstrip()
 
@@ -173,7 +174,7 @@ def in_full(name: str, value: Any, most: int = _LOOKED_AT) -> str:
         return spark_text(value.counts)
     if isinstance(value, (State, Code)):
         return value.text
-    if name == "share":
+    if name == "share" and value is not None:
         return f"{100 * value:.1f} %"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if abs(value) < _GROUPED else cell(value)

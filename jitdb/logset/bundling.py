@@ -211,6 +211,9 @@ def is_of_each(question: Question, *, in_order: bool = False) -> bool:
     """Whether it counts or sorts by the path, or names places in logs, which differ from log to log."""
     if any(leaf.names_places for leaf in question.operation.leaves()):
         return True
+    condition = None if question.summary is None else question.summary.condition
+    if condition is not None and any(path[0] == LOG_PATH for path in condition.all_paths()):
+        return True
     if in_order and not isinstance(question.order, bool) and any(key.path[0] == LOG_PATH for key in question.order):
         return True
     return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)

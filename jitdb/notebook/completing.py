@@ -33,7 +33,7 @@ _VALUE: Final = re.compile(  # a value that is begun, and the field that it is c
 )
 _OPERATORS: Final = "|".join(name for name, row in OPERATORS.items() if "path" in row.kind.arguments)
 _TAKE_A_PATH: Final = (
-    "field|predicate|dedup|value_counts|group_count|count_distinct|histogram|stats|stats_by|select|sort_by|values|distinct|"
+    "field|predicate|dedup|value_counts|group_count|count_distinct|share|histogram|stats|stats_by|select|sort_by|values|distinct|"
     + _OPERATORS
 )
 _PATH: Final = re.compile(  # a path that is begun: the first argument, a later one, or an element of a list

@@ -139,7 +139,7 @@ def _answer(db: AnyDatabase, options: Namespace, is_kept: bool) -> Any:
     options.is_kept = is_kept
     if options.command != "query":
         options.format = "" if is_kept else "table"  # which has few rows, unless --limit says how many
-    read_question(options, command.has_field)
+    read_question(options, command.takes_field(options))
     assert command.answer is not None  # as of all that ASKING names
     return command.answer(db, options, lambda _: None)  # the cell shows it
 
@@ -207,7 +207,7 @@ def read(line: str, cell: str | None, names: Names, current: str) -> Asked:
 def _choose_log(options: Namespace, names: Names, current: str, has_cell: bool) -> AnyDatabase | None:
     """Take the log from the operands, a variable or a path; else the current one."""
     operands: list[str] = options.expressions if "expressions" in options else options.more_logs
-    is_one_more = has_cell and len(operands) > 1 + find_command(options.command).has_field
+    is_one_more = has_cell and len(operands) > 1 + find_command(options.command).takes_field(options)
     if operands and (_is_place(operands[0], names) or is_one_more or not current):
         options.log = operands.pop(0)
     elif current:

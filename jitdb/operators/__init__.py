@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         paginate,
         query,
         select,
+        share,
         slow_absent,
         slow_equal,
         slow_includes,
@@ -87,20 +88,20 @@ __all__ = [
     "contains", "count", "count_distinct", "debug", "declared_sequence", "declared_time", "dedup", "deferred",
     "descending", "ends_with", "equal", "everything", "field", "format_expression", "from_db", "from_json",
     "group_count", "gt", "gte", "histogram", "includes", "like", "live", "live_seqs", "lt", "lte", "matches",
-    "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "select", "seqs", "slow_absent",
-    "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "starts_with",
-    "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter",
-    "to_json", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
+    "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "select", "seqs", "share",
+    "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from",
+    "starts_with", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback",
+    "to_iter", "to_json", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used.
 _HOMES = {
     "chain": (
         "as_of", "as_offsets", "as_raw", "batch", "count", "count_distinct", "debug", "dedup", "descending",
-        "from_db", "group_count", "histogram", "live", "paginate", "query", "select", "slow_absent", "slow_equal",
-        "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by",
-        "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
-        "to_result", "to_set", "value_counts", "where",
+        "from_db", "group_count", "histogram", "live", "paginate", "query", "select", "share", "slow_absent",
+        "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from", "stats",
+        "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas",
+        "to_polars", "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
     "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),

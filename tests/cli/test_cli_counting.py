@@ -201,6 +201,34 @@ def test_groups(run, rows, events: Path) -> None:
     )
 
 
+def test_shares(run: Run, rows: Any, events: Path) -> None:
+    bad = ("--share", "status >= 400")
+    assert rows("stats", "events.log", *bad) == [{"matching": 3, "count": 5, "share": 0.6}]
+    assert rows("stats", "events.log", 'level == "info"', *bad, "--every", "1d") == [
+        {"time": "2023-11-14", "matching": 1, "count": 3, "share": 1 / 3}
+    ]
+    by = rows("stats", "events.log", *bad, "--by", "level", "--order", "share")
+    assert [(row["level"], row["share"]) for row in by] == [("error", 1), ("info", 1 / 3)]
+    empty = run(
+        "stats", "events.log", *bad, "--every", "2s", "--since", "2023-11-14T22:13:24", "--until", "2023-11-14T22:13:28"
+    )
+    assert empty.stdout.splitlines()[1:] == [
+        f"2023-11-14T22:13:24Z         1      1  100.0 %  {'█' * 32}",
+        "2023-11-14T22:13:26Z         0      0",
+        "1 of 1 record; 2 steps of 2s",
+    ]
+    about = json.loads(run("stats", "events.log", *bad, "--format", "json").stdout)
+    assert (about["condition"], about["matching"], about["total"]) == ("status >= 400", 3, 5)
+    for wrong, told in (
+        ("statsu >= 400", "no record has a number or a time in `statsu`; did you mean `status`?"),
+        ('level == "Error"', 'did you mean `level == "error"`?'),
+    ):
+        assert told in run("stats", "events.log", "--share", wrong).stderr
+    assert run("stats", "events.log", *bad, "--distinct").returncode == 2
+    assert run("stats", "events.log", "status", *bad).returncode == 2
+    assert "matching, share, count" in run("stats", "events.log", *bad, "--by", "level", "--order", "sum").stderr
+
+
 def test_groups_that_nobody_has(run, events: Path) -> None:
     """Of several fields that is said which no record has."""
     for command in (["values", "level"], ["stats", "status"], ["stats", "user.name", "--distinct"]):

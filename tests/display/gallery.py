@@ -92,6 +92,7 @@ def shown(folder: Path) -> Iterator[tuple[str, Any]]:
     yield 'db.timeline(every="1h", by="level")', db.timeline(every="1h", by="level")
     yield 'db.stats_by("ms", "service")', db.stats_by("ms", "service")
     yield 'db.count_distinct("ms", every="1h")', db.count_distinct("ms", every="1h")
+    yield 'db.share("status >= 500", every="1h")', db.share("status >= 500", every="1h")
     yield "db", db
     yield "db.indexes()", db.indexes()
     yield "db.verify()", _report(folder)

@@ -111,6 +111,7 @@ def check(db: Any, records: list[Any], by: list[str], every: str | None, tz: str
         if not by and starts:  # steps without records, too
             assert len(starts) == len(set(starts)) == len(db.timeline(where, every=every, tz=zone))
     check_distinct(db, records, by, every, tz, where)
+    check_shares(db, records, by, every, tz, where)
 
 
 def check_distinct(db: Any, records: list[Any], by: list[str], every: str | None, tz: str | None, where: Any) -> None:
@@ -122,6 +123,30 @@ def check_distinct(db: Any, records: list[Any], by: list[str], every: str | None
         rows = {(row.start, keys_of(row, by)): (row.count, row.distinct) for row in found if row.count}
         assert rows == {group: (len(own), distinct_in(own, name)) for group, own in expected.groups.items()}
         assert (found.total, found.missing, found.others) == (len(records), expected.missing, 0)
+
+
+def check_shares(db: Any, records: list[Any], by: list[str], every: str | None, tz: str | None, where: Any) -> None:
+    asked: Any = by[0] if len(by) == 1 else by
+    zone = tz if every is not None else None
+    expected = Expected(records, by, every, tz)
+    for condition, test in (
+        ("m.b == 'x' or n > 3", lambda record: value_at(record, ("m", "b")) == "x" or above(record, 3)),
+        (~(field("n") > 0), lambda record: not above(record, 0)),
+    ):
+        found = db.share(condition, asked, where, every=every, tz=zone)
+        rows = {(row.start, keys_of(row, by)): (row.matching, row.count) for row in found if row.count}
+        assert rows == {group: (sum(map(test, own)), len(own)) for group, own in expected.groups.items()}
+        assert (found.total, found.matching, found.missing) == (
+            len(records), sum(map(test, records)), expected.missing,
+        )  # fmt: skip
+        assert all(row.share == (row.matching / row.count if row.count else None) for row in found)
+        if every is not None and not by:
+            assert found.starts == [row.start for row in db.timeline(where, every=every, tz=zone)]
+
+
+def above(record: Any, bound: int) -> bool:
+    number = number_in(value_at(record, ("n",)))
+    return number is not None and number > bound
 
 
 @settings(max_examples=40, deadline=None)
@@ -199,6 +224,10 @@ def check_order(db: Any, records: list[Any], by: list[str], every: str | None = 
     assert rows == sorted(rows, reverse=True)
     counts = [row.count for row in db.count_distinct("a", by, order="count")]
     assert counts == sorted(counts, reverse=True)
+    for order in ("matching", "share", "count"):
+        rows = [getattr(row, order) for row in db.share("n > 0", by, order=order)]
+        assert rows == sorted(rows, reverse=True)
+        assert [getattr(row, order) for row in db.share("n > 0", by, order=order, limit=2)] == rows[:2]
 
 
 def stats_weight(stats: Any, order: str) -> Any:

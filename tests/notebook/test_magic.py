@@ -109,6 +109,8 @@ def test_commands_give_what_their_methods_give(ask: Any) -> None:
     groups = db.stats_by("ms", ["level", "user.name"], every="1d", order="sum", limit=2)
     assert ask("%jitdb stats ms --every 1d --by level,user.name --order sum -n 2") == groups
     assert ask("%jitdb stats ms --distinct --every 1d") == db.count_distinct("ms", every="1d")
+    assert ask("%jitdb stats --share 'ms > 30' --every 1d") == db.share("ms > 30", every="1d")
+    assert ask("%%jitdb stats db --share 'ms > 30'\nlevel == 'error'") == query.share("ms > 30")
     assert ask("%jitdb timeline --every 1d --per 1h") == db.timeline(every="1d", per="1h")
     assert ask("%jitdb --dedup level --last").data == db.query().dedup("level", last=True).all()
     assert ask("%jitdb histogram ms --bins 0,10,60") == db.histogram("ms", bins=[0, 10, 60])

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from jitdb.cli.expressions import read_question
+from jitdb.cli.expressions import read_expression, read_question
 from jitdb.cli.failures import UsageError, note
 from jitdb.cli.opening import seen_or_asked
 from jitdb.cli.options import READING, SUMMARY, changed, number, option
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.distinct import DistinctCounts
     from jitdb.operators.summaries.fields import Fields
     from jitdb.operators.summaries.histograms import Histogram
+    from jitdb.operators.summaries.shares import Shares
     from jitdb.operators.summaries.stats import Stats, StatsBy
     from jitdb.operators.summaries.timelines import Timeline
     from jitdb.operators.summaries.value_counts import GroupCounts, ValueCounts
@@ -159,26 +160,31 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
 @question(
     _OF_A_FIELD,
     "Summarize the numbers of a field: how many, the smallest and the largest, sum, mean, standard deviation and "
-    "quantiles; or how many different values it has. Sums and counts are exact; a quantile is one of the numbers.",
+    "quantiles; or how many different values it has; or, without a field, of which share of the records an expression "
+    "is true. Sums and counts are exact; a quantile is one of the numbers.",
     [
-        ("stats events.log status 'level == \"error\"'", "of those that match"),
         ("stats events.log ms --every 1m --by service,status", "over time, for each value of other fields"),
         ("stats events.log bytes --by user --order sum --limit 10", "the greatest sums"),
         ("stats events.log user --distinct --every 1d", "how many different values, a day"),
+        ("stats events.log --share 'level == \"error\"' --every 1m", "which share of the records are errors"),
     ],
     *("log", "field_and_expression"),
     "by",
     option("--every STEP", "a row for each step of time: 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, …, or auto"),
     "tz",
     option("--distinct", "count the different values of the field, of any kind"),
+    option("--share EXPR", "of how many of the records this is true, too; without a field"),
     option(
-        "--order NAME", "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, …"
+        "--order NAME",
+        "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, matching, share, …",
     ),
     option("--quantiles SHARES", "such as 0.5,0.9,0.99", type=shares),
     changed("limit", f"at most N values of --by (default: {TABLE_ROWS} in a table, else all)"),
     *_COMMON,
 )
-def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats:
+def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats | Shares:
+    if options.share:
+        return _shares(db, options, show)
     from jitdb.operators.summaries.stats import Stats
 
     query, path, by, quantiles = _query(db, options), options.path, _by(options), options.quantiles
@@ -203,6 +209,25 @@ def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats:
         _note_times(db, options, found)
     if not is_empty and not options.distinct:
         _note_others(db, options, found.total, numbers)
+    return found
+
+
+def _shares(db: AnyDatabase, options: Namespace, show: Show) -> Shares:
+    if options.distinct or options.quantiles:
+        raise UsageError("stats: --share is of a condition, --distinct and --quantiles are of a field: leave one out")
+    from jitdb.cli.output.notes import note_counted
+
+    condition, by = read_expression(options.share), _by(options)
+    timed = {"every": options.every, "tz": options.tz, "order": options.order}
+    found = _query(db, options).share(condition, by, limit=_rows(options) if by else None, **timed)
+    show(found)
+    is_empty = bool(found.total) and found.missing == found.total
+    _note_nothing(db, options, found.total, by if is_empty else ())
+    _note_maps(db, options, by)
+    if found.total:
+        note_counted(db, condition, options, is_empty=not found.matching)
+    if options.every is not None:
+        _note_times(db, options, found)
     return found
 
 
@@ -290,7 +315,7 @@ def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> 
             note(options, line)
 
 
-def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts) -> None:
+def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:
     """Note which field is the time, and that none of the records has one."""
     from jitdb.cli.output.notes import note_times, time_fields
 

@@ -30,6 +30,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
+from jitdb.operators.nodes.operation import Or, combine
 from jitdb.operators.summaries.calendar import Window
 from jitdb.operators.summaries.numbers import Numbers
 from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary, ValuesIn, View
@@ -57,12 +58,18 @@ class LogView(NamedTuple):
     matches:  the records that are asked about
     known:    fields that all records have, with their values: those of a log's path
     is_whole: this log is all that is asked
+    meeting:  the records that meet the summary's condition, among others, too
     """
 
     manager: IndexManager
     matches: BitMap
     known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
+    meeting: BitMap
+
+    @property
+    def held(self) -> LogView:
+        return self._replace(matches=self.matches & self.meeting)
 
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
@@ -164,6 +171,8 @@ def viewed(
 ) -> T:
     """The result of `work` on the matching records, with all indexes of the summary up to date."""
     paths = [path for path in summary.values_of if path[0] not in known]
+    condition = None if summary.condition is None else summary.condition.narrowed(known) if known else summary.condition
+    asked = question.operation if condition is None else combine(Or, (question.operation, condition))
 
     def serving() -> list[IndexSpec]:
         return [serving_spec(manager.catalog, path) for path in paths]
@@ -179,11 +188,12 @@ def viewed(
             return None
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
-        return (work(LogView(manager, matches, known, is_whole)),)
+        meeting = matches if condition is None else manager.evaluator.matches(condition, until)
+        return (work(LogView(manager, matches, known, is_whole, meeting)),)
 
     while True:
         chosen, numbers = manager.look(serving), needed()
         also: Needs = tuple(map(Requirement, (*chosen, *numbers)))
-        found = manager.ask(question.operation, summary.sorted_by, cancel, look, also)
+        found = manager.ask(asked, summary.sorted_by, cancel, look, also)
         if found is not None:
             return found[0]

@@ -151,6 +151,8 @@ class Asker(Summaries, Shown, ABC):
         assert asked.summary is not None
         is_empty = found.missing == found.total
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
+        if asked.summary.condition is not None:
+            self._tell(Question(operation=asked.summary.condition), not found.matching)
         return found
 
     def _summarized(self, asked: Summary[Any], where: str | Operation | None) -> Any:

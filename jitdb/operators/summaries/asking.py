@@ -10,6 +10,7 @@ from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.distinct import DistinctAsked, DistinctCounts
 from jitdb.operators.summaries.groups import By
 from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
+from jitdb.operators.summaries.shares import ShareAsked, Shares
 from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByAsked
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary
 from jitdb.operators.summaries.timelines import Timeline, TimelineAsked
@@ -124,6 +125,25 @@ class Summaries:
         db.count_distinct("user", every="1d"), db.count_distinct("user", "country", limit=10)
         """
         return self._summarized(DistinctAsked(path, by, limit, every, tz, order), where)
+
+    def share(
+        self,
+        condition: str | Operation,
+        by: By = None,
+        where: str | Operation | None = None,
+        *,
+        limit: int | None = None,
+        every: str | timedelta | None = None,
+        tz: str | None = None,
+        order: str | None = None,
+    ) -> Shares:
+        """Of how many of the records `condition` is true: of all, or in groups as stats_by() has them.
+
+        order: the values of `by` with the greatest of these first: matching, share, count
+
+        db.share("level == 'error'", every="1m"), db.share("status >= 500", "service", order="share", limit=10)
+        """
+        return self._summarized(ShareAsked(condition, by, limit, every, tz, order), where)
 
     def _summarized(self, asked: Summary[S], where: str | Operation | None) -> S:
         raise NotImplementedError

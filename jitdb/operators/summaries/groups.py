@@ -381,7 +381,8 @@ class GroupRows(Rows[R]):
     """Rows for groups: in the order that was asked for; by time, the oldest first.
 
     missing:  records that lack one of the fields, or a time
-    path:     the field that it is about, `by` those that records are grouped by, `every` the step, as it is written
+    path:     the field that it is about, () where it is about none; `by` those that records are grouped by, `every` the
+              step, as it is written
     distinct: how many values, or groups of values, `by` has, those without a row too
     """
 
@@ -408,7 +409,7 @@ class GroupRows(Rows[R]):
             values = value if len(fields) > 1 else [value] * len(fields)
             rows.append([*texts[at : at + 1], *values, *held])
         own = [f"`{name}`" if name in (*heads, *names) else name for name in fields]  # those that are called as ours
-        about: dict[str, Any] = {"field": format_path(self.path)}
+        about: dict[str, Any] = {"field": format_path(self.path)} if self.path else {}
         about |= {"by": names_of(self.by)} if fields else {}
         about |= {"every": self.every} if self.every else {}
         about |= {"total": self.total, "missing": self.missing}

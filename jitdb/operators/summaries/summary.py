@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.nodes.selection import SortKeys
     from jitdb.operators.summaries.calendar import Window
     from jitdb.operators.summaries.numbers import Numbers
@@ -136,6 +137,10 @@ class View(Protocol):
     def matches(self) -> BitMap: ...
 
     @property
+    def held(self) -> View:
+        """The same of those records of which the summary's condition is true, too."""
+
+    @property
     def is_whole(self) -> bool:
         """Whether no other log is asked."""
 
@@ -162,6 +167,11 @@ class Summary(Immutable, Generic[S]):
 
     __slots__ = ()
     name = ""
+
+    @property
+    def condition(self) -> Operation | None:
+        """What may be true of the records that are asked about: View.held."""
+        return None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -326,7 +336,7 @@ class Drawn(Rows[R]):
         raise NotImplementedError
 
 
-def charted(labels: Sequence[str], series: Sequence[tuple[str, Sequence[int]]], sheet: Sheet) -> Display:
+def charted(labels: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], sheet: Sheet) -> Display:
     """A chart above a sheet; of one series the same numbers are folded away. No chart where it has no use."""
     if len(series) == 1:
         sheet = first_rows(sheet, _STEPS)
