@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from mask_oracle import fits, mask
+
 from jitdb.common.paths import Cast
 from jitdb.common.times import as_text, time_of
 from jitdb.common.values import UNDEFINED
@@ -17,6 +19,7 @@ from jitdb.log.codecs import get_codec
 from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
+from jitdb.operators.nodes.fits import Fits
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
@@ -54,6 +57,8 @@ def cast_of(name: str, value: Any) -> Iterator[Any]:
         yield seconds
     if name == "text" and isinstance(value, str):
         yield value
+    if name == "pattern" and isinstance(value, str):
+        yield mask(value)
     if name == "text" and isinstance(value, bool):
         yield str(value).lower()
     elif name == "text" and is_number(value):
@@ -224,18 +229,20 @@ class Oracle:
             return any(_compared(operation.op, rank, bound) for rank in ranks)
         if isinstance(operation, Anywhere):
             return any(text_within(operation, held) for held in scalars(record))
-        assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch))
+        assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch, Fits))
         (path,) = operation.paths
         found = fields(record, path)
         if isinstance(operation, Absent):
             return not found
         return any(self._value_holds(operation, value) for value in found)
 
-    def _value_holds(self, operation: Equal | Includes | Predicate | TextMatch, value: Any) -> bool:
+    def _value_holds(self, operation: Equal | Includes | Predicate | TextMatch | Fits, value: Any) -> bool:
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
         if isinstance(operation, TextMatch):
             return text_matches(operation, value)
+        if isinstance(operation, Fits):
+            return fits(operation.value, value)
         if isinstance(operation, Equal) or not isinstance(value, (list, tuple)):
             return same(value, operation.value)
         items = [item for element in value for item in fields(element, operation.pluck or ())]

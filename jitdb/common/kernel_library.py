@@ -32,6 +32,7 @@ MODULES: Final = (
     "jitdb.log.codecs.json.payload_kernels",
     "jitdb.log.codecs.json.search_kernels",
     "jitdb.log.codecs.fields.search_kernels",
+    "jitdb.log.codecs.mask_kernels",
     "jitdb.indexes.numbering_kernels",
     "jitdb.indexes.kinds.number_kernels",
     "jitdb.indexes.hash_kernels",
@@ -49,6 +50,7 @@ MODULES: Final = (
 
 # What these are made of beside them.
 PARTS: Final = (
+    "jitdb.common.placeholders",
     "jitdb.indexes.kinds.seen",
     "jitdb.indexes.kinds.time_text",
     "jitdb.log.codecs.fields.shape_kernels",

@@ -48,7 +48,7 @@ def _cast_named(name: str) -> Cast:
     return CASTS[name]
 
 
-CASTS: Final = {name: Cast(name) for name in ("number", "time", "duration", "text", "json")}
+CASTS: Final = {name: Cast(name) for name in ("number", "time", "duration", "text", "json", "pattern")}
 
 Step: TypeAlias = str | int | Cast | None
 Path: TypeAlias = tuple[Step, ...]

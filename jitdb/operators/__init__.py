@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, lt, lte
     from jitdb.operators.nodes.equal import absent, equal, includes
     from jitdb.operators.nodes.field import field
+    from jitdb.operators.nodes.fits import fits
     from jitdb.operators.nodes.operation import Operation, everything
     from jitdb.operators.nodes.positions import offsets, seqs
     from jitdb.operators.nodes.predicate import predicate
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Operation", "Query", "absent", "and_", "anywhere", "as_of", "as_offsets", "as_raw", "batch", "between",
     "contains", "count", "count_distinct", "debug", "declared_sequence", "declared_time", "dedup", "deferred",
-    "descending", "ends_with", "equal", "everything", "field", "format_expression", "from_db", "from_json",
+    "descending", "ends_with", "equal", "everything", "field", "fits", "format_expression", "from_db", "from_json",
     "group_count", "gt", "gte", "histogram", "includes", "like", "live", "live_seqs", "lt", "lte", "matches",
     "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "select", "seqs", "share",
     "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from",
@@ -104,6 +105,7 @@ _HOMES = {
         "to_polars", "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
+    "nodes.fits": ("fits",),
     "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
     "nodes.equal": ("absent", "equal", "includes"),
     "nodes.operation": ("Operation", "everything"),

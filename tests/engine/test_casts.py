@@ -25,6 +25,7 @@ from jitdb.operators import (
     equal,
     everything,
     field,
+    fits,
     format_expression,
     from_json,
     gt,
@@ -47,19 +48,22 @@ HELD: list[Any] = [
     "null", "[2]", '{"a": "{\\"a\\": 2}"}', '{"a": 12345678901234567890123}', '{"a": "\\ud800"}', '{"a": NaN}',
     '{"a": 1, "a": "2"}', '{"a": "2023-11-14"}', {"a": 2}, {"a": "2"},
     '[{"a": 2}, {"a": "3"}]', '{"a": [2, "2", {"a": 1}]}',
-    "true",
+    "true", "took 5ms  by user12", "took <num>ms", "took 7s by\tada", "\udcff 5",
 ]  # fmt: skip
 PATHS = [
     "number(x)", "time(x)", "text(x)", "json(x)", "json(x).a", "json(x).b.c[]", "json(x).a.b", "number(json(x).a)",
     "text(number(x))", "time(json(x).a)", "json(json(x).a).a", "number(x[])", "number(y.x)", "number(json(x)[].a)",
     "duration(x)", "duration(json(x).a)", "json(x).a[0]", "text(x[0])", "number(json(x).a[])",
+    "pattern(x)", "pattern(json(x).a)", "pattern(x[])", "pattern(y.x)",
 ]  # fmt: skip
 
 held = st.sampled_from(HELD)
 records = st.lists(
     st.fixed_dictionaries({}, optional={"x": held, "y": st.fixed_dictionaries({"x": held})}), max_size=25
 )
-values = st.sampled_from([2, "2", 0.5, "x", None, True, "2023-11-14T22:13:20Z", [2], {"a": 2}, "true", "1e+300", [], 3])
+values = st.sampled_from(
+    [2, "2", "took <num>ms", 0.5, "x", None, True, "2023-11-14T22:13:20Z", [2], {"a": 2}, "true", "1e+300", [], 3]
+)
 paths = st.sampled_from(PATHS).map(parse_path)
 bounds = st.sampled_from([0, 2, 1e10, "2020-01-01"])
 leaves = st.one_of(
@@ -72,6 +76,7 @@ leaves = st.one_of(
     st.builds(starts_with, paths, st.sampled_from(["", "2", "x", "2023"])),
     st.builds(contains, paths, st.sampled_from(["2", "x", "-"])),
     st.builds(lambda p, v: equal(p, v, prefix=32), paths, values),
+    st.builds(fits, st.sampled_from(["x", "x[]", "json(x).a"]), st.sampled_from(["took <*> by <*>", "<num>", "<*>"])),
 )
 questions = st.one_of(
     leaves, st.builds(lambda a, b: a & ~b, leaves, leaves), st.builds(lambda a, b: a | b, leaves, leaves)

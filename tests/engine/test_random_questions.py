@@ -24,6 +24,7 @@ from jitdb.operators import (
     contains,
     ends_with,
     equal,
+    fits,
     gt,
     gte,
     includes,
@@ -145,6 +146,7 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             st.booleans(),
         ),
         st.builds(lambda f, p: f(p, b"os"), st.sampled_from([contains, ends_with]), PATHS),
+        st.builds(fits, PATHS, st.sampled_from(["", "post", "<*>", "p%d", "x" * 39, "<num>"])),
         st.builds(
             lambda t, case: anywhere(t, ignore_case=case), st.sampled_from(["os", "É", "1", "ul"]), st.booleans()
         ),

@@ -11,6 +11,7 @@ from jitdb.operators import (
     ends_with,
     equal,
     everything,
+    fits,
     gt,
     gte,
     includes,
@@ -63,6 +64,7 @@ leaves = st.one_of(
     st.builds(contains, paths, st.binary(max_size=5)),
     st.builds(lambda text, case: anywhere(text, ignore_case=case), texts.filter(bool), st.booleans()),
     st.builds(like, paths, st.sampled_from(["a%", r"_\%", ""])),
+    st.builds(fits, paths, texts),
     st.builds(lambda path, case: matches(path, r"^a|\d'\"", ignore_case=case), paths, st.booleans()),
     st.builds(
         lambda make, value, index: make(value, index),

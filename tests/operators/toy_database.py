@@ -17,6 +17,7 @@ from jitdb.errors import QueryCancelled
 from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
 from jitdb.operators.nodes.equal import Absent, Equal, Includes
+from jitdb.operators.nodes.fits import Fits
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or
@@ -249,6 +250,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return any(fn(held) for held in values_at(record, field.path))
         case TextMatch(_, path):
             return any(text_matches(operation, held) for held in values_at(record, path))
+        case Fits():
+            return any(map(operation.holds, values_at(record, *operation.paths)))
         case Anywhere():
             return operation.holds(record)
         case CompareLevel(index):

@@ -269,6 +269,12 @@ def _with_texts(values: FieldValues, places: NDArray[np.int64], text: Callable[[
     return values._replace(buffer=buffer, kind=kind, start=start, length=length)
 
 
+def _patterns(values: FieldValues) -> FieldValues:
+    from jitdb.log.codecs.masks import masked  # few questions are about patterns
+
+    return masked(values)
+
+
 _CASTS: Final[dict[str, Callable[[FieldValues], FieldValues]]] = {
-    "number": _numbers, "time": _times, "duration": _durations, "text": _texts,
+    "number": _numbers, "time": _times, "duration": _durations, "text": _texts, "pattern": _patterns,
 }  # fmt: skip

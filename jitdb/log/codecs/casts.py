@@ -1,4 +1,4 @@
-"""What the steps `number(x)`, `time(x)`, `duration(x)`, `text(x)` and `json(x)` of a path make of one value.
+"""What the steps `number(x)`, `time(x)`, `duration(x)`, `text(x)`, `json(x)`, `pattern(x)` of a path make of one value.
 
 indexes/kinds/casting.py does the same of whole columns.
 
@@ -7,6 +7,7 @@ indexes/kinds/casting.py does the same of whole columns.
 - duration: the seconds of a length of time, as text has it with its units (76.5ms, 1h2m3s)
 - text: text as it is; numbers, true and false as JSON writes them
 - json: what the JSON in text says
+- pattern: text with placeholders for what varies in it (masks.py)
 
 Where that is nothing, the field is as if it were not there.
 """
@@ -66,6 +67,13 @@ def _json(value: Any) -> Any:
         return UNDEFINED
 
 
+def _pattern(value: Any) -> Any:
+    from jitdb.log.codecs.masks import mask_of  # few questions are about patterns
+
+    return mask_of(value) if isinstance(value, str) else UNDEFINED
+
+
 READ: Final[dict[str, Callable[[Any], Any]]] = {
     "number": _number, "time": _time, "duration": _duration, "text": _text, "json": _json,
+    "pattern": _pattern,
 }  # fmt: skip

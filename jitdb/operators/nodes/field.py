@@ -10,7 +10,7 @@ from jitdb.common.arguments import is_list
 from jitdb.common.paths import ANY, CASTS, Path, Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes import compare, equal, text_match
+from jitdb.operators.nodes import compare, equal, fits, text_match
 from jitdb.operators.nodes.compare import Bound
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.literals import describe_path
@@ -140,6 +140,14 @@ class Field:
         """
         return Field((*self.path, CASTS["json"]))
 
+    def as_pattern(self) -> Field:
+        """The pattern of the field's text: placeholders stand for what varies from one text to the next.
+
+        >>> field("message").as_pattern() == "took <num>ms"
+        equal('pattern(message)', 'took <num>ms')
+        """
+        return Field((*self.path, CASTS["pattern"]))
+
     def present(self) -> Operation:
         """The records that have it, be it null.
 
@@ -155,6 +163,7 @@ class Field:
     ends_with = _method(text_match.ends_with)
     contains = _method(text_match.contains)
     like = _method(text_match.like)
+    fits = _method(fits.fits)
 
     @overload
     def matches(self, test: str, *, ignore_case: bool = False) -> Operation: ...
@@ -210,7 +219,7 @@ class Field:
 
 _METHODS: Final = (
     "isin", "between", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches",
-    "as_number", "as_time", "as_duration", "as_text", "as_json",
+    "fits", "as_number", "as_time", "as_duration", "as_text", "as_json", "as_pattern",
 )  # fmt: skip
 
 

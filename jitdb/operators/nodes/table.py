@@ -10,6 +10,7 @@ from jitdb.operators.nodes import text_match
 from jitdb.operators.nodes.anywhere import Anywhere, anywhere
 from jitdb.operators.nodes.compare import Between, Compare, between, gt, gte, lt, lte
 from jitdb.operators.nodes.equal import Absent, Equal, Includes, absent, equal, includes
+from jitdb.operators.nodes.fits import Fits, fits
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or, and_, everything, not_, or_
 from jitdb.operators.nodes.positions import Offsets, Seqs, offsets, seqs
 
@@ -37,6 +38,7 @@ OPERATORS: Final[dict[str, Row]] = {
         name: Row(getattr(text_match, name), text_match.TextMatch, f'{name}(field, "text")', "ignore_case")
         for name in get_args(text_match.TextOperator)
     },
+    "fits": Row(fits, Fits, 'fits(field, "text")'),
     "anywhere": Row(anywhere, Anywhere, "", "ignore_case"),
     "gt": Row(gt, Compare),
     "gte": Row(gte, Compare),
@@ -57,4 +59,4 @@ TEXT_OPERATORS: Final[dict[str, Callable[..., Operation]]] = {
     for name, row in OPERATORS.items()
     if row.kind is text_match.TextMatch
     for spelling in sorted({case + word for word in (name, name.replace("s_with", "swith")) for case in ("", "i")})
-}
+} | {"fits": fits}

@@ -118,6 +118,7 @@ EXPRESSION_HELP: Final = """\
   message contains "timeout"           text with this in it; also starts_with, ends_with
   took > 100ms                         a length of time in text such as "1.5s" or "120ms"
   name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
+  message fits "took <num>ms"          of a pattern, as `patterns` writes it
   message icontains "timeout"          without regard to case, as ilike, istarts_with and others
   * contains "9f3a"                     any value of the record has this in it; also * icontains
   includes(mentions, "@b", pluck="link")   an element of the array has this under `link`

@@ -19,6 +19,7 @@ FILES = [
     "tests/log/codecs/test_container_kernels.py",
     "tests/log/codecs/test_json_codec.py",
     "tests/log/codecs/test_shapes.py",
+    "tests/log/codecs/test_masks.py",
     "tests/indexes/test_hash_kernels.py",
     "tests/indexes/test_value_kernels.py",
     "tests/indexes/test_set_kernels.py",
