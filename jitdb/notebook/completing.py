@@ -6,16 +6,16 @@ Fields and values come from a sample of the log; the Tab key scans nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands import find_command
 from jitdb.cli.opening import asked
 from jitdb.notebook.magic import ASKING, NO_LOG, Magic, kept
 from jitdb.notebook.variables import Names, database_named, databases
+from jitdb.operators.completing import MOST_OFFERED, Offer, begun_by, offered
 from jitdb.operators.nodes.table import OPERATORS
-from jitdb.operators.text.expression import format_value
 
 if TYPE_CHECKING:
     from argparse import Action
@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import FieldNames
 
 _SAMPLE: Final = 200  # records looked at: a person waits
-_MOST: Final = 500  # fields offered
 _MAGIC: Final = re.compile(r"^(?:.*=)?\s*(%%?)jitdb\s")
 _FIELDS: Final = frozenset({"PATH", "PATHS"})  # metavars of options that are fields
-_FRAGMENT: Final = re.compile(r"""(?:[\w.@]|\[(?:\d+|"[^"]*"?)?\]?)*$""")  # a field that is begun
 _VARIABLE: Final = re.compile(r"[{$](\w*)$")
-_VALUE: Final = re.compile(  # a value that is begun, and the field that it is compared with
-    r"""((?:[\w.@]|\[[^\]]*\])+)\s*(?:==|!=|in\s*\[(?:[^\]]*,)?)\s*("[^"]*|'[^']*|\w*)$"""
-)
 _OPERATORS: Final = "|".join(name for name, row in OPERATORS.items() if "path" in row.kind.arguments)
 _TAKE_A_PATH: Final = (
     "field|predicate|dedup|value_counts|group_count|count_distinct|share|histogram|stats|stats_by|select|sort_by|values|distinct|"
@@ -46,14 +41,6 @@ _COMPARED: Final = re.compile(  # a value that is begun, and the field that it i
     r"""(?P<quote>["'])(?P<begun>[^"']*)$"""
 )
 _ATTRIBUTE: Final = re.compile(r"\b(\w+)\.fields((?:\.\w+)*)\.(\w*)$")
-
-
-class Offer(NamedTuple):
-    """Texts that may replace the last `begun` characters; `is_all`: nothing else may."""
-
-    begun: str
-    texts: list[str]
-    is_all: bool = True
 
 
 class Completing:
@@ -97,31 +84,26 @@ class Completing:
             return self._of_expression(body or "", operands)
         action = _action(command, before[-1]) if before else None
         if action is None and typed.startswith("-"):
-            return _begun(typed, find_command(command).parser.long_options())
+            return begun_by(typed, find_command(command).parser.long_options())
         if action is not None and action.choices is not None:
-            return _begun(typed, map(str, action.choices))
+            return begun_by(typed, map(str, action.choices))
         if action is not None and action.metavar in _FIELDS:
             start = typed.rpartition(",")[2].lstrip("-")
             known = self._known(operands)
-            return _begun(start, known.names()[:_MOST] if known is not None else ())
+            return begun_by(start, known.names()[:MOST_OFFERED] if known is not None else ())
         if action is not None and action.nargs != 0:
             return None
         here = self._of_expression(line, operands)
         if operands:
             return here
         others = [*([] if before else [*ASKING, "open", "close", "help"]), *databases(names)]
-        offer = _begun(typed, others)  # or a file; or, of the current log, a field or an expression
+        offer = begun_by(typed, others)  # or a file; or, of the current log, a field or an expression
         return Offer(typed, [*offer.texts, *(here.texts if before and here.begun == typed else ())], is_all=False)
 
     def _of_expression(self, text: str, operands: list[str]) -> Offer:
         if variable := _VARIABLE.search(text):
-            return _begun(variable[1], (name for name in self._shell.user_ns if not name.startswith("_")))
-        known = self._known(operands)
-        if known is not None and (value := _VALUE.search(text)) and value[1] in known.names():
-            return _begun(value[2], (_quoted(each, value[2][:1]) for each in known.values(value[1])))
-        fragment = _FRAGMENT.search(text)
-        assert fragment is not None  # it matches nothing, too
-        return _begun(fragment[0], known.names()[:_MOST] if known is not None else ())
+            return begun_by(variable[1], (name for name in self._shell.user_ns if not name.startswith("_")))
+        return offered(text, self._known(operands))
 
     def _known(self, operands: list[str]) -> FieldNames | None:
         """The fields of the log that the line names, or else of the current one."""
@@ -141,18 +123,6 @@ class Completing:
                 records = opened.sample(_SAMPLE)
             return FieldNames(lambda _: records, lambda: place)
         return None
-
-
-def _begun(begun: str, texts: Iterable[str]) -> Offer:
-    return Offer(begun, [text for text in dict.fromkeys(texts) if text.startswith(begun)])
-
-
-def _quoted(value: Any, begun: str) -> str:
-    """The value as in an expression; text in the quotes that are begun, or in double quotes, where possible."""
-    quote = "'" if begun == "'" else '"'
-    if isinstance(value, str) and value.isprintable() and quote not in value and "\\" not in value:
-        return f"{quote}{value}{quote}"
-    return format_value(value)
 
 
 def _action(command: str, word: str) -> Action | None:
@@ -178,13 +148,13 @@ def python_offered(text: str, names: Names) -> Offer | None:
         found = [
             each for known in _asked(line, names) for each in _quietly(known.values, path) if isinstance(each, str)
         ]
-        return _begun(value["begun"], [each for each in found if value["quote"] not in each and each.isprintable()])
+        return begun_by(value["begun"], [each for each in found if value["quote"] not in each and each.isprintable()])
     key = _KEY.search(line)
     path_begun = _PATH.search(line)
     if key is None and path_begun is None:
         return None
     begun = key[2] if key is not None else (path_begun[3] or path_begun[5] or "") if path_begun is not None else ""
-    return _begun(begun, [name for known in _asked(line, names) for name in _quietly(known.names) if '"' not in name])
+    return begun_by(begun, [name for known in _asked(line, names) for name in _quietly(known.names) if '"' not in name])
 
 
 def _attributes(found: re.Match[str], names: Names) -> Offer | None:
@@ -193,7 +163,7 @@ def _attributes(found: re.Match[str], names: Names) -> Offer | None:
         return None
     path = tuple(found[2].split(".")[1:])
     keys = [key for key in _quietly(db.fields.keys_in, path) if key.isidentifier()]
-    return _begun(found[3], keys)
+    return begun_by(found[3], keys)
 
 
 def _asked(line: str, names: Names) -> Iterator[FieldNames]:

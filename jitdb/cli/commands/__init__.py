@@ -18,6 +18,7 @@ _TABLE: Final = (
     ("count", "timeline", "summaries", "count records over time"),
     ("count", "stats", "summaries", "summarize the numbers of a field"),
     ("follow", "tail", "tail", "follow new records"),
+    ("explore", "explore", "explore", "look at a log in a browser"),
     ("explore", "fields", "summaries", "list the fields of a sample of records"),
     ("keep", "save", "saving", "keep a question under a name, for @NAME in others"),
     ("keep", "export", "export", "write records as NDJSON"),

@@ -1,0 +1,240 @@
+"""What is asked, and how: one log or many, its state, its usual fields, a sample of its records."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+from jitdb.common.paths import Path, format_path
+from jitdb.display.columns import choose_columns
+from jitdb.engine.database import JITDB
+from jitdb.engine.roles import Roles, roles_of
+from jitdb.explorer.guard import Refused
+from jitdb.explorer.sampled import Sampled, facet_paths
+from jitdb.logset import LogSet
+from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.positions import offsets
+from jitdb.operators.nodes.selection import selection
+from jitdb.operators.summaries.fields import FieldNames, Fields
+
+if TYPE_CHECKING:
+    from jitdb.explorer.opening import Opening
+    from jitdb.logset.logset import AnyDatabase
+    from jitdb.operators.queries import Query
+
+Known = TypeVar("Known")
+
+SAMPLE: Final = 1000  # records
+_SIZED: Final = 1000  # files whose sizes are added up
+_COLUMNS: Final = 3  # beside time and message, where nobody chose
+_LONGEST: Final = 100_000  # characters of a text in a request
+_MOST: Final = 100  # columns that are shown
+
+
+class Asked(NamedTuple):
+    """The records that a request is about."""
+
+    where: str
+    since: str | None
+    until: str | None
+    as_of: int | None
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> Asked:
+        """What the request says. Raises Refused."""
+        as_of = optional_text(body, "as_of")
+        if as_of is not None and not as_of.removeprefix("-").isdecimal():
+            raise Refused(HTTPStatus.BAD_REQUEST, "as_of is what an answer said")
+        where = (optional_text(body, "where") or "").strip()
+        return cls(
+            where, optional_text(body, "since"), optional_text(body, "until"), None if as_of is None else int(as_of)
+        )
+
+
+class Session:
+    """One log, or many, as the page asks it. Every method may be called from any thread."""
+
+    def __init__(self, db: AnyDatabase, opening: Opening) -> None:
+        self.db, self.opening = db, opening
+        self._lock = threading.Lock()
+        self._files: list[str] = []  # a number stands for a path on its way to the page and back
+        self._sampled: tuple[object, Sampled] | None = None
+        self._fresh: set[Any] = set()  # identities of operations whose indexes were built for this page
+        self._known: dict[Any, Any] = {}  # what is the same for all questions of one state of the log
+        db.warns_of_questions = False  # the page has the hints
+
+    @property
+    def log(self) -> Any:
+        """The one log; None where there are many."""
+        return self.db.log if isinstance(self.db, JITDB) else None
+
+    def now(self) -> int | None:
+        """The state of the log, for as_of; None where there are many, whose state changes with the next now()."""
+        self.db.refresh()
+        return None if self.log is None else self.log.since
+
+    def query(self, asked: Asked, *, timed: bool = True) -> Query:
+        """The question. Raises QueryError."""
+        query = self.db.query(asked.where or None)
+        if timed:
+            query = query if asked.since is None else query.since(asked.since)
+            query = query if asked.until is None else query.until(asked.until)
+        return query if asked.as_of is None or self.log is None else query.as_of(asked.as_of)
+
+    def operation(self, asked: Asked) -> Operation:
+        """The same without the state of the log."""
+        return self.query(asked._replace(as_of=None)).question.operation
+
+    # --- a sample ----------------------------------------------------------------------------------------------------
+
+    @property
+    def sampled(self) -> Sampled:
+        """Some records of the log, as a log; the same ones until the log is another one."""
+        with self._lock:
+            state = self.opening if self.log is None else (self.log.identity, self.log.durable_end < 1 << 20)
+            if self._sampled is None or self._sampled[0] != state:
+                if self._sampled is not None:
+                    self._sampled[1].close()
+                self._sampled = state, Sampled(self.db, SAMPLE)
+            return self._sampled[1]
+
+    @property
+    def fields(self) -> Fields:
+        """Those of the sample."""
+        return self.sampled.fields
+
+    @cached_property
+    def names(self) -> FieldNames:
+        """The fields of the sample, and their values, for completion."""
+        return FieldNames(lambda _: self.sampled.records, lambda: id(self.sampled))
+
+    @cached_property
+    def roles(self) -> Roles:
+        """The fields that say when, how bad, and what."""
+        return roles_of(self.sampled.records)
+
+    def columns(self, chosen: Sequence[str]) -> list[tuple[str, Path]]:
+        """The columns of the list of records, by name: those that were chosen, or the most telling ones."""
+        if chosen:
+            return [(format_path(path), path) for _, path in selection("columns", chosen[:_MOST])]
+        roles = self.roles
+        known = [path for path in (roles.level, roles.message) if path is not None]
+        times = {roles.time, *self.db.declared_time}
+        records = self.sampled.records
+        others = [path for path in choose_columns(records, _COLUMNS + len(known) + 1) if path not in {*known, *times}]
+        paths = [*known, *others] if roles.message is None else [*known[:-1], *others[:1], known[-1]]
+        return [("" if path == ("",) else format_path(path), path) for path in paths]
+
+    @cached_property
+    def facet_paths(self) -> dict[Path, str]:
+        """The fields that are worth a facet, and what they hold."""
+        sampled = self.sampled
+        return facet_paths(sampled.records, sampled.fields, self.roles.level, self.db.declared_time)
+
+    # --- scans -------------------------------------------------------------------------------------------------------
+
+    def must_scan(self, operation: Operation, most: int) -> bool:
+        """Whether more than `most` bytes must be read before this can be answered."""
+        if operation.identity in self._fresh:
+            return False
+        return bool(self.db.explain(self.db.query(operation).question).scan_bytes > most)
+
+    def prepare(self, operation: Operation, cancel: threading.Event) -> None:
+        """Build its indexes, in one scan. Raises QueryCancelled, LogError."""
+        self.db.count(operation, cancel=cancel)
+        self._fresh.add(operation.identity)
+
+    def known(self, state: Any, find: Callable[[], Known]) -> Known:
+        """What `find` gives, found once for each state of the log."""
+        if state is None or state not in self._known:
+            found = find()
+            self._known = {state: found}
+            return found
+        return cast("Known", self._known[state])
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def place(self, where: Any) -> Any:
+        """A record's place as the page gets it: its offset, or the number of its file and that."""
+        if self.log is not None:
+            return where
+        with self._lock:
+            if where.path not in self._files:
+                self._files.append(where.path)
+            return [self._files.index(where.path), where.offset]
+
+    def file_of(self, place: Any) -> str:
+        """The path of the file that a record is in. Raises Refused."""
+        return str(self.log.path) if self.log is not None else self._files[self.checked_place(place)[0]]
+
+    def at(self, place: Any) -> Operation:
+        """The operation that is true of the record at this place. Raises Refused."""
+        number, offset = self.checked_place(place)
+        if self.log is not None:
+            return offsets([offset])
+        return equal("_path", self._files[number]) & offsets([offset])
+
+    def checked_place(self, place: Any) -> tuple[int, int]:
+        """The number of the file, and the offset in it."""
+        number, offset = place if isinstance(place, list) and len(place) == 2 else (0, place)
+        is_one = isinstance(place, int) == (self.log is not None)
+        whole = all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in (number, offset))
+        if not is_one or not whole or offset >= 1 << 63 or (self.log is None and number >= len(self._files)):
+            raise Refused(HTTPStatus.BAD_REQUEST, "a place is one that an answer said")
+        return number, offset
+
+    # --- what goes on ------------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """What the head of the page says of the logs."""
+        if isinstance(self.db, LogSet):
+            members = self.db.members
+            sizes = [os.path.getsize(member.path) for member in members[:_SIZED] if os.path.exists(member.path)]
+            return {"files": len(members), "bytes": sum(sizes) if len(members) <= _SIZED else 0}
+        return {"files": 1, "bytes": os.path.getsize(self.log.path)}
+
+    def progress(self) -> dict[str, Any]:
+        """How far a scan is."""
+        if isinstance(self.db, LogSet):
+            done, total = self.db.scanning
+            return {"part": "progress", "done": done, "total": total, "unit": "files"}
+        status = self.db.status
+        is_busy = status.state != "idle"
+        return {"part": "progress", "done": is_busy * status.done, "total": is_busy * status.total, "unit": "bytes"}
+
+    def close(self) -> None:
+        """Remove the sample."""
+        with self._lock:
+            if self._sampled is not None:
+                self._sampled[1].close()
+
+
+def optional_text(body: dict[str, Any], name: str) -> str | None:
+    """A text of a request that may be left out. Raises Refused."""
+    found = body.get(name)
+    if found is None or found == "":
+        return None
+    if not isinstance(found, str) or len(found) > _LONGEST:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name} is text of at most {_LONGEST:,} characters")
+    return found
+
+
+def number(body: dict[str, Any], name: str, usual: int, most: int) -> int:
+    """A number of a request, 0 or more, and not more than `most`. Raises Refused."""
+    found = body.get(name, usual)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= most:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name} is a whole number from 0 to {most:,}")
+    return found
+
+
+def texts(body: dict[str, Any], name: str, most: int = 100) -> list[str]:
+    """A list of texts of a request. Raises Refused."""
+    found = body.get(name, [])
+    if not isinstance(found, list) or len(found) > most or not all(isinstance(each, str) for each in found):
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name} is a list of at most {most} texts")
+    return found
