@@ -52,7 +52,8 @@ def facet(session: Session, body: dict[str, Any], cancel: threading.Event) -> It
 def record(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iterator[Part]:
     """All of one record: its fields, its line of JSON, and where it lies."""
     place = body.get("place")
-    page = session.db.paginate(session.at(place), limit=1, cancel=cancel)
+    with session.at(place) as (db, is_it):
+        page = db.paginate(is_it, limit=1, cancel=cancel)
     if not page.data:
         raise LogError("this record is not there any more", remedy="it was deleted, or its file was rotated away")
     found = page.data[0]
@@ -70,12 +71,14 @@ def context(session: Session, body: dict[str, Any], cancel: threading.Event) -> 
     before, after = (number(body, name, 0, _MOST_AROUND) for name in ("before", "after"))
     same = optional_text(body, "same")
     columns = session.columns(texts(body, "columns"))
-    passages = session.db.context(session.at(body.get("place")), before, after, same=same, limit=1, cancel=cancel)
-    for passage in islice(passages, 1):
-        rows = [
-            {**row_of(session, seen.record, seen.place, columns), "match": seen.is_match} for seen in reversed(passage)
-        ]
-        yield {"part": "passage", "columns": [name for name, _ in columns], "rows": rows}
+    place = body.get("place")
+    file = session.checked_place(place)[0]
+    with session.at(place) as (db, is_it):
+        for passage in islice(db.context(is_it, before, after, same=same, limit=1, cancel=cancel), 1):
+            rows = [row_of(session, seen.record, seen.place, columns, seen.is_match) for seen in reversed(passage)]
+            for row in rows if session.log is None else ():
+                row["place"] = [file, row["place"]]
+            yield {"part": "passage", "columns": [name for name, _ in columns], "rows": rows}
 
 
 def complete(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iterator[Part]:

@@ -133,19 +133,19 @@ def _records(view: View) -> Iterator[Part]:
     page = query.page(max(1, most))
     places = [0] * len(page.data) if view.sampled else query.as_offsets().page(max(1, most)).data
     rows = [
-        row_of(view.session, record, place, columns, is_sample=bool(view.sampled))
+        row_of(view.session, record, None if view.sampled else view.session.place(place), columns)
         for record, place in zip(page.data, places, strict=False)
     ]
     yield {"part": "records", "columns": [name for name, _ in columns], "rows": rows, "skip": skip, "total": page.total}
 
 
 def row_of(
-    session: Session, record: Any, place: Any, columns: list[tuple[str, Path]], *, is_sample: bool = False
+    session: Session, record: Any, place: Any, columns: list[tuple[str, Path]], is_match: bool | None = None
 ) -> Part:
     """A record as the list has it."""
     paths, unit = session.db.times
     level = session.roles.level
     cells = [wired(record if path == ("",) else value_at(record, path)) for _, path in columns]
     color = "" if level is None else level_name(value_at(record, level), level)
-    at = None if is_sample else session.place(place)
-    return {"place": at, "time": milliseconds(record, paths, unit), "level": color, "cells": cells}
+    row = {"place": place, "time": milliseconds(record, paths, unit), "level": color, "cells": cells}
+    return row if is_match is None else {**row, "match": is_match}

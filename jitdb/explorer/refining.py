@@ -7,6 +7,7 @@ values of the one field (`==`, `!=`, `in`, `not in`) are written anew, and the o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, NamedTuple
 
 from jitdb.common.paths import Path, format_path
@@ -46,24 +47,29 @@ def conditions(where: str) -> list[Condition]:
     whole = parse_expression(where) if where.strip() else None
     if whole is None:
         return []
-    try:
-        found = [Condition(text, parse_expression(text)) for text in _pieces(where)]
-    except QueryError:  # an `and` that is a field, or one between parts of an `or`
-        found = []
-    if found and and_(*(each.means for each in found)) == whole and "#" not in where:
+    found = [] if "#" in where else list(_apart(where))
+    if found and and_(*(each.means for each in found)) == whole:
         return found
-    return [Condition(where.strip() if "#" not in where else whole.written(), whole)]
+    return [Condition(whole.written() if "#" in where else where.strip(), whole)]  # an `or` holds it together
 
 
-def _pieces(where: str) -> Iterator[str]:
-    """The text between the words `and` outside of brackets."""
-    tokens, depth, start = _Tokens(where), 0, 0
-    for kind, word, begin, end in tokens:
+def _apart(where: str) -> Iterator[Condition]:
+    """What stands between the words `and` outside of brackets, where that is a condition; `and` may be a field, too."""
+    start = 0
+    for end, behind in _ands(where):
+        with suppress(QueryError):
+            yield Condition(where[start:end].strip(), parse_expression(where[start:end]))
+            start = behind
+
+
+def _ands(where: str) -> Iterator[tuple[int, int]]:
+    """Where the words `and` begin and end that stand in no brackets; at last the end of the text."""
+    depth = 0
+    for kind, word, begin, end in _Tokens(where):
         depth += (word in _OPEN) - (word in _CLOSE) if kind == "sign" else 0
         if kind == "word" and word == "and" and not depth:
-            yield where[start:begin].strip()
-            start = end
-    yield where[start:].strip()
+            yield begin, end
+    yield len(where), len(where)
 
 
 class _Tokens(Tokens):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
@@ -16,7 +17,6 @@ from jitdb.engine.roles import Roles, roles_of
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled, facet_paths
 from jitdb.logset import LogSet
-from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selection
@@ -172,12 +172,15 @@ class Session:
         """The path of the file that a record is in. Raises Refused."""
         return str(self.log.path) if self.log is not None else self._files[self.checked_place(place)[0]]
 
-    def at(self, place: Any) -> Operation:
-        """The operation that is true of the record at this place. Raises Refused."""
+    @contextmanager
+    def at(self, place: Any) -> Iterator[tuple[JITDB, Operation]]:
+        """The log of the record at this place, and the operation that is true of it alone. Raises Refused, LogError."""
         number, offset = self.checked_place(place)
-        if self.log is not None:
-            return offsets([offset])
-        return equal("_path", self._files[number]) & offsets([offset])
+        if isinstance(self.db, JITDB):
+            yield self.db, offsets([offset])
+        else:
+            with self.db.using(self._files[number]) as db:
+                yield db, offsets([offset])
 
     def checked_place(self, place: Any) -> tuple[int, int]:
         """The number of the file, and the offset in it."""
