@@ -37,7 +37,8 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
-    options.operation = _within(read_expression(texts[0]) if texts else None, options)
+    options.operation = within(read_expression(texts[0]) if texts else None, options)
+    options.asked = bool(texts)
     found: Operation | None = options.operation
     return found
 
@@ -100,7 +101,7 @@ def _behind_logs(texts: Sequence[str]) -> int:
     return next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts) - 1)
 
 
-def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
+def within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
     """The operation within --since, --until and --older-than."""
     since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))
     if since is None and not any(ends):

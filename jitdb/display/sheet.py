@@ -46,7 +46,7 @@ class Sheet(NamedTuple):
     names:  of the columns; shares are in the column `share`
     bars:   the number of the column that is shown as bars; None: no bars
     about:  what JSON has beside the rows
-    footer: a line below the table
+    footer: a line below the table, or several
     """
 
     names: Sequence[str]

@@ -41,7 +41,7 @@ def _lines(part: Part, width: int) -> Iterator[str]:
     elif isinstance(part, Sheet):
         yield from table_lines(part, width)
         if part.footer:
-            yield printable(part.footer)
+            yield from map(printable, part.footer.split("\n"))
     elif isinstance(part, Folded):
         yield from _lines(part.sheet, width)
     elif isinstance(part, Records):

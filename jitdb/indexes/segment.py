@@ -264,10 +264,16 @@ class Segment(Immutable):
 
     def decoded(self, number: int, size: int, decode: Callable[[Blob], T], *, keep: bool = True) -> T:
         """A decoded blob of `size` bytes. It is kept for the next to ask, in place of the blob. Raises IndexDamaged."""
+        return self.derived(number, size, lambda: decode(self.blob(number, keep=False)), keep=keep)
+
+    def derived(self, number: int, size: int, make: Callable[[], T], *, keep: bool = True) -> T:
+        """What follows from the segment, of `size` bytes, which is kept for the next to ask. `number`: of a blob, which
+        it is made of; of each one thing may be kept.
+        """
         reader, position = (self.table, 0) if self.blobs is not None else (self.read_at, self.body_position)
         found: T | None = blob_cache.get(reader, ~(position + number))  # no blob begins there
         if found is None:
-            found = decode(self.blob(number, keep=False))
+            found = make()
             if keep:
                 blob_cache.put(reader, ~(position + number), found, size)
         return found

@@ -21,8 +21,8 @@ TABLE_ROWS: Final = 20  # unless --limit says otherwise
 
 def show_result(options: Namespace, found: Any) -> None:
     """Print a summary in the format that was asked for."""
-    sheet: Sheet = found.sheet()
     form: str = options.format
+    sheet: Sheet = found.seen_sheet() if form == "table" else found.sheet()
     if form == "table":
         from jitdb.display.sheet import table_lines
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.engine.answering.coded import CodedColumn, first_values, places_in, ranked_values
-from jitdb.indexes.kinds.dictionary import chosen, codes_of, count_of, dictionary_values
+from jitdb.engine.answering.coded import CodedColumn, first_values, ranked_values
+from jitdb.indexes.kinds.dictionary import chosen, code_counts, count_of, dictionary_values
 from jitdb.operators.summaries.summary import Keys, Ranked
 from jitdb.operators.summaries.value_counts import in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
+    from jitdb.engine.answering.members import Members
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
 
@@ -33,10 +33,10 @@ def are_many(segments: Sequence[Segment]) -> bool:
     return sum(map(count_of, segments)) > MANY
 
 
-def ranked_apart(segments: Sequence[Segment], matches: BitMap, limit: int) -> Ranked:
+def ranked_apart(segments: Sequence[Segment], members: Members, limit: int) -> Ranked:
     """The most frequent values of these records. Raises IndexDamaged."""
     missing, hashes = 0, [np.empty(0, np.uint32)]
-    for values, there, counts, lacking in _counted(segments, matches):
+    for values, there, counts, lacking in _counted(segments, members):
         missing += lacking
         hashes.append(_hashes(chosen(values, there)))
         del values, counts
@@ -46,7 +46,7 @@ def ranked_apart(segments: Sequence[Segment], matches: BitMap, limit: int) -> Ra
     distinct = 0
     for begin in range(0, max(1, len(repeated)), MANY):
         column, sums = CodedColumn(), np.zeros(1, np.int64)
-        for values, there, counts, _ in _counted(segments, matches):
+        for values, there, counts, _ in _counted(segments, members):
             own = _hashes(chosen(values, there))
             some = _is_in(repeated[begin : begin + MANY], own)
             numbers = column.number(chosen(values, there[some]))
@@ -59,21 +59,20 @@ def ranked_apart(segments: Sequence[Segment], matches: BitMap, limit: int) -> Ra
         found = ranked_values(column, sums, 0, limit)
         distinct += found.distinct
         first = in_order([*first, *found.pairs], limit)
-    return Ranked(first, distinct, len(matches), missing)
+    return Ranked(first, distinct, len(members), missing)
 
 
 def _counted(
-    segments: Sequence[Segment], matches: BitMap
+    segments: Sequence[Segment], members: Members
 ) -> Iterator[tuple[FieldValues, NDArray[np.int64], NDArray[np.int64], int]]:
     """For each segment that has some of the records: its values, the numbers of those that these records have, how many
     have each, and how many have none.
     """
-    from jitdb.indexes.kinds.dictionary_kernels import count_codes
-
-    for segment, places in places_in(segments, matches):
-        codes = codes_of(segment, keep=False)[places].astype(np.uint32)
-        counts = np.zeros(count_of(segment) + 1, np.int64)
-        count_codes(codes, counts)
+    for segment in segments:
+        within = members.within(segment)
+        if within is None:
+            continue
+        counts = code_counts(segment, *within, keep=False)
         there = np.flatnonzero(counts[1:])
         yield dictionary_values(segment, keep=False), there, counts[1 + there], int(counts[0])
 

@@ -7,7 +7,7 @@ is asked again after the log has grown numbers the values of its new segments al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -31,10 +31,11 @@ from jitdb.common.values import (
     value_key,
     value_of_key,
 )
-from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, numbers_of
+from jitdb.engine.answering.members import Members, places_in
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, numbers_of, records_with
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
-from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values, values_of_keys
-from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
+from jitdb.indexes.kinds.dictionary import code_counts, codes_of, dictionary_values, mark, values_of_keys
+from jitdb.indexes.kinds.roaring import union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Keys, Lazy, Ranked
 from jitdb.operators.summaries.value_counts import in_order
@@ -47,24 +48,6 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _HEAD: Final = 7  # bytes of a value by which most are told apart without making objects
-
-
-def places_in(segments: Iterable[Segment], matches: BitMap) -> Iterator[tuple[Segment, Any]]:
-    """Each segment that has some of these records, and their places in it: a slice where none is between them."""
-    if not matches:
-        return
-    first, last = matches.min(), matches.max()
-    for segment in segments:
-        if segment.end_seq <= first or segment.first_seq > last:
-            continue
-        there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-        if not there:
-            continue
-        begin, end = there.min(), there.max() + 1
-        if len(there) == end - begin:
-            yield segment, slice(begin - segment.first_seq, end - segment.first_seq)
-        else:
-            yield segment, members_of(there) - np.uint32(segment.first_seq)
 
 
 class _Part(NamedTuple):
@@ -134,15 +117,13 @@ class CodedColumn:
         """The code of the value with each key, 0 where there is none."""
         return self._table.find(values_of_keys(keys)).astype(np.int64)
 
-    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+    def counts(self, members: Members) -> NDArray[np.int64]:
         """How many of these records have each code."""
-        from jitdb.indexes.kinds.dictionary_kernels import count_codes
-
         counts = np.zeros(len(self), np.int64)
-        for part, codes in self._chosen(matches):
-            found = np.zeros(len(part.codes), np.int64)
-            count_codes(codes.astype(np.uint32, copy=False), found)
-            counts[part.codes] += found  # no two codes of a segment are one of the column
+        for part in self._parts:
+            within = members.within(part.segment)
+            if within is not None:  # no two codes of a segment are one of the column
+                counts[part.codes] += code_counts(part.segment, *within)
         return counts
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
@@ -157,6 +138,14 @@ class CodedColumn:
                 self._mapped = part, table, part.codes if table is None else table[part.codes]
             found.append(self._mapped[2][codes])
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.uint32), *found])
+
+    def mark(self, matches: BitMap, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
+        """Set the bits that the table has at the code of each of these records in its mask."""
+        parts, done = {id(part.segment): part for part in self._parts}, 0
+        for segment, places in places_in([part.segment for part in self._parts], matches):
+            count = places.stop - places.start if isinstance(places, slice) else len(places)
+            mark(segment, places, table[parts[id(segment)].codes], masks[done : done + count])
+            done += count
 
     def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any]]]:
         """For each segment that has some of the records: their codes in it."""
@@ -203,11 +192,12 @@ class BitmapCodes:
     def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
         return np.array([self._codes.get(key, 0) for key in keys], np.int64)
 
-    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+    def counts(self, members: Members) -> NDArray[np.int64]:
         """From the cardinalities that stand beside the bitmaps, where all records are counted. Raises IndexDamaged.
 
         A record that has several values counts for each of them.
         """
+        matches = members.records
         found = np.zeros(len(self), np.int64)
         for segment in self._segments:
             dictionary = dictionary_of(segment)
@@ -218,10 +208,16 @@ class BitmapCodes:
                 found[codes] += np.array(dictionary.cardinalities, np.int64)
             elif there:
                 sets = (load_bitmap(segment, number) for number in range(len(dictionary)))
-                found[codes] += [members.intersection_cardinality(matches) for members in sets]
+                found[codes] += [held.intersection_cardinality(matches) for held in sets]
         if self._owned:
             found[0] = len(matches) - len(self._present() & matches)
         return found
+
+    def having(self, key: bytes, matches: BitMap) -> BitMap:
+        """Those of these records that have the value with this key, or none (ABSENT_KEY). Raises IndexDamaged."""
+        if self._owned and key == ABSENT_KEY:
+            return matches - self._present()
+        return records_with(self._segments, key) & matches
 
     def _present(self) -> BitMap:
         """The records that have a value."""
@@ -264,9 +260,9 @@ class ConstantCodes:
     def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
         return np.array([self._code * (key == self._key) for key in keys], np.int64)
 
-    def counts(self, matches: BitMap) -> NDArray[np.int64]:
+    def counts(self, members: Members) -> NDArray[np.int64]:
         counts = np.zeros(2, np.int64)
-        counts[self._code] = len(matches)
+        counts[self._code] = len(members)
         return counts
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
@@ -274,6 +270,9 @@ class ConstantCodes:
 
     def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
         return table[self.codes(matches)]
+
+    def mark(self, matches: BitMap, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
+        masks |= table[self._code]
 
 
 Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb.common.paths import Path, format_path
 from jitdb.common.times import NUMBER
@@ -20,11 +21,13 @@ from jitdb.engine.answering.coded import (
     BitmapCodes,
     Coded,
     ConstantCodes,
-    places_in,
     ranked_groups,
     ranked_values,
 )
+from jitdb.engine.answering.marking import marked
+from jitdb.engine.answering.members import Members, places_in
 from jitdb.engine.answering.placing import placing, values_in
+from jitdb.engine.answering.spread import cells_in, numbers_in
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
@@ -32,14 +35,14 @@ from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Or, combine
 from jitdb.operators.summaries.calendar import Window
+from jitdb.operators.summaries.cells import Cells, Taken, cells_of_one
 from jitdb.operators.summaries.numbers import Numbers
-from jitdb.operators.summaries.summary import DECLARED_TIME, Ranked, Summary, ValuesIn, View
+from jitdb.operators.summaries.summary import DECLARED_TIME, Opposed, Ranked, Summary, ValuesIn, View
 
 if TYPE_CHECKING:
     import threading
 
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
     from jitdb.engine.manager import IndexManager
     from jitdb.engine.plan import Needs
@@ -55,26 +58,30 @@ MOST_OF_SEVERAL: Final = 1 << 21  # values in each of several logs, all of which
 class LogView(NamedTuple):
     """The View (operators/summaries/summary.py) of one log. Guarded by the engine's lock; raises IndexDamaged.
 
-    matches:  the records that are asked about
+    members:  the records that are asked about
     known:    fields that all records have, with their values: those of a log's path
     is_whole: this log is all that is asked
     meeting:  the records that meet the summary's condition, among others, too
     """
 
     manager: IndexManager
-    matches: BitMap
+    members: Members
     known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
     meeting: BitMap
 
     @property
     def held(self) -> LogView:
-        return self._replace(matches=self.matches & self.meeting)
+        return self._replace(members=Members(self.matches & self.meeting))
+
+    @property
+    def matches(self) -> BitMap:
+        return self.members.records
 
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
         if many is not None and limit is not None:
-            found = ranked_apart(many, self.matches, limit)
+            found = ranked_apart(many, self.members, limit)
             if self.is_whole:
                 return found
             if found.distinct > MOST_OF_SEVERAL:
@@ -83,7 +90,7 @@ class LogView(NamedTuple):
         columns = list(map(self.coded, paths))
         if len(columns) == 1:
             (coded,) = columns
-            return ranked_values(coded, coded.counts(self.matches), len(self.matches), limit)
+            return ranked_values(coded, coded.counts(self.members), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
 
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
@@ -95,7 +102,7 @@ class LogView(NamedTuple):
         for first in range(begin - begin % CONTAINER, end, CONTAINER):
             there = self.matches & bitmap_of_range(first, first + CONTAINER)
             if there:
-                yield self._replace(matches=there)
+                yield self._replace(members=Members(there))
 
     def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
         parts = ((part.matches, groups_of(part)) for part in self.parts())
@@ -131,9 +138,39 @@ class LogView(NamedTuple):
                 hi, lo = load_numbers(segment)
                 yield Numbers(hi[places], None if lo is None else lo[places])
         else:
-            value = number_of(value_at(dict(self.known), tuple(column)))
-            number, _ = (math.nan, 0) if value is None else split_number(value)
-            yield Numbers(np.full(len(self.matches), number), None)
+            yield Numbers(np.full(len(self.matches), self._known_number(column)), None)
+
+    def cells(self, path: Path) -> Cells:
+        if path[0] in self.known:
+            return cells_of_one(self._known_number(path), len(self.matches))
+        return cells_in(self._columns(path), self.members)
+
+    def numbers_in(self, path: Path, cells: Cells) -> list[Taken]:
+        if path[0] in self.known:
+            number = self._known_number(path)
+            return [Taken(Numbers(np.array([number]), None), np.array([len(self.matches)]))] if number == number else []
+        return numbers_in(self._columns(path), self.members, cells)
+
+    def opposed(self, path: Path, held: LogView, least: int) -> Opposed:
+        coded = self.coded(path)
+        here, every = coded.counts(held.members), coded.counts(self.members)
+        codes = np.flatnonzero(here >= least if least else every)
+        keys = [coded.key(code) for code in codes.tolist()]
+        return Opposed(keys, here[codes], (every - here)[codes], int(np.count_nonzero(here[1:])))
+
+    def marked(self, findings: Sequence[tuple[Path, Any]]) -> NDArray[np.int64]:
+        def numbers(matches: BitMap, path: Path) -> Iterator[Numbers]:
+            return self._replace(members=Members(matches)).numbers(path)
+
+        parts = (part.matches for part in self.parts())
+        return marked(findings, parts, self.meeting, self.coded, numbers)
+
+    def _columns(self, path: Path) -> Sequence[Segment]:
+        return self.manager.catalog.get(self.manager.core.column(path)).segments
+
+    def _known_number(self, column: str | Path) -> float:
+        value = number_of(value_at(dict(self.known), tuple(column)))
+        return math.nan if value is None else split_number(value)[0]
 
 
 def _too_many(path: Path, distinct: int, log: LogSource) -> QueryError:
@@ -189,7 +226,7 @@ def viewed(
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
         meeting = matches if condition is None else manager.evaluator.matches(condition, until)
-        return (work(LogView(manager, matches, known, is_whole, meeting)),)
+        return (work(LogView(manager, Members(matches), known, is_whole, meeting)),)
 
     while True:
         chosen, numbers = manager.look(serving), needed()

@@ -16,11 +16,13 @@ from jitdb.common.arguments import flag
 from jitdb.display.shown import Shown
 from jitdb.engine.checks import question_of
 from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.roles import is_time_name, time_meant
 from jitdb.errors import QueryError, Remedy, library
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import named
 from jitdb.operators.question import Context, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.summaries.facet_fields import SAMPLE, FacetFields, facet_fields
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Asker(Summaries, Shown, ABC):
     warns_of_questions = True
     _follows = False  # whether each question sees what came since the one before, without refresh()
     _names: FieldNames | None = None
+    _facet_fields: tuple[object, FacetFields] | None = None  # of a state of the log
     _warnings: QuestionWarnings
 
     # What one log and many have for themselves. A question comes ready: checked, its tasks resolved.
@@ -147,8 +150,10 @@ class Asker(Summaries, Shown, ABC):
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """The Result of the question's `summary`: see value_counts() and its siblings."""
         asked = self._ready(question, {}, None, cancel)
-        found = self._summary(asked, cancel)
         assert asked.summary is not None
+        asked = asked.summary.ready(asked, self)
+        assert asked.summary is not None
+        found = self._summary(asked, cancel)
         is_empty = found.missing == found.total
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         if asked.summary.condition is not None:
@@ -308,6 +313,22 @@ class Asker(Summaries, Shown, ABC):
         loops: `async for record in db.query(operation).live()`.
         """
         return iter(self.query(operation).live(old, after))
+
+    def condition(self, where: Operation) -> Operation:
+        """The condition with what its tasks give in their places. Raises what they raise."""
+        return self._ready(where, {}).operation
+
+    def facet_fields(self) -> FacetFields:
+        """The fields worth counting, by a sample of the records. Raises LogError."""
+        state = self._state()
+        if self._facet_fields is None or self._facet_fields[0] != state:
+            self._facet_fields = state, facet_fields(self.sample(SAMPLE), self._is_time)
+        return self._facet_fields[1]
+
+    def _is_time(self, path: Path, value: Any) -> bool:
+        if is_time_name(path) and isinstance(value, str):
+            return True
+        return path in self.times.paths or time_meant(path, value) is not None
 
     def find(self, text: str, where: str | Operation | None = None, *, ignore_case: bool = False) -> Found:
         """In which fields of how many records a text stands, and in which logs; of `where`, only these records.

@@ -37,6 +37,7 @@ MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
 VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that it holds no more than its span needs
 _BYTES: Final = 32 << 20
 _ENDS, _HEAP, _CODES = range(3)  # blobs
+_NOWHERE: Final = np.empty(0, np.uint32)
 
 
 def _width(count: int) -> int:
@@ -52,6 +53,47 @@ def count_of(segment: Segment) -> int:
 def codes_of(segment: Segment, *, keep: bool = True) -> NDArray[Any]:
     """u8, u16 or u32: the code of each record of a DICTIONARY segment. `keep`: as for blob(). Raises IndexDamaged."""
     return np.frombuffer(segment.blob(_CODES, keep=keep), f"<u{_width(count_of(segment))}")
+
+
+def code_counts(
+    segment: Segment, places: slice | NDArray[np.uint32], others: bool, *, keep: bool = True
+) -> NDArray[np.int64]:
+    """How many of some records of a DICTIONARY segment have each code. Raises IndexDamaged.
+
+    places: where these records stand in it, or, with `others`, all but these
+    keep:   as for blob()
+    """
+    if not others:
+        return _counted(segment, places, keep)
+    size = 8 * (count_of(segment) + 1)
+    keeps = keep and size < segment.count  # else they take more than the codes
+    every = slice(0, segment.count)
+    counts = segment.derived(_CODES, size, lambda: _counted(segment, every, keep), keep=keeps)
+    return counts - _counted(segment, places, keep)
+
+
+def _counted(segment: Segment, places: slice | NDArray[np.uint32], keep: bool) -> NDArray[np.int64]:
+    from jitdb.indexes.kinds.dictionary_kernels import count_codes
+
+    counts = np.zeros(count_of(segment) + 1, np.int64)
+    codes = codes_of(segment, keep=keep)
+    count_codes(codes.view(np.uint8), codes.itemsize, *_run(places), counts)
+    return counts
+
+
+def mark(
+    segment: Segment, places: slice | NDArray[np.uint32], table: NDArray[np.uint32], masks: NDArray[np.uint32]
+) -> None:
+    """Set the bits that the table has for the code of each of these records, in masks. Raises IndexDamaged."""
+    from jitdb.indexes.kinds.dictionary_kernels import mark_codes
+
+    codes = codes_of(segment)
+    mark_codes(codes.view(np.uint8), codes.itemsize, *_run(places), table, masks)
+
+
+def _run(places: slice | NDArray[np.uint32]) -> tuple[int, int, NDArray[np.uint32]]:
+    """As kernels take places."""
+    return (places.start, places.stop, _NOWHERE) if isinstance(places, slice) else (0, 0, places)
 
 
 def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:

@@ -36,11 +36,45 @@ def relabel(codes: U32, fresh: U32, order: U32) -> int:
     return count
 
 
+@part
+def code_at(codes, width, at):
+    """The code of a place; `codes` has `width` bytes of each: 1, 2 or 4."""
+    at *= np.uint64(width)
+    code = np.uint64(codes[at])
+    if width > 1:
+        code |= np.uint64(codes[at + np.uint64(1)]) << np.uint64(8)
+    if width > 2:
+        code |= np.uint64(codes[at + np.uint64(2)]) << np.uint64(16)
+        code |= np.uint64(codes[at + np.uint64(3)]) << np.uint64(24)
+    return code
+
+
 @kernel
-def count_codes(codes: U32, counts: I64) -> None:
-    """counts[code] += 1 for each."""
-    for i in range(codes.shape[0]):
-        counts[codes[i]] += 1
+def count_codes(codes: U8, width: int, begin: int, end: int, places: U32, counts: I64) -> None:
+    """counts[code] += 1 for the code at each of these places; without any, for those from `begin` to `end`."""
+    some = places.shape[0] != 0
+    number = np.int64(places.shape[0])
+    if not some:
+        number = end - begin
+    for i in range(number):
+        at = np.uint64(begin + i)
+        if some:
+            at = np.uint64(places[np.uint64(i)])
+        counts[code_at(codes, width, at)] += 1
+
+
+@kernel
+def mark_codes(codes: U8, width: int, begin: int, end: int, places: U32, table: U32, masks: U32) -> None:
+    """masks[i] |= table[code] for the code at each of these places; without any, for those from `begin` to `end`."""
+    some = places.shape[0] != 0
+    number = np.int64(places.shape[0])
+    if not some:
+        number = end - begin
+    for i in range(number):
+        at = np.uint64(begin + i)
+        if some:
+            at = np.uint64(places[np.uint64(i)])
+        masks[np.uint64(i)] |= table[code_at(codes, width, at)]
 
 
 @kernel

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.summaries.difference import FINDINGS, Difference, DifferenceAsked
 from jitdb.operators.summaries.distinct import DistinctAsked, DistinctCounts
+from jitdb.operators.summaries.facets import VALUES, Facets, FacetsAsked
 from jitdb.operators.summaries.groups import By
 from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
 from jitdb.operators.summaries.shares import ShareAsked, Shares
@@ -15,6 +17,7 @@ from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByA
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary
 from jitdb.operators.summaries.timelines import Timeline, TimelineAsked
 from jitdb.operators.summaries.value_counts import GroupCounts, GroupsAsked, ValueCounts, ValuesAsked
+from jitdb.operators.text.taken import operation_of
 
 
 class Summaries:
@@ -144,6 +147,42 @@ class Summaries:
         db.share("level == 'error'", every="1m"), db.share("status >= 500", "service", order="share", limit=10)
         """
         return self._summarized(ShareAsked(condition, by, limit, every, tz, order), where)
+
+    def facets(
+        self,
+        where: str | Operation | None = None,
+        *,
+        fields: Sequence[PathLike] | None = None,
+        limit: int = VALUES,
+    ) -> Facets:
+        """What is in the records: of each field the most frequent values, or how large its numbers are.
+
+        fields: these; None: those worth it, by a sample of the records. Fields of which hardly two records have the
+                same value are named, not counted
+        limit:  of values, the most frequent
+
+        db.facets('level == "error"')
+        """
+        return self._summarized(FacetsAsked(fields, limit), where)
+
+    def difference(
+        self,
+        where: str | Operation | None = None,
+        *,
+        against: str | Operation | None = None,
+        fields: Sequence[PathLike] | None = None,
+        limit: int = FINDINGS,
+    ) -> Difference:
+        """What the records have more often than others: values, intervals of numbers, and which of these go together.
+
+        against: which others: records of which this is true, less those that are asked about; None: all others
+        fields:  only these; None: those worth it, as facets() has them. Fields that a condition is about are left out
+        limit:   of findings
+
+        db.difference("status >= 500"), db.query("status >= 500").difference(against="service == 'web'")
+        """
+        other = None if against is None else operation_of(against, "difference() takes operations")
+        return self._summarized(DifferenceAsked(other, fields, limit), where)
 
     def _summarized(self, asked: Summary[S], where: str | Operation | None) -> S:
         raise NotImplementedError

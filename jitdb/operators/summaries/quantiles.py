@@ -175,7 +175,7 @@ def _found(
 
 def of_ordered(found: Ordered, counts: NDArray[np.int64], shares: Sequence[float]) -> Quantiles:
     """Those of all groups; `counts`: how many numbers each has."""
-    each = [found.at(_places(share, counts)) for share in shares]
+    each = [found.at(places_at(share, counts)) for share in shares]
     lo = None if found.lo is None else np.stack([lo for _, lo in each if lo is not None], axis=1)
     return Quantiles(np.stack([hi for hi, _ in each], axis=1), lo)
 
@@ -205,7 +205,7 @@ def _selected(
     """The quantiles of a group of many numbers: these are counted in parts of the doubles between the least and the
     largest, then only those of the parts that hold the quantiles are sorted, or counted in smaller parts.
     """
-    places = np.concatenate([_places(share, moments.counts[[group]]) for share in shares])
+    places = np.concatenate([places_at(share, moments.counts[[group]]) for share in shares])
     low, high = moments.ends[:, group].tolist()
     ends = np.array([low or -0.0, high or 0.0]).view(np.int64).tolist()  # which of the zeros is there, nobody knows
     least, largest = map(_in_order, ends)
@@ -336,7 +336,7 @@ def as_written(share: float) -> Fraction:
     return Fraction(repr(share))
 
 
-def _places(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def places_at(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place, in order, of the quantile of this share in each group."""
     exact = as_written(share)
     if exact.denominator > _SMALL:  # a product might not fit

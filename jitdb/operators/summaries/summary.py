@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.nodes.selection import SortKeys
     from jitdb.operators.summaries.calendar import Window
+    from jitdb.operators.summaries.cells import Cells, Taken
     from jitdb.operators.summaries.numbers import Numbers
 
 #: The defaults of methods and commands.
@@ -130,6 +131,18 @@ class ValuesIn(NamedTuple):
     keys: list[bytes] | None
 
 
+class Opposed(NamedTuple):
+    """Values of a field: how many of the records that match have each (`here`), and how many of the others (`there`).
+
+    distinct: how many values the records that match have, those that are not listed too
+    """
+
+    keys: Sequence[bytes]
+    here: NDArray[np.int64]
+    there: NDArray[np.int64]
+    distinct: int
+
+
 class View(Protocol):
     """The records of a log that match, and what its indexes say of them. The engine implements it."""
 
@@ -161,12 +174,32 @@ class View(Protocol):
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
         """The numbers of a field, or DECLARED_TIME, of all records in some parts; NaN where a record has none."""
 
+    def cells(self, path: Path) -> Cells:
+        """In which cells the numbers of a field lie."""
+
+    def numbers_in(self, path: Path, cells: Cells) -> list[Taken]:
+        """The numbers of a field that lie in these cells."""
+
+    def opposed(self, path: Path, held: Any, least: int) -> Opposed:
+        """The values of a field that at least so many of the records of `held` have; with `least` 0, all values."""
+
+    def marked(self, findings: Sequence[tuple[Path, Any]]) -> NDArray[np.int64]:
+        """How many records have which of these findings: for each set of them, as the bits of a number, a count.
+
+        A finding is a field and a value's key, or an interval of numbers. The bit behind the last possible one says
+        that the summary's condition is true (contrast.MATCHING).
+        """
+
 
 class Summary(Immutable, Generic[S]):
     """What is asked. Its parts are the arguments of the method of its name."""
 
     __slots__ = ()
     name = ""
+
+    def ready(self, question: Any, database: Any) -> Any:
+        """The Question that asks this, with what must be known of the database beforehand."""
+        return question
 
     @property
     def condition(self) -> Operation | None:
@@ -257,12 +290,16 @@ class Result(Immutable, Tabular, Shown):
         """Its rows as they are written, in tables of text, CSV and JSON."""
         raise NotImplementedError
 
+    def seen_sheet(self) -> Sheet:
+        """The same for people."""
+        return self.sheet()
+
     def plain_sheet(self) -> Sheet:
         """The same for JSON, where cells need not be text."""
         return self.sheet()
 
     def _display(self) -> Display:
-        return Display("", "", [first_rows(self.sheet(), _ROWS)])
+        return Display("", "", [first_rows(self.seen_sheet(), _ROWS)])
 
     def _columns(self) -> tuple[list[str], list[Sequence[Any]]]:
         """The names and values of its columns: the rows that a person sees, with values as they are."""

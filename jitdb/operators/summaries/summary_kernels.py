@@ -269,3 +269,54 @@ def take_parts(
                 out[np.uint64(taken)] = hi[i]
                 taken += 1
     return taken
+
+
+@part
+def cell_of(number, shift):
+    """The cell of a double (cells.py)."""
+    if number == 0:
+        return np.int64(0)
+    bits = np.float64(number).view(np.int64)
+    if bits < 0:
+        bits ^= np.int64(0x7FFFFFFFFFFFFFFF)
+    return bits >> np.int64(shift)
+
+
+@kernel
+def count_chosen(hi: F64, begin: int, end: int, places: U32, shift: int, first: int, cells: I64) -> None:
+    """cells[cell - first] += 1 for each number (not NaN) at these places; without any, from `begin` to `end`."""
+    some = places.shape[0] != 0
+    number = np.int64(places.shape[0])
+    if not some:
+        number = end - begin
+    for i in range(number):
+        at = np.uint64(begin + i)
+        if some:
+            at = np.uint64(places[np.uint64(i)])
+        if hi[at] == hi[at]:
+            cells[np.uint64(cell_of(hi[at], shift) - first)] += 1
+
+
+@kernel
+def choose_in_cells(
+    hi: F64, begin: int, end: int, places: U32, shift: int, first: int, wanted: Bools, out: U32
+) -> int:  # fmt: skip
+    """The places, among these as count_chosen() has them, of numbers in wanted cells; how many are put into `out`.
+
+    wanted[cell - first]; cells beyond are not.
+    """
+    some = places.shape[0] != 0
+    number = np.int64(places.shape[0])
+    if not some:
+        number = end - begin
+    taken = np.int64(0)
+    for i in range(number):
+        at = np.uint64(begin + i)
+        if some:
+            at = np.uint64(places[np.uint64(i)])
+        if hi[at] == hi[at]:
+            place = cell_of(hi[at], shift) - first
+            if 0 <= place < wanted.shape[0] and wanted[np.uint64(place)]:
+                out[np.uint64(taken)] = np.uint32(at)
+                taken += 1
+    return taken

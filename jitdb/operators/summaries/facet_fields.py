@@ -1,0 +1,77 @@
+"""Which fields are worth counting, by a sample of records: those whose values repeat, and those of numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, NamedTuple
+
+from jitdb.common.paths import Path
+from jitdb.common.values import ARRAY, MAP, number_of, value_key
+from jitdb.operators.summaries.fields import walk
+
+SAMPLE: Final = 1000  # records
+_MOST: Final = 100  # fields: those that most records have
+_FEW: Final = 20  # numbers: as many different ones are values like any others
+_ENOUGH: Final = 50  # values of a sample that say something of all
+_PAIRS: Final = 5  # of equal values in a thousand: then there are about 100,000 different ones
+_LONG: Final = (
+    24  # bytes of a text, on average: longer ones are messages, and where most differ, their patterns say more
+)
+_NUMBERS: Final = 0.9  # of a field's values, that are numbers
+#: Fields with numbers that are names of things: of them, values say more than sizes.
+_NAMES: Final = re.compile(r"(?i:(?:^|[._-])(?:id|pid|tid|uid|gid|port|code|status|line|version))$|[a-z](?:Id|ID)$")
+
+
+class FacetFields(NamedTuple):
+    """Fields of records.
+
+    values:  those whose values are counted
+    numbers: those that have many numbers, which are measured
+    unique:  those of which hardly two records have the same value: neither
+    order:   those of values and of numbers, as records have them
+    """
+
+    values: tuple[Path, ...] = ()
+    numbers: tuple[Path, ...] = ()
+    unique: tuple[Path, ...] = ()
+    order: tuple[Path, ...] = ()
+
+    def without(self, paths: Collection[Path]) -> FacetFields:
+        """The others."""
+        return FacetFields(*(tuple(path for path in some if path not in paths) for some in self))
+
+
+def facet_fields(records: Iterable[Any], is_time: Callable[[Path, Any], bool] = lambda *_: False) -> FacetFields:
+    """Those of these records. `is_time`: whether a value of a field is a time, which is none of these.
+
+    >>> facet_fields([{"level": "info", "ms": n / 7, "id": f"{n:x}"} for n in range(200)])
+    FacetFields(values=(('level',),), numbers=(('ms',),), unique=(('id',),), order=(('level',), ('ms',)))
+    """
+    values: dict[Path, Counter[bytes]] = {}
+    numbers: Counter[Path] = Counter()
+    for record in records:
+        for path, value, kind in walk(record):
+            if kind not in (MAP, ARRAY) and not is_time(path, value):
+                values.setdefault(path, Counter())[value_key(value)] += 1
+                numbers[path] += number_of(value) is not None
+    most = set(sorted(values, key=lambda path: -values[path].total())[:_MOST])
+    kinds = {path: _kind_of(path, counts, numbers[path]) for path, counts in values.items() if path in most}
+    of_values, of_numbers, unique = (
+        tuple(path for path in kinds if kinds[path] == kind) for kind in ("values", "numbers", "unique")
+    )
+    return FacetFields(of_values, of_numbers, unique, tuple(path for path in kinds if kinds[path] != "unique"))
+
+
+def _kind_of(path: Path, counts: Counter[bytes], numbers: int) -> str:
+    total = counts.total()
+    is_name = isinstance(path[-1], str) and _NAMES.search(path[-1]) is not None
+    if numbers >= _NUMBERS * total and len(counts) > _FEW and not is_name:
+        return "numbers"
+    if total < _ENOUGH:
+        return "values"
+    pairs = sum(count * (count - 1) // 2 for count in counts.values())
+    singles = [key for key, count in counts.items() if count == 1]
+    are_messages = 2 * len(singles) > total and sum(map(len, singles)) > _LONG * len(singles)
+    return "unique" if are_messages or pairs < _PAIRS * (total / SAMPLE) ** 2 else "values"
