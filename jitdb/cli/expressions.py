@@ -22,11 +22,12 @@ _QUOTING: Final = "put all of one between single quotes and text in it between d
 
 
 def read_question(options: argparse.Namespace, has_field: bool = False) -> Operation | None:
-    """Read the operands behind the log: `options.path`, if a field is one of them, and `options.operation`, which is
-    returned; None: all records. Raises UsageError, QueryError.
+    """Read the operands behind the log: `options.path`, if a field is one of them; `options.written`, the expression;
+    and `options.operation`, which is that within --since and --until, and is returned; None: all records. Raises
+    UsageError, QueryError.
     """
     if "expressions" not in options:
-        options.operation = None
+        options.written = options.operation = None
         return None
     if has_field:
         options.path = _take_field(options)
@@ -37,8 +38,8 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
-    options.operation = within(read_expression(texts[0]) if texts else None, options)
-    options.asked = bool(texts)
+    options.written = read_expression(texts[0]) if texts else None
+    options.operation = within(options.written, options)
     found: Operation | None = options.operation
     return found
 

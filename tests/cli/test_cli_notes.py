@@ -479,3 +479,17 @@ def test_files_without_anything(run, tmp_path: Path, command: str) -> None:
     assert run(name, "logs", *operands, "-q").stderr == ""
     (tmp_path / "logs" / "1.ndjson").write_text('{"n": 1}\n')
     assert "empty" not in run(name, "logs", *operands).stderr
+
+
+def test_what_is_proposed_is_the_expression(run, tmp_path: Path) -> None:
+    """It takes the place of the expression that was typed; the options stay."""
+    (tmp_path / "logs").mkdir()
+    for name, key, value in (("a", "level", "error"), ("b", "PRIORITY", "3")):
+        (tmp_path / "logs" / f"{name}.ndjson").write_text(f'{{"time": "2026-11-20T14:00:00Z", "{key}": "{value}"}}\n')
+    for window in ([], ["--since", "2026-11-20T13:00", "--until", "2026-11-20T15:00"]):
+        done = run("count", "logs", 'level >= "error"', *window)
+        assert done.stdout == "1\n"
+        assert done.stderr.splitlines()[0] == (
+            "jitdb: `level` is called `PRIORITY` in logs/b.ndjson: "
+            '`level >= "error" or PRIORITY >= "error"` asks those, too'
+        )

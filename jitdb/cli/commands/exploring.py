@@ -60,7 +60,7 @@ def facets(db: AnyDatabase, options: Namespace, show: Show) -> Facets:
     *READING,
 )
 def diff(db: AnyDatabase, options: Namespace, show: Show) -> Difference:
-    if not options.asked:
+    if options.written is None:
         raise UsageError(
             "diff: which records are different? The expression is missing",
             f"jitdb diff {options.log or 'LOG'} 'level == \"error\"'",

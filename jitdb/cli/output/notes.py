@@ -124,9 +124,13 @@ def note_answer(db: AnyDatabase, operation: Operation | None, options: Namespace
 
 
 def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
-    """Note which fields of the question no record has; for an empty answer also which values they have instead."""
-    if operation is not None and not options.quiet:
-        for hint in db.hints(operation, is_empty=is_empty):
+    """Note which fields of the question no record has; for an empty answer also which values they have instead.
+
+    What is proposed stands in the place of the expression: --since and --until stay where they are.
+    """
+    written = options.written if operation is options.operation else operation
+    if written is not None and not options.quiet:
+        for hint in db.hints(written, is_empty=is_empty):
             say(f"jitdb: {hint}")
 
 
