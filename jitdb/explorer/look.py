@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.values import value_at
@@ -24,6 +24,7 @@ from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation, Or, combine
 
 Part = dict[str, Any]
+Known = TypeVar("Known")
 
 PARTS: Final = ("count", "timeline", "records", "facets")
 _SERIES: Final = 5  # values that the timeline tells apart
@@ -81,11 +82,16 @@ def _since(begun: float) -> float:
     return round(1e3 * (time.perf_counter() - begun), 2)
 
 
+def of_all(view: View, name: str, find: Callable[[], Known]) -> Known:
+    """What does not depend on the question, found once for each state of the log."""
+    return find() if view.sampled else view.session.known(view.asked.as_of, name, find)
+
+
 def _count(view: View) -> Iterator[Part]:
     begun = time.perf_counter()
     count = view.query().count()
     took = _since(begun)
-    everything = view.query(timed=False, where="").count()
+    everything = of_all(view, "count", lambda: view.query(timed=False, where="").count())
     notes = [] if view.sampled else view.session.db.hints(view.session.operation(view.asked), is_empty=not count)
     yield {"part": "count", "count": count, "total": everything, "ms": took, "notes": notes}
 
@@ -108,7 +114,7 @@ def extent(view: View) -> Extent | None:
 
 
 def _timeline(view: View) -> Iterator[Part]:
-    whole = extent(view) if view.sampled else view.session.known(view.asked.as_of, lambda: extent(view))
+    whole = of_all(view, "extent", lambda: extent(view))
     if whole is None:
         yield {"part": "timeline", "starts": [], "names": [], "counts": [], "others": [], "untimed": 0}
         return

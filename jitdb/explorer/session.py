@@ -65,7 +65,7 @@ class Session:
         self._files: list[str] = []  # a number stands for a path on its way to the page and back
         self._sampled: tuple[object, Sampled] | None = None
         self._fresh: set[Any] = set()  # identities of operations whose indexes were built for this page
-        self._known: dict[Any, Any] = {}  # what is the same for all questions of one state of the log
+        self._known: tuple[int | None, dict[str, Any]] = None, {}  # what is the same for all questions of a state
         db.warns_of_questions = False  # the page has the hints
 
     @property
@@ -122,6 +122,10 @@ class Session:
         """The columns of the list of records, by name: those that were chosen, or the most telling ones."""
         if chosen:
             return [(format_path(path), path) for _, path in selection("columns", chosen[:_MOST])]
+        return self._usual_columns
+
+    @cached_property
+    def _usual_columns(self) -> list[tuple[str, Path]]:
         roles = self.roles
         known = [path for path in (roles.level, roles.message) if path is not None]
         times = {roles.time, *self.db.declared_time}
@@ -142,20 +146,26 @@ class Session:
         """Whether more than `most` bytes must be read before this can be answered."""
         if operation.identity in self._fresh:
             return False
-        return bool(self.db.explain(self.db.query(operation).question).scan_bytes > most)
+        missing = self.db.explain(self.db.query(operation).question).scan_bytes
+        if not missing:
+            self._fresh.add(operation.identity)
+        return bool(missing > most)
 
     def prepare(self, operation: Operation, cancel: threading.Event) -> None:
         """Build its indexes, in one scan. Raises QueryCancelled, LogError."""
         self.db.count(operation, cancel=cancel)
         self._fresh.add(operation.identity)
 
-    def known(self, state: Any, find: Callable[[], Known]) -> Known:
-        """What `find` gives, found once for each state of the log."""
-        if state is None or state not in self._known:
-            found = find()
-            self._known = {state: found}
-            return found
-        return cast("Known", self._known[state])
+    def known(self, state: int | None, name: str, find: Callable[[], Known]) -> Known:
+        """What `find` gives, found once for each state of the log; anew of many logs, which have no name of it."""
+        if state is None:
+            return find()
+        held = self._known
+        if held[0] != state:
+            held = self._known = state, {}
+        if name not in held[1]:
+            held[1][name] = find()
+        return cast("Known", held[1][name])
 
     # --- places ------------------------------------------------------------------------------------------------------
 
