@@ -66,7 +66,6 @@ class Session:
         self._sampled: tuple[object, Sampled] | None = None
         self._fresh: set[Any] = set()  # identities of operations whose indexes were built for this page
         self._known: tuple[int | None, dict[str, Any]] = None, {}  # what is the same for all questions of a state
-        db.warns_of_questions = False  # the page has the hints
 
     @property
     def log(self) -> Any:

@@ -368,6 +368,13 @@ def test_pages_of_other_origins_get_nothing(browser: Any, site: Served, tmp_path
         page.evaluate("(address) => { location.href = address; }", f"{ours}/#where=level+%3D%3D+%22error%22")
         page.wait_for_selector("body:not(.asking) #records .head")
         assert page.input_value("#where") == ""
+        # Who knows the token may, as a notebook's link does.
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        page.evaluate(
+            "(address) => { location.href = address; }", f"{site.server.address}&where=level+%3D%3D+%22error%22"
+        )
+        page.wait_for_selector("body:not(.asking) #records .head")
+        assert page.input_value("#where") == 'level == "error"'
     finally:
         context.close()
         other.shutdown()

@@ -403,6 +403,20 @@ class Asker(Summaries, Shown, ABC):
 
         return first_look(question, self.explained_soon, self.paginate)
 
+    def explore(self, where: str | None = None, *, port: int = 0) -> Any:
+        """A page to look at it in a browser, served on this machine alone: what this gives shows itself as a link in a
+        notebook, and has its `address` and close(). See docs/exploring.md.
+
+        where: the question that it begins with, as text
+        port:  0 is any that is free
+
+        Raises OSError where the port is taken.
+        """
+        from importlib import import_module
+
+        # The page stands above all that is asked here, so it is called by its name, and nothing of it is known.
+        return import_module("jitdb.explorer.link").Explored(self, where or "", port)
+
     def __enter__(self) -> Self:
         return self
 

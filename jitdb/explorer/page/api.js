@@ -3,14 +3,15 @@
 const KEY = "jitdb-token";
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(9)), (byte) => byte.toString(36)).join("");
 
-/** Keep the token of the address for this tab, and take it out of the address. */
+/** Keep the token of the address for this tab, and take it out of the address; whether there was one. */
 export function takeToken() {
   const said = new URLSearchParams(location.hash.slice(1));
   const token = said.get("token");
-  if (!token) return;
+  if (!token) return false;
   sessionStorage.setItem(KEY, token);
   said.delete("token");
   history.replaceState(null, "", location.pathname + (said.size ? `#${said}` : ""));
+  return true;
 }
 
 export class Failed extends Error {
