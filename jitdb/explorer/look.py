@@ -92,7 +92,7 @@ def _count(view: View) -> Iterator[Part]:
     count = view.query().count()
     took = _since(begun)
     everything = of_all(view, "count", lambda: view.query(timed=False, where="").count())
-    notes = [] if view.sampled else view.session.db.hints(view.session.operation(view.asked), is_empty=not count)
+    notes = [] if view.sampled else view.session.notes(view.asked, is_empty=not count)
     yield {"part": "count", "count": count, "total": everything, "ms": took, "notes": notes}
 
 

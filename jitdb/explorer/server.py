@@ -31,6 +31,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, session: Session, port: int = 0) -> None:
         super().__init__((LOOPBACK, port), Handler)
         self.session = session
+        session.warm()
         self.guard = Guard(self.server_port)
         self._room = threading.BoundedSemaphore(_MOST)
         self._lock = threading.Lock()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from jitdb.common.paths import Path, format_path
+from jitdb.common.words import counted
 from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
 from jitdb.engine.roles import Roles, roles_of
+from jitdb.errors import JitdbError
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled, facet_paths
+from jitdb.log.source import MaintainedSource
 from jitdb.logset import LogSet
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import offsets
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 Known = TypeVar("Known")
 
 SAMPLE: Final = 1000  # records
+_LAST: Final = 0.5  # seconds that the end waits for a sample
 _SIZED: Final = 1000  # files whose sizes are added up
 _COLUMNS: Final = 3  # beside time and message, where nobody chose
 _LONGEST: Final = 100_000  # characters of a text in a request
@@ -88,6 +92,16 @@ class Session:
     def operation(self, asked: Asked) -> Operation:
         """The same without the state of the log."""
         return self.query(asked._replace(as_of=None)).question.operation
+
+    def notes(self, asked: Asked, *, is_empty: bool) -> list[str]:
+        """What is to be known of an answer: fields and values that no record has, lines that are none."""
+        notes = self.db.hints(self.operation(asked), is_empty=is_empty)
+        if isinstance(self.db, JITDB) and not isinstance(self.db.log, MaintainedSource):
+            known = self.db.known()
+            if known is not None and known.deleted:
+                many = counted(known.deleted, "line is no record, and is", "lines are no records, and are")
+                notes = [*notes, f"{many} left out of all answers: `jitdb verify` lists them"]
+        return notes
 
     # --- a sample ----------------------------------------------------------------------------------------------------
 
@@ -219,11 +233,23 @@ class Session:
         is_busy = status.state != "idle"
         return {"part": "progress", "done": is_busy * status.done, "total": is_busy * status.total, "unit": "bytes"}
 
+    def warm(self) -> None:
+        """Take the sample, and load what answers, before anybody asks; what is wrong is said to who does."""
+
+        def take() -> None:
+            with suppress(JitdbError, OSError):
+                self.sampled.db.count()
+
+        threading.Thread(target=take, name="jitdb explorer", daemon=True).start()
+
     def close(self) -> None:
-        """Remove the sample."""
-        with self._lock:
-            if self._sampled is not None:
-                self._sampled[1].close()
+        """Remove the sample; one that is taken just now removes itself when the program ends."""
+        if self._lock.acquire(timeout=_LAST):
+            try:
+                if self._sampled is not None:
+                    self._sampled[1].close()
+            finally:
+                self._lock.release()
 
 
 def optional_text(body: dict[str, Any], name: str) -> str | None:

@@ -186,6 +186,15 @@ def test_what_was_misspelt_is_said(site: Served) -> None:
     assert "level" in found["count"]["notes"][0]
 
 
+def test_lines_that_are_no_records_are_told_of(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.ndjson", RECORDS[:50])
+    with path.open("a") as file:
+        file.write("{ no json\nnor this\n")
+    with served(path) as site:
+        notes = site.exact(parts=["count", "records", "facets"])["count"]["notes"]
+    assert [note.partition(",")[0] for note in notes] == ["2 lines are no records"]
+
+
 def test_a_sample_comes_first_and_says_so(tmp_path: Path) -> None:
     records = records_of(40_000, 7)
     for record in records:

@@ -4,7 +4,7 @@ import { $, bytes, count, milliseconds, percent } from "./dom.js";
 import { beginFacets, showFacets, takeFacet } from "./facets.js";
 import { showFindings, showTabs, takeNumbers } from "./findings.js";
 import { byMenu, columnMenu, copyMenu, exportMenu, helpMenu, periodMenu, startMenus, toggleZone } from "./menus.js";
-import { showQuestion, showWrong, startQuestion } from "./question.js";
+import { showNotes, showQuestion, showWrong, startQuestion } from "./question.js";
 import { closeRecords, showRecords } from "./records.js";
 import { change, onChange, state } from "./state.js";
 import { bars, showTimeline, startTimeline } from "./timeline.js";
@@ -84,7 +84,7 @@ function showCount(part) {
   $("took").textContent = isSample ? "reading the log" : `count ${milliseconds(part.ms)}`;
   $("exact").textContent = isSample ? "a sample, until the log was read once" : "exact, no sampling";
   document.body.classList.toggle("sampled", isSample);
-  if (part.notes.length) showWrong({ reason: part.notes[0], notes: part.notes.slice(1) });
+  showNotes(part.notes);
 }
 
 function fail(error) {

@@ -42,6 +42,13 @@ export function showWrong(part) {
     ...notes, part.remedy && el("p", { class: "dim" }, part.remedy));
 }
 
+/** Show what is to be known of the answer; questions in it, between backquotes, can be asked. */
+export function showNotes(notes) {
+  const box = $("notes");
+  box.hidden = !notes.length;
+  fill(box, ...notes.map((note) => el("p", {}, ...shown(note).split("`").map((text, at) => (at % 2 ? el("code", {}, text) : text)))));
+}
+
 function submit() {
   close();
   change({ where: $("where").value.trim() });
