@@ -43,7 +43,7 @@ def facet(session: Session, body: dict[str, Any], cancel: threading.Event) -> It
     """More values of one field."""
     view = View(session, session.db, Asked.of(body), body, cancel)
     path = _path(body, "field")
-    if session.facet_paths.get(path) == "numbers" and not body.get("values"):
+    if path in session.facet_fields.numbers and not body.get("values"):
         yield numbers(view, path)
     else:
         yield values(view, path, max(1, number(body, "limit", 100, _MOST_VALUES)))

@@ -1,62 +1,79 @@
-"""The values of each field worth it, and how often they come; of numbers, how large they are."""
+"""The values of each field worth it, and how often they come; of numbers, how large they are.
+
+A field that the question names is counted in what the question is without what it says of this field alone, so that its
+other values stay in sight.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
 from jitdb.common.paths import Path, format_path
-from jitdb.errors import QueryError
-from jitdb.explorer.refining import conditions, of_others, values_named
+from jitdb.explorer.refining import Condition, conditions, of_others, values_named
 from jitdb.explorer.view import View
 from jitdb.explorer.wire import wired
 from jitdb.operators.completing import quoted
 from jitdb.operators.nodes.compare import gt
 from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.summaries.facet_fields import FacetFields
+from jitdb.operators.summaries.facets import Facet, Spread
 
 Part = dict[str, Any]
 
-_SHOWN: Final = 5  # values of a field
-_MOST: Final = 40  # fields
-_BARS: Final = 30
-_SKEWED: Final = 8  # times the median that the largest number is, from which on the bars are of a logarithmic scale
+SHOWN: Final = 5  # values of a field
 
 
-def chosen_paths(view: View) -> dict[Path, str]:
-    """The fields of a view's facets."""
-    found = view.session.facet_paths
-    shown = [path for path, kind in found.items() if kind != "unique"][:_MOST]
-    return {path: found[path] for path in shown}
-
-
-def needed(found: dict[Path, str]) -> list[Operation]:
+def needed(fields: FacetFields) -> list[Operation]:
     """Operations that are answered from the indexes that the facets take."""
-    return [gt(0, path) if kind == "numbers" else equal(path, "") for path, kind in found.items()]
+    return [*(equal(path, "") for path in fields.values), *(gt(0, path) for path in fields.numbers)]
 
 
 def facets(view: View) -> Iterator[Part]:
-    """A part for each field; at last what they leave unsaid."""
-    same = []
-    for path, kind in chosen_paths(view).items():
-        try:
-            part = numbers(view, path) if kind == "numbers" else values(view, path, _SHOWN)
-        except QueryError:
-            continue  # such as a field that cannot be told from another one
-        if part.get("distinct") == 1 and not part["missing"] and not part["on"]:
-            same.append([part["field"], part["values"][0]])
-        elif part["total"] > part["missing"]:
-            yield part
-    unique = [format_path(path) for path, kind in view.session.facet_paths.items() if kind == "unique"]
-    yield {"part": "facets", "same": same, "unique": unique}
+    """A part for each field, those with many values last, as they take longest; and what they leave unsaid."""
+    said = conditions(view.asked.where)
+    known = view.session.facet_fields
+    named = {path for path in known.values if any(set(each.means.all_paths()) == {path} for each in said)}
+    yield from (values(view, path, SHOWN, said) for path in known.order if path in named)
+    many = [path for path in view.session.many_valued if path not in named]
+    order = list(map(format_path, known.order))
+    same: list[list[Any]] = []
+    for fields in (known.without({*named, *many}), *([path] for path in many)):
+        found = view.query().facets(fields=fields, limit=SHOWN)  # type: ignore[arg-type]  # FacetFields say all of it
+        yield from (facet_of(row, found.total) for row in found)
+        same += [[format_path(path), wired(value)] for path, value in found.same.items()]
+        if not isinstance(fields, list) and many:
+            yield {"part": "facets", "same": same, "unique": [], "order": order, "more": len(many)}
+    yield {"part": "facets", "same": same, "unique": list(map(format_path, known.unique)), "order": order, "more": 0}
 
 
-def values(view: View, path: Path, most: int) -> Part:
+def facet_of(row: Facet, total: int) -> Part:
+    """A field as the page has it."""
+    about = {"part": "facet", "field": format_path(row.path), "total": total, "missing": total - row.count}
+    if row.spread is not None:
+        return {**about, "kind": "numbers", **spread_of(row.spread)}
+    shown = [[*wired(value), count] for value, count in row.values]
+    return {**about, "kind": "values", "distinct": row.distinct, "values": shown, "on": [], "off": []}
+
+
+def spread_of(spread: Spread) -> Part:
+    """Numbers as the page has them: each bar with its bounds."""
+    low, high, many = float(spread.low), float(spread.high), len(spread.bars)
+    edges = [
+        low * (high / low) ** (at / many) if spread.is_log else low + (high - low) * at / many for at in range(many)
+    ]
+    bars = [list(bar) for bar in zip(edges, [*edges[1:], high], spread.bars, strict=True)]
+    quantiles = [["p50", spread.median], ["p95", spread.p95], ["p99", spread.p99]]
+    scale = "log" if spread.is_log else ""
+    return {"low": spread.low, "high": spread.high, "quantiles": quantiles, "bars": bars, "scale": scale}
+
+
+def values(view: View, path: Path, most: int, said: list[Condition] | None = None) -> Part:
     """The most frequent values of a field, in the records that the question has without what it says of this field."""
-    found = conditions(view.asked.where)
-    counts = view.query(where=of_others(found, path)).value_counts(path, limit=most)
-    named = values_named(found, path)
+    said = conditions(view.asked.where) if said is None else said
+    counts = view.query(where=of_others(said, path)).value_counts(path, limit=most)
+    named = values_named(said, path)
     shown = [[*wired(row.value), row.count] for row in counts]
     return {
         "part": "facet", "kind": "values", "field": format_path(path), "distinct": counts.distinct, "values": shown,
@@ -66,21 +83,16 @@ def values(view: View, path: Path, most: int) -> Part:
 
 
 def numbers(view: View, path: Path) -> Part:
-    """How many records have numbers of which size, and the usual quantiles."""
-    query = view.query()
-    stats = query.stats(path)
-    low, high, median = (stats.min or 0, stats.max or 0, stats.median or 0) if stats.count else (0, 0, 0)
-    is_log = low > 0 and high > _SKEWED * median
-    bins = query.histogram(path, bins=_log_bins(low, high) if is_log else _BARS)
+    """How large the numbers of a field are."""
+    found = view.query().facets(fields=[path])
+    row = next(iter(found), None)
+    spread = {} if row is None or row.spread is None else spread_of(row.spread)
+    missing = found.total - (row.count if row is not None else 0)
     return {
-        "part": "facet", "kind": "numbers", "field": format_path(path), "total": stats.total, "missing": stats.missing,
-        "low": low, "high": high, "quantiles": [[f"p{100 * share:g}", value] for share, value in stats.quantiles],
-        "bars": [list(row) for row in bins], "scale": "log" if is_log else "",
-    }  # fmt: skip
-
-
-def _log_bins(low: float, high: float) -> list[float]:
-    """Where bins begin, each so many times as wide as the one before, and where the last one ends: above `high`."""
-    factor = (high / low) ** (1 / _BARS)
-    edges = [low * factor**number for number in range(_BARS)]
-    return [*edges, math.nextafter(max(high, edges[-1]), math.inf)]
+        "part": "facet",
+        "kind": "numbers",
+        "field": format_path(path),
+        "total": found.total,
+        "missing": missing,
+        **spread,
+    }

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.values import value_at
 from jitdb.errors import QueryCancelled
-from jitdb.explorer.facets import chosen_paths, facets, needed
+from jitdb.explorer.facets import facets, needed
 from jitdb.explorer.session import Asked, Session, number, optional_text, texts
 from jitdb.explorer.steps import MOST_STEPS, Extent, asked_extent, drawn, extent_of, extent_of_records
 from jitdb.explorer.view import View
@@ -65,7 +65,7 @@ def needs_of(view: View, operation: Operation) -> Operation:
     leaves: list[Operation] = [operation, declared_time > float("-inf")]
     by = by_field(view)
     leaves += [equal(by, "")] if by is not None else []
-    leaves += needed(chosen_paths(view))
+    leaves += needed(view.session.facet_fields)
     return combine(Or, tuple({leaf.identity: leaf for leaf in leaves}.values()))
 
 

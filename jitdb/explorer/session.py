@@ -11,18 +11,20 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from jitdb.common.paths import Path, format_path
+from jitdb.common.values import value_at, value_key
 from jitdb.common.words import counted
 from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
 from jitdb.engine.roles import Roles, roles_of
 from jitdb.errors import JitdbError
 from jitdb.explorer.guard import Refused
-from jitdb.explorer.sampled import Sampled, facet_paths
+from jitdb.explorer.sampled import Sampled
 from jitdb.log.source import MaintainedSource
 from jitdb.logset import LogSet
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selection
+from jitdb.operators.summaries.facet_fields import FacetFields
 from jitdb.operators.summaries.fields import FieldNames, Fields
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ Known = TypeVar("Known")
 
 SAMPLE: Final = 1000  # records
 _LAST: Final = 0.5  # seconds that the end waits for a sample
+_FACETS: Final = 60  # fields that have one
+_MANY: Final = 200  # different values in the sample
 _SIZED: Final = 1000  # files whose sizes are added up
 _COLUMNS: Final = 3  # beside time and message, where nobody chose
 _LONGEST: Final = 100_000  # characters of a text in a request
@@ -148,10 +152,18 @@ class Session:
         return [("" if path == ("",) else format_path(path), path) for path in paths]
 
     @cached_property
-    def facet_paths(self) -> dict[Path, str]:
-        """The fields that are worth a facet, and what they hold."""
-        sampled = self.sampled
-        return facet_paths(sampled.records, sampled.fields, self.roles.level, self.db.declared_time)
+    def facet_fields(self) -> FacetFields:
+        """The fields that are worth a facet, the level first."""
+        found, level = self.sampled.facet_fields, self.roles.level
+        order = found.order if level not in found.order else (level, *(path for path in found.order if path != level))
+        return FacetFields(found.values, found.numbers, found.unique, order).without(order[_FACETS:])
+
+    @cached_property
+    def many_valued(self) -> list[Path]:
+        """Those of them that have so many values that counting these takes longer than all else."""
+        records = self.sampled.records
+        kinds = {path: {value_key(value_at(record, path)) for record in records} for path in self.facet_fields.values}
+        return [path for path, seen in kinds.items() if len(seen) > _MANY]
 
     # --- scans -------------------------------------------------------------------------------------------------------
 

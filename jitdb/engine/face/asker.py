@@ -322,10 +322,11 @@ class Asker(Summaries, Shown, ABC):
         """The fields worth counting, by a sample of the records. Raises LogError."""
         state = self._state()
         if self._facet_fields is None or self._facet_fields[0] != state:
-            self._facet_fields = state, facet_fields(self.sample(SAMPLE), self._is_time)
+            self._facet_fields = state, facet_fields(self.sample(SAMPLE), self.is_time)
         return self._facet_fields[1]
 
-    def _is_time(self, path: Path, value: Any) -> bool:
+    def is_time(self, path: Path, value: Any) -> bool:
+        """Whether this value of a field is a time of a record: its name, or the declared time, says so."""
         if is_time_name(path) and isinstance(value, str):
             return True
         return path in self.times.paths or time_meant(path, value) is not None

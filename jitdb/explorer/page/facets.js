@@ -36,8 +36,10 @@ const asked = () => JSON.stringify([state.where, state.since, state.until]);
 
 function list() {
   const kept = document.activeElement?.dataset?.at;
-  const found = [...facets.values()].filter(isSought).map((part, at) => drawn(part, at));
-  fill($("facet-list"), ...found, unsaid());
+  const place = new Map((about.order || []).map((field, at) => [field, at]));
+  const ordered = [...facets.values()].sort((one, other) => (place.get(one.field) ?? 0) - (place.get(other.field) ?? 0));
+  const found = ordered.filter(isSought).map((part, at) => drawn(part, at));
+  fill($("facet-list"), ...found, about.more > 0 && el("p", { class: "empty" }, `counting ${about.more} more fields`), unsaid());
   if (kept) [...$("facet-list").querySelectorAll("[data-at]")].find((node) => node.dataset.at === kept)?.focus();
 }
 

@@ -45,7 +45,7 @@ function compareMenu() {
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 function numbers() {
-  const names = ["p1", "p5", "p25", "p50", "p75", "p95", "p99"];
+  const names = ["p50", "p95", "p99"];
   const rows = facets.map((part) => {
     const picked = Object.fromEntries(part.quantiles);
     return el("tr", {}, el("th", { scope: "row" }, shown(part.field)), el("td", {}, count(part.total - part.missing)), el("td", {}, short(part.low)),

@@ -51,7 +51,7 @@ const TAKE = {
     showFacets(part);
     takeNumbers(facets.filter((each) => each.kind === "numbers"));
     showTabs({});
-    if (part.sampled) { beginFacets(); facets = []; }
+    if (part.sampled && !part.more) { beginFacets(); facets = []; }
   },
   progress(part) {
     if (!part.total) return;
