@@ -190,6 +190,8 @@ def _work(answer: Callable[[], Iterator[Part]], parts: Queue[Part | None], cance
         put({"part": "cancelled"})
     except JitdbError as error:
         put(api.told(error))
+    except Refused as refused:
+        put({"part": "error", "kind": "refused", "reason": str(refused)})
     except Exception as error:  # a mistake of ours, or a disk that fails: the page says so, and the server goes on
         put({"part": "error", "kind": type(error).__name__, "reason": f"{type(error).__name__}: {error}"})
     finally:

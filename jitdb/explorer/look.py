@@ -40,11 +40,11 @@ def look(session: Session, body: dict[str, Any], cancel: threading.Event) -> Ite
     operation = session.operation(asked)  # what cannot be asked is said before anything else
     if asked.as_of is None:
         asked = asked._replace(as_of=session.now())
-    opening = session.opening
+    opening, times = session.opening, (asked.since, asked.until)
     yield {
-        "part": "question", "as_of": "" if asked.as_of is None else str(asked.as_of), "title": opening.title(),
-        "command": opening.command(asked.where, asked.since, asked.until),
-        "python": opening.python(asked.where, asked.since, asked.until), "about": session.about(),
+        "part": "question", "parts": wanted, "as_of": "" if asked.as_of is None else str(asked.as_of),
+        "title": opening.title(), "command": opening.command(asked.where, *times),
+        "python": opening.python(asked.where, *times), "about": session.about(),
     }  # fmt: skip
     view = View(session, session.db, asked, body, cancel)
     if "facets" in wanted or "timeline" in wanted:
@@ -57,7 +57,7 @@ def look(session: Session, body: dict[str, Any], cancel: threading.Event) -> Ite
         if session.must_scan(needs, 0):
             session.prepare(needs, cancel)
     yield from _parts(view, wanted)
-    yield {"part": "done", "ms": _since(begun)}
+    yield {"part": "done", "parts": wanted, "ms": _since(begun)}
 
 
 def needs_of(view: View, operation: Operation) -> Operation:

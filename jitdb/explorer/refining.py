@@ -158,6 +158,19 @@ def _said(path: Path, values: Sequence[Any], is_not: bool) -> str:
     return f"{field} {'not in' if is_not else 'in'} [{', '.join(map(quoted, values))}]"
 
 
+def condition_text(operation: Operation) -> str:
+    """The text of a condition, with texts in double quotes where it is about one value.
+
+    >>> from jitdb.operators import gt, lt
+    >>> condition_text(equal("a", "x")), condition_text(and_(gt(1, "a"), lt(2, "a")))
+    ('a == "x"', 'a > 1 and a < 2')
+    """
+    if isinstance(operation, Equal) and operation.seek is None:
+        text = _said(operation.paths[0], (operation.value,), False)
+        return text if parse_expression(text) == operation else operation.written()
+    return operation.written()
+
+
 def value_of(literal: str) -> Any:
     """The value that a literal stands for. Raises QueryError."""
     found = parse_expression(f"equal(x, {literal})")

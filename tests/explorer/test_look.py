@@ -152,6 +152,27 @@ def test_a_record_opens_and_has_its_context(site: Served) -> None:
     assert {row["cells"][0][1] for row in same["rows"]} == {record["service"]}
 
 
+def test_why_is_the_difference(site: Served) -> None:
+    since, until = "2026-11-20T11:00:00Z", "2026-11-20T12:30:00Z"
+    inside = sum(since <= record["time"] < until and record["level"] == "error" for record in RECORDS)
+    errors = sum(record["level"] == "error" for record in RECORDS)
+    (part,) = site.parts("why", where='level == "error"', **{"from": since, "to": until})
+    assert (part["here"], part["there"], part["left"]) == (inside, errors - inside, ["level"])
+    (part,) = site.parts("why", where='level == "error"', since=since, until=until)
+    others = sum(since <= record["time"] < until and record["level"] != "error" for record in RECORDS)
+    assert (part["here"], part["there"]) == (inside, others)
+    (part,) = site.parts("why", where="request.ms > 100", against='service == "web"')
+    slow = [record for record in RECORDS if record["request"]["ms"] > 100]
+    web = [record for record in RECORDS if record["service"] == "web" and record["request"]["ms"] <= 100]
+    assert (part["here"], part["there"]) == (len(slow), len(web))
+    for row in part["findings"]:  # each is a question, and finds what it says
+        (count,) = [each for each in site.parts("look", where=f"request.ms > 100 and {row['where']}", parts=["count"])
+                    if each["part"] == "count"]  # fmt: skip
+        assert count["count"] == row["here"]
+    (told,) = site.parts("why", where="")
+    assert "nothing is different" in told["reason"]
+
+
 def test_export_gives_all_records(site: Served) -> None:
     parts = site.parts("export", where='level == "error"')
     lines = "".join(part["lines"] for part in parts if part["part"] == "lines").splitlines()

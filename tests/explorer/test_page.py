@@ -153,6 +153,36 @@ def test_a_drag_zooms_and_zooms_out_again(browser: Any, site: Served) -> None:
         assert page.count == f"{len(ERRORS):,}"
 
 
+def test_a_stretch_of_time_is_asked_why(browser: Any, site: Served) -> None:
+    with looked(browser, site.server.address, where='level == "error"') as page:
+        box = page.page.locator("#time svg").bounding_box()
+        at = lambda hour: box["x"] + 38 + (box["width"] - 38) * hour / 24  # noqa: E731
+        page.page.keyboard.down("Shift")
+        page.page.mouse.move(at(14.1), box["y"] + 60)
+        page.page.mouse.down()
+        page.page.mouse.move(at(14.9), box["y"] + 60)
+        page.page.mouse.up()
+        page.page.keyboard.up("Shift")
+        page.page.wait_for_selector(".why .row")
+        page.settled()
+        inside = [each for each in ERRORS if "T14:" in each["time"]]
+        assert f"{len(inside)} records Nov 20, 14:00 \N{EN DASH} 15:00 UTC" in page.page.inner_text(".why .head")
+        assert f"{len(ERRORS) - len(inside)} of other times" in page.page.inner_text(".why .head")
+        found = dict(zip(page.texts(".why .row .name"), page.texts(".why .row .v"), strict=True))
+        assert found["version"] == "2.0"
+        newest = [each["message"] for each in sorted(inside, key=lambda each: each["time"], reverse=True)[:50]]
+        assert page.texts("#records .row .last") == newest
+        page.page.locator(".why .row", has=page.page.locator(".name:text-is('version')")).click()
+        page.settled()
+        assert page.where == 'level == "error" and version == "2.0"'
+        page.page.click("text=Compare with")
+        page.page.fill('dialog input[name="against"]', 'level == "info"')
+        page.page.press('dialog input[name="against"]', "Enter")
+        page.page.wait_for_selector(".why .head:has-text('of level ==')")
+        infos = sum(each["level"] == "info" for each in RECORDS)
+        assert f"{infos:,} of level" in page.page.inner_text(".why .head")
+
+
 def test_a_keyboard_is_enough(browser: Any, site: Served) -> None:
     with looked(browser, site.server.address) as page:
         keys = page.page.keyboard

@@ -61,7 +61,7 @@ export const count = (number) => number.toLocaleString("en");
 
 export function percent(share) {
   const number = 100 * share;
-  return `${number === 0 || number === 100 ? number : number < 10 ? number.toFixed(1) : number.toFixed(number > 99.5 ? 1 : 0)} %`;
+  return `${number.toFixed(number === 0 || number === 100 ? 0 : number && number < 0.1 ? 2 : 1)} %`;
 }
 
 export function short(number) {

@@ -1,8 +1,10 @@
 // Below the bars: what is different in a stretch of time, what messages look like, what numbers are like.
-import { $, count, el, short, shown } from "./dom.js";
+import { Failed, askOne } from "./api.js";
+import { $, count, el, fill, milliseconds, percent, short, shown, styled } from "./dom.js";
+import { narrow } from "./question.js";
 import { change, state } from "./state.js";
 import { focus } from "./timeline.js";
-import { span } from "./times.js";
+import { span, zone } from "./times.js";
 
 let counts = { records: 0, patterns: null, numbers: 0 }, asking = null, facets = [];
 
@@ -32,7 +34,7 @@ export function takeNumbers(parts) {
 export function showFindings() {
   asking?.abort();
   asking = new AbortController();
-  const box = $("findings"), wanted = { numbers }[state.tab];
+  const box = $("findings"), wanted = { why, numbers }[state.tab];
   showTabs({});
   if (!wanted) return box.replaceChildren();
   return wanted(box, asking.signal);
@@ -40,6 +42,47 @@ export function showFindings() {
 
 function compareMenu() {
   document.dispatchEvent(new CustomEvent("compare"));
+}
+
+// --- why -------------------------------------------------------------------------------------------------------------
+
+async function why(box, signal) {
+  if (!focus() && !state.where && !state.against) {
+    fill(box, el("section", { class: "card" }, el("p", { class: "empty" }, "What is different about some records? Drag over the bars with Shift, and those of this time are compared with all others; or ask a question, and its records are. With the keyboard: t, the arrow keys with Shift, W.")));
+    return;
+  }
+  if (!box.querySelector(".why")) fill(box, el("section", { class: "card" }, el("p", { class: "empty", role: "status" }, "comparing")));
+  try {
+    const body = { where: state.where, since: state.since, until: state.until, against: state.against };
+    const part = await askOne("why", focus() ? { ...body, from: state.from, to: state.to } : body, signal);
+    if (!signal.aborted) fill(box, drawnWhy(part));
+  } catch (error) {
+    if (!signal.aborted) fill(box, el("section", { class: "card" }, el("p", { class: "empty" }, error instanceof Failed ? [error.message, error.part.remedy].filter(Boolean).join("; ") : String(error))));
+  }
+}
+
+function drawnWhy(part) {
+  const here = focus() ? `${stretch()} ${zone()}` : "of the question", there = state.against && !focus() ? `of ${state.against}` : focus() ? "of other times" : "of the others";
+  const what = state.where ? "What is different in these" : "What is different";
+  return el("section", { class: "card why", "aria-label": "Findings" },
+    el("div", { class: "head" }, el("div", {}, el("h2", {}, what),
+      el("p", {}, el("i", { class: "swatch here" }), `${count(part.here)} records ${here}`, el("i", { class: "swatch" }), `${count(part.there)} ${there}`))),
+    ...part.groups.map(group), ...part.findings.map(finding),
+    !part.findings.length && el("p", { class: "empty" }, part.here ? "Nothing is more frequent here than chance would have it." : "There are no records here."),
+    el("p", { class: "foot" }, `${count(part.compared)} values and intervals were compared in ${milliseconds(part.ms)}; shown is what chance would give in less than 1 of 100 such comparisons as a whole, by how far the shares are apart.`,
+      part.left.length > 0 && ` Left out: ${part.left.map(shown).join(", ")}, which the question is about.`));
+}
+
+function group({ share, other, said, where }) {
+  return el("div", { class: "group" }, el("p", {}, el("b", {}, percent(share)), ` of them, and ${other ? percent(other) : "none"} of the others, have all of `, ...said.map((text) => el("span", { class: "chip" }, shown(text)))),
+    el("button", { class: "link", onclick: () => narrow(where) }, "Add to question"));
+}
+
+function finding({ field, what, here, share, other, same, where }) {
+  const track = (part) => el("span", {}, el("span", { class: "track" }, styled(el("i"), { width: `${Math.max(0.6, 100 * part)}%` })), percent(part));
+  return el("button", { class: "row", title: "ask for these", "aria-label": `${field} ${what}: ${percent(share)} here, ${percent(other)} elsewhere, ${count(here)} records`, onclick: () => narrow(where) },
+    el("span", { class: "name" }, shown(field), same.length > 0 && el("small", { class: "same" }, `${same.map(shown).join(", ")} ${same.length === 1 ? "says" : "say"} the same`)),
+    el("bdi", { class: "v" }, shown(what.replace(/^= /, ""))), el("span", { class: "two" }, track(share), track(other)), el("span", { class: "support" }, count(here)));
 }
 
 // --- numbers ---------------------------------------------------------------------------------------------------------

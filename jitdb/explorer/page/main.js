@@ -3,11 +3,11 @@ import { Failed, ask, takeToken } from "./api.js";
 import { $, bytes, count, milliseconds, percent } from "./dom.js";
 import { beginFacets, showFacets, takeFacet } from "./facets.js";
 import { showFindings, showTabs, takeNumbers } from "./findings.js";
-import { byMenu, columnMenu, copyMenu, exportMenu, helpMenu, periodMenu, startMenus, toggleZone } from "./menus.js";
+import { byMenu, columnMenu, compareMenu, copyMenu, exportMenu, helpMenu, periodMenu, startMenus, toggleZone } from "./menus.js";
 import { showNotes, showQuestion, showWrong, startQuestion } from "./question.js";
 import { closeRecords, showRecords } from "./records.js";
 import { change, onChange, state } from "./state.js";
-import { bars, showTimeline, startTimeline } from "./timeline.js";
+import { bars, focus, markFocus, showTimeline, startTimeline } from "./timeline.js";
 import { day, span, zone } from "./times.js";
 
 const QUESTION = ["where", "since", "until"];
@@ -20,12 +20,14 @@ async function look(wanted = ["count", "timeline", "records", "facets"], skip = 
   const mine = (asking = new AbortController()), begun = performance.now();
   document.body.classList.add("asking");
   try {
+    const [since, until] = wanted.length === 1 && wanted[0] === "records" ? recordTimes() : [state.since, state.until];
     await ask("look", {
-      where: state.where, since: state.since, until: state.until, by: state.by, zone: zone(), bars: bars(), columns: state.columns,
+      where: state.where, since, until, by: state.by, zone: zone(), bars: bars(), columns: state.columns,
       parts: wanted, skip, as_of: skip ? said?.as_of || null : null,
     }, (part) => { if (!mine.signal.aborted) take(part, begun); }, mine.signal);
     if (!wanted.includes("facets")) return;
     showFindings();
+    if (focus()) look(["records"]);
   } catch (error) {
     if (!mine.signal.aborted) fail(error);
   } finally {
@@ -36,8 +38,19 @@ async function look(wanted = ["count", "timeline", "records", "facets"], skip = 
   }
 }
 
+/** The time of the records in the list: that of the question, or the stretch of it that is asked about. */
+const recordTimes = () => (focus() ? [state.from, state.to] : [state.since, state.until]);
+
 const TAKE = {
-  question(part) { said = part; showWrong(null); beginFacets(); facets = []; showHead(); },
+  question(part) {
+    showWrong(null);
+    const isWhole = part.parts.includes("facets");
+    if (!isWhole) return;
+    said = part;
+    beginFacets();
+    facets = [];
+    showHead();
+  },
   count(part) { total = part.count; showCount(part); showTabs({ records: part.count }); },
   timeline(part) {
     shownTime = part.low == null ? null : [part.low, part.high];
@@ -45,7 +58,7 @@ const TAKE = {
     showHead();
     showTimeline(part);
   },
-  records(part) { columns = part.columns; if (!part.skip) closeRecords(); showRecords(part, state.since || state.until ? shownTime : null); },
+  records(part) { columns = part.columns; if (!part.skip) closeRecords(); showRecords(part, focus() || (state.since || state.until ? shownTime : null)); },
   facet(part) { takeFacet(part); facets.push(part); },
   facets(part) {
     showFacets(part);
@@ -60,7 +73,7 @@ const TAKE = {
     const unit = part.unit === "bytes" ? `${bytes(part.done)} of ${bytes(part.total)}` : `${count(part.done)} of ${count(part.total)} files`;
     $("took").textContent = `reading the log: ${unit}`;
   },
-  done(part) { $("took").append(` · all of it ${milliseconds(part.ms)}`); },
+  done(part) { if (part.parts.includes("facets")) $("took").append(` · all of it ${milliseconds(part.ms)}`); },
 };
 
 function take(part, begun) {
@@ -168,11 +181,13 @@ function start() {
   document.addEventListener("choose-columns", () => columnMenu(columns));
   document.addEventListener("more-records", (event) => look(["records"], event.detail));
   document.addEventListener("look", () => look());
+  document.addEventListener("compare", compareMenu);
   onChange((changed) => {
     showQuestion();
     if (changed.some((name) => QUESTION.includes(name))) { look(); followAnew(); }
     else if (changed.some((name) => ["by", "zone"].includes(name))) look(["timeline", ...(changed.includes("zone") ? ["records"] : [])]);
-    else if (changed.includes("columns")) look(["records"]);
+    else if (changed.some((name) => ["columns", "from", "to"].includes(name))) look(["records"]);
+    if (changed.some((name) => ["from", "to"].includes(name))) markFocus();
     if (changed.some((name) => ["tab", "from", "to", "against", "of"].includes(name))) showFindings();
   });
   if (!state.where) $("where").focus({ preventScroll: true });

@@ -79,6 +79,15 @@ export function columnMenu(now) {
   dialog("Columns", form);
 }
 
+export function compareMenu() {
+  const input = el("input", { name: "against", value: state.against, placeholder: 'service == "web"', "aria-label": "compare with" });
+  const form = el("form", { onsubmit: (event) => { event.preventDefault(); change({ against: input.value.trim(), from: "", to: "", tab: "why" }); $("dialog").close(); } },
+    el("p", {}, "What the records of the question have more often than the records of another one:"), input,
+    el("p", { class: "dim" }, "Nothing here: all others. To compare a time, drag over the bars with Shift."),
+    el("div", { class: "acts" }, el("button", { class: "go" }, "Compare")));
+  dialog("Compare with", form);
+}
+
 export function byMenu() {
   const choose = (name) => { change({ by: name }, true); $("dialog").close(); };
   dialog("Bars by", el("div", { class: "chips" }, el("button", { class: "chip", onclick: () => choose("-") }, "no field"), ...fieldNames().map((name) => el("button", { class: "chip", "aria-pressed": String(state.by === name), onclick: () => choose(name) }, shown(name)))));

@@ -8,7 +8,7 @@ const STEPS = [1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e
   18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6, 157680e6, 31536e7];
 const LEVELS = { error: 0, warn: 1, info: 4, debug: 6 };
 
-let line = null, drag = null, cursor = -1;
+let line = null, drag = null, cursor = -1, drawnNow = null;
 
 export const bars = () => Math.max(24, Math.min(120, Math.floor(($("time").clientWidth - LEFT) / 8)));
 
@@ -16,6 +16,11 @@ export function showTimeline(part) {
   line = part;
   cursor = -1;
   draw();
+}
+
+/** Show the stretch that is asked about. */
+export function markFocus() {
+  if (drawnNow) mark(drawnNow, focus());
 }
 
 export function startTimeline() {
@@ -52,7 +57,7 @@ function draw() {
       el("b", {}, "Records "), el("span", {}, ...title),
       ...all.filter(() => line.names.length).map((each) => el("span", { class: "key" }, el("i", { class: each.color }), each.name)),
       el("span", { class: "space" }),
-      el("span", { class: "dim wide" }, `${untimed}${line.every} a bar · drag to zoom, shift-drag to ask why`),
+      el("span", { class: "dim wide" }, `${untimed}${line.every} a bar · drag: zoom, shift-drag: why`),
     ),
     chart(all, box.clientWidth - 28),
   );
@@ -94,6 +99,7 @@ function chart(all, width) {
   const label = svg("text", { class: "label", y: TOP - 2 });
   picture.append(label);
   const draft = { picture, chosen, label, x, width, height, ends, totals, all };
+  drawnNow = draft;
   mark(draft, focus());
   interact(draft);
   return picture;
