@@ -34,7 +34,7 @@ from jitdb.common.values import (
 from jitdb.engine.answering.members import Members, places_in
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, numbers_of, records_with
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
-from jitdb.indexes.kinds.dictionary import code_counts, codes_of, dictionary_values, mark, values_of_keys
+from jitdb.indexes.kinds.dictionary import code_counts, codes_of, count_runs, dictionary_values, mark, values_of_keys
 from jitdb.indexes.kinds.roaring import union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Keys, Lazy, Ranked
@@ -147,6 +147,20 @@ class CodedColumn:
             mark(segment, places, table[parts[id(segment)].codes], masks[done : done + count])
             done += count
 
+    def count_runs(
+        self,
+        members: Members,
+        ends: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Add to counts[row, column] how many of these records are in runs of seqs: see dictionary.count_runs."""
+        for part in self._parts:
+            within = members.within(part.segment)
+            if within is not None:
+                count_runs(part.segment, within, ends, rows, columns[part.codes], counts)
+
     def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any]]]:
         """For each segment that has some of the records: their codes in it."""
         parts = {id(part.segment): part for part in self._parts}
@@ -249,7 +263,7 @@ class ConstantCodes:
 
     def __init__(self, value: Any) -> None:
         self._key = value_key(value)
-        self._code = int(value is not UNDEFINED)
+        self.code = int(value is not UNDEFINED)
 
     def __len__(self) -> int:
         return 2
@@ -258,21 +272,21 @@ class ConstantCodes:
         return self._key if code else ABSENT_KEY
 
     def code_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
-        return np.array([self._code * (key == self._key) for key in keys], np.int64)
+        return np.array([self.code * (key == self._key) for key in keys], np.int64)
 
     def counts(self, members: Members) -> NDArray[np.int64]:
         counts = np.zeros(2, np.int64)
-        counts[self._code] = len(members)
+        counts[self.code] = len(members)
         return counts
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
-        return np.full(len(matches), self._code, np.uint32)
+        return np.full(len(matches), self.code, np.uint32)
 
     def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
         return table[self.codes(matches)]
 
     def mark(self, matches: BitMap, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
-        masks |= table[self._code]
+        masks |= table[self.code]
 
 
 Coded: TypeAlias = CodedColumn | BitmapCodes | ConstantCodes

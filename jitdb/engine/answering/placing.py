@@ -30,11 +30,7 @@ def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDAr
         return lambda matches: np.zeros(len(matches), np.int64)
     if len(columns) == 1:
         (column,) = columns
-        if isinstance(pairs, CodedPairs) and pairs.column is column:
-            places = _places_by_code(column, pairs.codes)
-        else:
-            places = _places_by_code(column, column.code_of([key for (key,), _ in pairs]))
-        places[0] = LACKING
+        places = places_by_code(column, values)
         return lambda matches: column.mapped(matches, places)
     held = [[keys[at] for keys, _ in pairs] for at in range(len(columns))]
     distinct = [dict(zip(dict.fromkeys(own), count(), strict=False)) for own in held]
@@ -54,6 +50,17 @@ def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDAr
         return found
 
     return of
+
+
+def places_by_code(column: Coded, values: Ranked) -> NDArray[np.int64]:
+    """For each code of a column the place of its value among these; OTHERS where it is none, LACKING of no value."""
+    pairs = values.pairs
+    if isinstance(pairs, CodedPairs) and pairs.column is column:
+        places = _places_by_code(column, pairs.codes)
+    else:
+        places = _places_by_code(column, column.code_of([key for (key,), _ in pairs]))
+    places[0] = LACKING
+    return places
 
 
 def _places_by_code(column: Coded, codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -26,8 +26,9 @@ from jitdb.engine.answering.coded import (
 )
 from jitdb.engine.answering.marking import marked
 from jitdb.engine.answering.members import Members, places_in
-from jitdb.engine.answering.placing import placing, values_in
+from jitdb.engine.answering.placing import places_by_code, placing, values_in
 from jitdb.engine.answering.spread import cells_in, numbers_in
+from jitdb.engine.answering.stepping import counted_in_runs, runs_of_steps
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
@@ -103,6 +104,21 @@ class LogView(NamedTuple):
             there = self.matches & bitmap_of_range(first, first + CONTAINER)
             if there:
                 yield self._replace(members=Members(there))
+
+    def in_steps(
+        self,
+        paths: Sequence[Path],
+        values: Ranked,
+        width: int,
+        shared: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]],
+    ) -> tuple[list[tuple[int, NDArray[np.int64]]], LogView]:
+        if len(paths) > 1:
+            return [], self
+        runs = runs_of_steps(self.manager.catalog.get(self.manager.core.column(DECLARED_TIME)).segments, shared)
+        coded = self.coded(paths[0]) if paths else None
+        places = None if coded is None else places_by_code(coded, values)
+        found = counted_in_runs(runs, self.members, coded, places, width)
+        return found, self._replace(members=Members(self.matches - runs.records))
 
     def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
         parts = ((part.matches, groups_of(part)) for part in self.parts())

@@ -91,6 +91,37 @@ def mark(
     mark_codes(codes.view(np.uint8), codes.itemsize, *_run(places), table, masks)
 
 
+def count_runs(
+    segment: Segment,
+    within: tuple[slice | NDArray[np.uint32], bool],
+    ends: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to counts[row, column] how many of some records are in runs of seqs. Raises IndexDamaged.
+
+    within:  where these records stand in the segment, as code_counts() has it
+    ends:    where the runs end, in seqs
+    rows:    of each run its row; -1: none
+    columns: of each code its column
+    """
+    from jitdb.indexes.kinds.dictionary_kernels import count_in_runs
+
+    codes, (places, others) = codes_of(segment), within
+
+    def count(run: tuple[int, int, NDArray[np.uint32]], out: NDArray[np.int64]) -> None:
+        count_in_runs(codes.view(np.uint8), codes.itemsize, *run, segment.first_seq, ends, rows, columns, out)
+
+    if not others:
+        count(_run(places), counts)
+        return
+    less = np.zeros_like(counts)
+    count((0, segment.count, _NOWHERE), counts)
+    count(_run(places), less)
+    counts -= less
+
+
 def _run(places: slice | NDArray[np.uint32]) -> tuple[int, int, NDArray[np.uint32]]:
     """As kernels take places."""
     return (places.start, places.stop, _NOWHERE) if isinstance(places, slice) else (0, 0, places)

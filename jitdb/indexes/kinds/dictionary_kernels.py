@@ -13,7 +13,7 @@ from jitdb.indexes.numbering_kernels import copy_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I32, I64, U8, U32
+    from jitdb.common.kernels import F64, I32, I64, U8, U32, I64Rows
 
 NUMBER_KEY = 11  # bytes of a number's key: kind, hi, lo
 
@@ -61,6 +61,33 @@ def count_codes(codes: U8, width: int, begin: int, end: int, places: U32, counts
         if some:
             at = np.uint64(places[np.uint64(i)])
         counts[code_at(codes, width, at)] += 1
+
+
+@kernel
+def count_in_runs(
+    codes: U8, width: int, begin: int, end: int, places: U32, first: int, ends: I64, rows: I64, columns: I64,
+    counts: I64Rows,
+) -> None:  # fmt: skip
+    """counts[row, column] += 1 for the code at each of these places, as count_codes() has them.
+
+    first:   what the places are counted from
+    ends:    where runs of records end, ascending; the last one behind all places
+    rows:    of each run its row; -1: none, and its records are not counted
+    columns: of each code its column
+    """
+    some = places.shape[0] != 0
+    number = np.int64(places.shape[0])
+    if not some:
+        number = end - begin
+    run = np.uint64(0)
+    for i in range(number):
+        at = np.uint64(begin + i)
+        if some:
+            at = np.uint64(places[np.uint64(i)])
+        while first + np.int64(at) >= ends[run]:
+            run += np.uint64(1)
+        if rows[run] >= 0:
+            counts[np.uint64(rows[run]), np.uint64(columns[code_at(codes, width, at)])] += 1
 
 
 @kernel

@@ -153,6 +153,18 @@ def step_of_each(times: Numbers, step: Step, zone: tzinfo | None) -> NDArray[np.
     return found
 
 
+def shared_steps(
+    low: NDArray[np.float64], high: NDArray[np.float64], step: Step, zone: tzinfo | None
+) -> NDArray[np.int64]:
+    """The number of the step that all times between two of each pair are in; NOWHERE where they may be in several."""
+    first, last = (step_of_each(Numbers(ends, None), step, zone) for ends in (low, high))
+    shared = first == last
+    if zone is not None:  # clocks that go back show a step twice, and others between
+        with np.errstate(invalid="ignore"):  # of zones without a time
+            shared &= high - low < (_DAY if step.months else step.nanoseconds)
+    return np.where(shared, first, NOWHERE)
+
+
 def by_step_and_place(
     steps: NDArray[np.int64], places: NDArray[np.int64], many: int
 ) -> tuple[NDArray[np.int64], list[int], list[int]]:

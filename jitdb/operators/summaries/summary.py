@@ -168,6 +168,19 @@ class View(Protocol):
     def parts(self) -> Iterator[View]:
         """The same of some records, then of the next ones, so few that arrays of them take no memory to speak of."""
 
+    def in_steps(
+        self,
+        paths: Sequence[Path],
+        values: Ranked,
+        width: int,
+        shared: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]],
+    ) -> tuple[list[tuple[int, NDArray[np.int64]]], View]:
+        """Steps of time, by number, and how many records are in each, by their place (placing) modulo `width`: those
+        whose step is known without a look at their times. A step may come several times. And all other records.
+
+        shared: the step that all times between two of each pair are in, or bins.NOWHERE
+        """
+
     def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
         """Which values of the field the records of each group have, as the numbers of groups are given for a part."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -147,20 +148,22 @@ class TimelineAsked(Grouped[Timeline]):
         self._keep(step, fields, most or SERIES, zone, length)
 
     def count(self, view: View, settled: Settled) -> Tally:
-        from jitdb.operators.summaries.bins import Tally, by_clock
+        import numpy as np
+
+        from jitdb.operators.summaries.bins import Series, Tally, by_clock, shared_steps
         from jitdb.operators.summaries.numbers import joined
 
         step = settled.step
         assert step is not None
         zone = None if self.tz is None else zone_called(self.tz)
-        if self.by:
-            places, width, parts = view.placing(self.by, settled.values), settled.many + 2, []
-            for part in view.parts():
-                columns, times = places(part) % width, joined(list(part.numbers(DECLARED_TIME)))
-                parts.append((by_clock(times, step, columns, width, zone), 0, 0))
-        else:
-            parts = [(by_clock(times, step, None, 1, zone), 0, 0) for times in view.numbers(DECLARED_TIME)]
-        return Tally.of(parts, len(view.matches))
+        width = settled.many + 2 if self.by else 1
+        known, rest = view.in_steps(self.by, settled.values, width, partial(shared_steps, step=step, zone=zone))
+        found: list[Series | None] = [Series(number, counts[np.newaxis]) for number, counts in known]
+        places = view.placing(self.by, settled.values) if self.by else None
+        for part in rest.parts():
+            columns = None if places is None else places(part) % width
+            found.append(by_clock(joined(list(part.numbers(DECLARED_TIME))), step, columns, width, zone))
+        return Tally.of(((series, 0, 0) for series in found), len(view.matches))
 
     def _lengths(self, starts: Sequence[datetime]) -> tuple[str, tuple[float, ...]]:
         """What rates are of, and how many of it are between these starts, if any are asked for."""
