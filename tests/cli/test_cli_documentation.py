@@ -14,6 +14,7 @@ from page_examples import shows_what_happens
 
 from jitdb.cli import main
 from jitdb.cli.commands import COMMANDS, WANTED, find_command
+from jitdb.cli.commands.demo_log import demo_lines
 from jitdb.stores.hyperdb import HyperDB
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -23,6 +24,13 @@ def test_the_page_shows_what_happens(shell, monkeypatch: pytest.MonkeyPatch) -> 
     (shell.folder / "events.ndjson").write_text(re.search(r"```json\n(.*?)```", PAGE, re.S)[1])  # type: ignore[index]
     monkeypatch.chdir(shell.folder)
     assert shows_what_happens(PAGE, shell, monkeypatch) > 20
+
+
+def test_the_page_on_exploring_shows_what_happens(shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shell.folder / "demo").mkdir()
+    (shell.folder / "demo" / "shop.ndjson").write_text("".join(demo_lines()))
+    monkeypatch.chdir(shell.folder)
+    assert shows_what_happens((ROOT / "docs" / "exploring.md").read_text(), shell, monkeypatch) >= 2
 
 
 def test_the_page_names_every_command_and_option() -> None:

@@ -38,8 +38,8 @@ _STEPS: Final = (
         ("timeline", 'service == "checkout" and level == "error"', "--every", "2h"),
     ),
     (
-        "4. What is different then? How long it takes, by release and region:",
-        ("stats", "ms", 'service == "checkout"', "--by", "version,region"),
+        "4. What is different about these errors? All fields are compared:",
+        ("diff", 'service == "checkout" and level == "error"', "--against", 'service == "checkout"'),
     ),
     (
         "5. What does the new release say? One of its errors, as people read it:",

@@ -173,11 +173,25 @@ def _farthest(
     begin, end = int(lows[np.argmin(gains[lows])]), int(highs[np.argmax(gains[highs])])
     if begin >= end:
         begin, end = int(begins[first]), int(begins[last])
-    bounds, _ = Cells(shift, places, of_these).bounds()
-    low = -math.inf if begin == 0 else float(bounds[begin])
-    high = math.inf if end == len(places) else float(bounds[end])
+    lows_of, highs_of = Cells(shift, places, of_these).bounds()
+    low = -math.inf if begin == 0 else _round(highs_of[begin - 1], lows_of[begin])
+    high = math.inf if end == len(places) else _round(highs_of[end - 1], lows_of[end])
     found = Candidate(path, Interval(low, high), int(of_these[begin:end].sum()), int(of_others[begin:end].sum()))
     return [found], count + len(lows) * len(highs)
+
+
+def _round(low: float, high: float) -> float:
+    """A number between two, of few digits where there is one: no number of a record is between them.
+
+    >>> _round(20.0, 4992.0), _round(4984.0, 4992.0), _round(4992.0, 4992.0)
+    (4900.0, 4990.0, 4992.0)
+    """
+    for digits in (2, 3):
+        size = 10.0 ** (math.floor(math.log10(abs(high))) + 1 - digits) if high and math.isfinite(high) else 1.0
+        found = float(f"{math.floor(high / size) * size:.12g}")
+        if low <= found <= high:
+            return found
+    return float(high)
 
 
 def _widest(gains: NDArray[np.float64]) -> tuple[int, int]:

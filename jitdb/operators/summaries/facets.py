@@ -172,7 +172,8 @@ def _numbers(spread: Spread) -> list[tuple[str, int | float]]:
 def _spread_text(spread: Spread) -> str:
     ends = [number_text(float(number)) for number in (spread.low, spread.high)]
     middle = f"median {number_text(float(spread.median))}, p95 {number_text(float(spread.p95))}"
-    return f"{ends[0]} {spark_text(spread.bars)} {ends[1]}  {middle}, p99 {number_text(float(spread.p99))}"
+    bars = spark_text(spread.bars).replace(" ", "·")  # a row of blanks would be shown as one
+    return f"{ends[0]} {bars} {ends[1]}  {middle}, p99 {number_text(float(spread.p99))}"
 
 
 class Counts(NamedTuple):
