@@ -31,21 +31,21 @@ def needed(fields: FacetFields) -> list[Operation]:
 
 
 def facets(view: View) -> Iterator[Part]:
-    """A part for each field, those with many values last, as they take longest; and what they leave unsaid."""
+    """A part for each field, those first that are soon counted; and what they leave unsaid."""
     said = conditions(view.asked.where)
     known = view.session.facet_fields
     named = {path for path in known.values if any(set(each.means.all_paths()) == {path} for each in said)}
     yield from (values(view, path, SHOWN, said) for path in known.order if path in named)
-    many = [path for path in view.session.many_valued if path not in named]
-    order = list(map(format_path, known.order))
     same: list[list[Any]] = []
-    for fields in (known.without({*named, *many}), *([path] for path in many)):
-        found = view.query().facets(fields=fields, limit=SHOWN)  # type: ignore[arg-type]  # FacetFields say all of it
+    order, left = list(map(format_path, known.order)), len(known.order) - len(named)
+    for paths in view.session.facet_batches:
+        asked = [path for path in paths if path not in named]
+        found = view.query().facets(fields=known.without(set(known.order) - set(asked)), limit=SHOWN)  # type: ignore[arg-type]
         yield from (facet_of(row, found.total) for row in found)
         same += [[format_path(path), wired(value)] for path, value in found.same.items()]
-        if not isinstance(fields, list) and many:
-            yield {"part": "facets", "same": same, "unique": [], "order": order, "more": len(many)}
-    yield {"part": "facets", "same": same, "unique": list(map(format_path, known.unique)), "order": order, "more": 0}
+        left -= len(asked)
+        unique = [] if left else list(map(format_path, known.unique))
+        yield {"part": "facets", "same": same, "unique": unique, "order": order, "more": left}
 
 
 def facet_of(row: Facet, total: int) -> Part:

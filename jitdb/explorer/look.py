@@ -47,26 +47,22 @@ def look(session: Session, body: dict[str, Any], cancel: threading.Event) -> Ite
         "python": opening.python(asked.where, *times), "about": session.about(),
     }  # fmt: skip
     view = View(session, session.db, asked, body, cancel)
-    if "facets" in wanted or "timeline" in wanted:
-        needs = needs_of(view, operation)
-        if session.must_scan(needs, _QUICK):
-            sample = session.sampled
-            if sample.records:
-                yield from _parts(view._replace(db=sample.db, sampled=len(sample.records)), wanted)
-            yield {"part": "scanning"}
-        if session.must_scan(needs, 0):
-            session.prepare(needs, cancel)
+    missing, size = session.stale(needs_of(view, operation))
+    if missing:
+        sample = session.sampled if size > _QUICK else None
+        if sample is not None and sample.records:
+            yield from _parts(view._replace(db=sample.db, sampled=len(sample.records)), wanted)
+        yield {"part": "scanning"}
+        session.prepare(missing, cancel)
     yield from _parts(view, wanted)
     yield {"part": "done", "parts": wanted, "ms": _since(begun)}
 
 
-def needs_of(view: View, operation: Operation) -> Operation:
-    """An operation that is answered from all indexes that the look will take, so that one scan builds them."""
-    leaves: list[Operation] = [operation, declared_time > float("-inf")]
+def needs_of(view: View, operation: Operation) -> list[Operation]:
+    """Operations that are answered from the indexes that the look will take."""
     by = by_field(view)
-    leaves += [equal(by, "")] if by is not None else []
-    leaves += needed(view.session.facet_fields)
-    return combine(Or, tuple({leaf.identity: leaf for leaf in leaves}.values()))
+    own = [operation, *([equal(by, "")] if by is not None else [])]
+    return [*own, combine(Or, (declared_time > float("-inf"), *needed(view.session.facet_fields)))]
 
 
 def _parts(view: View, wanted: list[str]) -> Iterator[Part]:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from jitdb.common.paths import Path, format_path
-from jitdb.common.values import value_at, value_key
+from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.common.words import counted
 from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
@@ -21,7 +21,7 @@ from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled
 from jitdb.log.source import MaintainedSource
 from jitdb.logset import LogSet
-from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.operation import Operation, or_
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selection
 from jitdb.operators.summaries.facet_fields import FacetFields
@@ -38,6 +38,7 @@ SAMPLE: Final = 1000  # records
 _LAST: Final = 0.5  # seconds that the end waits for a sample
 _FACETS: Final = 60  # fields that have one
 _MANY: Final = 200  # different values in the sample
+_TOGETHER: Final = 8  # fields of many logs that are asked together
 _SIZED: Final = 1000  # files whose sizes are added up
 _COLUMNS: Final = 3  # beside time and message, where nobody chose
 _LONGEST: Final = 100_000  # characters of a text in a request
@@ -159,27 +160,35 @@ class Session:
         return FacetFields(found.values, found.numbers, found.unique, order).without(order[_FACETS:])
 
     @cached_property
-    def many_valued(self) -> list[Path]:
-        """Those of them that have so many values that counting these takes longer than all else."""
-        records = self.sampled.records
-        kinds = {path: {value_key(value_at(record, path)) for record in records} for path in self.facet_fields.values}
-        return [path for path, seen in kinds.items() if len(seen) > _MANY]
+    def facet_batches(self) -> list[list[Path]]:
+        """Those fields as they are asked together: all that are soon counted, then one by one those with many values.
+
+        Of many logs few together, those first that most records have.
+        """
+        records, fields = self.sampled.records, self.facet_fields
+        seen = {path: [value_key(each) for record in records if (each := value_at(record, path)) is not UNDEFINED]
+                for path in fields.order}  # fmt: skip
+        many = [path for path in fields.values if len(set(seen[path])) > _MANY]
+        soon = [path for path in fields.order if path not in many]
+        if self.log is not None:
+            return [soon, *([path] for path in many)]
+        soon.sort(key=lambda path: -len(seen[path]))
+        return [*(soon[at : at + _TOGETHER] for at in range(0, len(soon), _TOGETHER)), *([path] for path in many)]
 
     # --- scans -------------------------------------------------------------------------------------------------------
 
-    def must_scan(self, operation: Operation, most: int) -> bool:
-        """Whether more than `most` bytes must be read before this can be answered."""
-        if operation.identity in self._fresh:
-            return False
-        missing = self.db.explain(self.db.query(operation).question).scan_bytes
-        if not missing:
-            self._fresh.add(operation.identity)
-        return bool(missing > most)
+    def stale(self, operations: Sequence[Operation]) -> tuple[list[Operation], int]:
+        """Which of these need indexes that are not there yet, and how many bytes must be read for them."""
+        new = [each for each in operations if each.identity not in self._fresh]
+        size = self.db.explain(self.db.query(or_(*new)).question).scan_bytes if new else 0
+        if not size:
+            self._fresh |= {each.identity for each in new}
+        return (new, size) if size else ([], 0)
 
-    def prepare(self, operation: Operation, cancel: threading.Event) -> None:
-        """Build its indexes, in one scan. Raises QueryCancelled, LogError."""
-        self.db.count(operation, cancel=cancel)
-        self._fresh.add(operation.identity)
+    def prepare(self, operations: Sequence[Operation], cancel: threading.Event) -> None:
+        """Build the indexes of all of these, in one scan. Raises QueryCancelled, LogError."""
+        self.db.count(or_(*operations), cancel=cancel)
+        self._fresh |= {each.identity for each in operations}
 
     def known(self, state: int | None, name: str, find: Callable[[], Known]) -> Known:
         """What `find` gives, found once for each state of the log; anew of many logs, which have no name of it."""
