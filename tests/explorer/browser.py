@@ -36,12 +36,14 @@ def chromium() -> Iterator[Any]:
 class Looked:
     """The page, as one who looks at it sees it; `wrong`: what its scripts complained of."""
 
-    def __init__(self, browser: Any, address: str, *, width: int = 1440, dark: bool = False, **state: str) -> None:
+    def __init__(
+        self, browser: Any, address: str, *, width: int = 1440, height: int = 900, dark: bool = False, **state: str
+    ) -> None:
         from urllib.parse import urlencode
 
         scheme = "dark" if dark else "light"
         self.context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme=scheme,
             permissions=["clipboard-read", "clipboard-write"],
         )

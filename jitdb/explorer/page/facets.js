@@ -126,6 +126,8 @@ function drawer(field) {
   if (isOpen && field) document.getElementById(`f-${field}`)?.scrollIntoView({ block: "center" });
 }
 
+export const closeDrawer = () => $("facets").classList.remove("open");
+
 async function open(part) {
   await ask("facet", { where: state.where, since: state.since, until: state.until, field: part.field, limit: part.values.length > SHOWN ? 1000 : 50 }, (found) => {
     if (found.part !== "facet") return;

@@ -66,7 +66,7 @@ function drawnWhy(part) {
   const what = state.where ? "What is different in these" : "What is different";
   return el("section", { class: "card why", "aria-label": "Findings" },
     el("div", { class: "head" }, el("div", {}, el("h2", {}, what),
-      el("p", {}, el("i", { class: "swatch here" }), `${count(part.here)} records ${here}`, el("i", { class: "swatch" }), `${count(part.there)} ${there}`))),
+      el("p", {}, el("span", {}, el("i", { class: "swatch here" }), `${count(part.here)} records ${here}`), el("span", {}, el("i", { class: "swatch" }), `${count(part.there)} ${shown(there)}`)))),
     ...part.groups.map(group), ...part.findings.map(finding),
     !part.findings.length && el("p", { class: "empty" }, part.here ? "Nothing is more frequent here than chance would have it." : "There are no records here."),
     el("p", { class: "foot" }, `${count(part.compared)} values and intervals were compared in ${milliseconds(part.ms)}; shown is what chance would give in less than 1 of 100 such comparisons as a whole, by how far the shares are apart.`,

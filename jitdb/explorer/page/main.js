@@ -1,7 +1,7 @@
 // One state, which is the address; each change of it is asked of the server, and every part is drawn as it comes.
 import { Failed, ask, takeToken } from "./api.js";
 import { $, bytes, count, milliseconds, percent } from "./dom.js";
-import { beginFacets, showFacets, takeFacet } from "./facets.js";
+import { beginFacets, closeDrawer, showFacets, takeFacet } from "./facets.js";
 import { showFindings, showTabs, takeNumbers } from "./findings.js";
 import { byMenu, columnMenu, compareMenu, copyMenu, exportMenu, helpMenu, periodMenu, startMenus, toggleZone } from "./menus.js";
 import { showNotes, showQuestion, showWrong, startQuestion } from "./question.js";
@@ -158,6 +158,7 @@ function step(by) {
 }
 
 function keyed(event) {
+  if (event.key === "Escape") closeDrawer();
   const isTyped = event.target.closest("input, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey;
   const act = isTyped ? null : KEYS[event.key];
   if (!act) return;
@@ -177,6 +178,7 @@ function start() {
   $("help").addEventListener("click", helpMenu);
   $("period").addEventListener("click", () => periodMenu(...(log || [null, null])));
   addEventListener("keydown", keyed);
+  addEventListener("pointerdown", (event) => { if (!event.target.closest("#facets, #fields")) closeDrawer(); });
   document.addEventListener("choose-by", byMenu);
   document.addEventListener("choose-columns", () => columnMenu(columns));
   document.addEventListener("more-records", (event) => look(["records"], event.detail));
@@ -190,7 +192,7 @@ function start() {
     if (changed.some((name) => ["from", "to"].includes(name))) markFocus();
     if (changed.some((name) => ["tab", "from", "to", "against", "of"].includes(name))) showFindings();
   });
-  if (!state.where) $("where").focus({ preventScroll: true });
+  if (!state.where && matchMedia("(hover: hover)").matches) $("where").focus({ preventScroll: true });
   look();
 }
 

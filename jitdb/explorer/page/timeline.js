@@ -8,6 +8,8 @@ const STEPS = [1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e
   18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6, 157680e6, 31536e7];
 const LEVELS = { error: 0, warn: 1, info: 4, debug: 6 };
 
+const compact = new Intl.NumberFormat("en", { notation: "compact" });
+
 let line = null, drag = null, cursor = -1, drawnNow = null;
 
 export const bars = () => Math.max(24, Math.min(120, Math.floor(($("time").clientWidth - LEFT) / 8)));
@@ -82,7 +84,7 @@ function chart(all, width) {
   const chosen = svg("g", { class: "chosen" });
   for (let number = 0; number <= top; number += step) {
     picture.append(svg("line", { class: "rule", x1: LEFT, x2: width, y1: y(number), y2: y(number) }),
-      svg("text", { x: LEFT - 6, y: y(number) + 4, "text-anchor": "end" }, number >= 1e5 ? `${number / 1000}k` : count(number)));
+      svg("text", { x: LEFT - 6, y: y(number) + 4, "text-anchor": "end" }, number >= 1e4 ? compact.format(number) : count(number)));
   }
   picture.append(chosen);
   line.starts.forEach((start, at) => {
