@@ -223,6 +223,19 @@ def test_values_that_have_bitmaps(tmp_path: Path) -> None:
         assert db.difference("status == 503") == before
 
 
+def test_fields_that_few_records_have(tmp_path: Path) -> None:
+    """A sample of all records may have none of them; those that match have."""
+    records = service(20_000, 10)
+    few = random.Random(1).sample(range(20_000), 6)
+    for number in few:
+        records[number] |= {"status": 599, "err": {"kind": "Broken", "took": 7 + number}}
+    with jitdb.open(write(tmp_path / "some.ndjson", records)) as db:
+        assert not [row for row in db.facets() if row.path[0] == "err"]
+        assert db.facets("status == 599").same == {("status",): 599, ("err", "kind"): "Broken"}
+        found = db.difference("status == 599")
+        assert "err.kind = Broken" in names(found)
+
+
 def test_nothing_to_tell(tmp_path: Path) -> None:
     with jitdb.open(write(tmp_path / "some.ndjson", service(100, 9))) as db:
         db.warns_of_questions = False

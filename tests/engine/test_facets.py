@@ -223,6 +223,9 @@ def test_facets_show_themselves(tmp_path: Path) -> None:
     records = [{"level": "info" if n % 4 else "error", "ms": n, "env": "prod", "id": f"{n:09}"} for n in range(100)]
     with jitdb.open(write(tmp_path / "some.ndjson", records)) as db:
         found = db.facets()
+    for name, why in (("env", "the same in all"), ("nope", "names fields")):
+        with pytest.raises(QueryError, match=why):
+            found[name]
     lines = str(found).splitlines()
     assert lines[0].split() == ["field", "share", "holds", "most", "frequent"]
     assert lines[1].split()[:4] == ["level", "100.0", "%", "2"]

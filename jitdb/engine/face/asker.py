@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, Unpack
 
 from jitdb.common.arguments import flag
 from jitdb.display.shown import Shown
@@ -18,7 +18,7 @@ from jitdb.engine.checks import question_of
 from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.engine.roles import is_time_name, time_meant
 from jitdb.errors import QueryError, Remedy, library
-from jitdb.operators.nodes.operation import Operation
+from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import named
 from jitdb.operators.question import Context, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 Asked: TypeAlias = str | Operation | Question | None
 Cancel: TypeAlias = threading.Event | None
 
+_MATCHING: Final = 100  # records, the first and the last that match, which are looked at for fields
+
 
 class Asker(Summaries, Shown, ABC):
     """`cancel`, here and below: an event that ends a scan soon when it is set, from any thread (QueryCancelled).
@@ -57,7 +59,7 @@ class Asker(Summaries, Shown, ABC):
     warns_of_questions = True
     _follows = False  # whether each question sees what came since the one before, without refresh()
     _names: FieldNames | None = None
-    _facet_fields: tuple[object, FacetFields] | None = None  # of a state of the log
+    _facet_fields: tuple[object, dict[Hashable, FacetFields]] = None, {}  # of a state of the log, and of conditions
     _warnings: QuestionWarnings
 
     # What one log and many have for themselves. A question comes ready: checked, its tasks resolved.
@@ -318,12 +320,22 @@ class Asker(Summaries, Shown, ABC):
         """The condition with what its tasks give in their places. Raises what they raise."""
         return self._ready(where, {}).operation
 
-    def facet_fields(self) -> FacetFields:
-        """The fields worth counting, by a sample of the records. Raises LogError."""
+    def facet_fields(self, where: Operation = EVERYTHING) -> FacetFields:
+        """The fields worth counting, by a sample of all records, and by some of those that match: what few records
+        have, a sample of all may lack. Raises LogError.
+        """
         state = self._state()
-        if self._facet_fields is None or self._facet_fields[0] != state:
-            self._facet_fields = state, facet_fields(self.sample(SAMPLE), self.is_time)
-        return self._facet_fields[1]
+        if not self._facet_fields[1] or self._facet_fields[0] != state:
+            every = facet_fields(self.sample(SAMPLE), self.is_time)
+            self._facet_fields = state, {EVERYTHING.identity: every}
+        known = self._facet_fields[1]
+        if where.identity not in known:
+            ends = (
+                self.paginate(where, limit=_MATCHING, sort_by="arrival", descending=last).data for last in (False, True)
+            )
+            some = facet_fields([record for page in ends for record in page], self.is_time)
+            known[where.identity] = known[EVERYTHING.identity].with_more(some)
+        return known[where.identity]
 
     def is_time(self, path: Path, value: Any) -> bool:
         """Whether this value of a field is a time of a record: its name, or the declared time, says so."""

@@ -162,7 +162,7 @@ class DifferenceAsked(Summary[Difference]):
                 ),
             )
         against = None if self.against is None else database.condition(self.against)
-        fields = chosen_fields(database, self.fields)
+        fields = chosen_fields(database, self.fields, condition)
         about = {*condition.all_paths(), *(() if against is None else against.all_paths())}
         left = tuple(path for path in (*fields.order, *fields.unique) if path in about)
         asked = self.changed(condition=condition, fields=fields.without(left), left=left)

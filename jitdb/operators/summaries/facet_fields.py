@@ -38,6 +38,11 @@ class FacetFields(NamedTuple):
     unique: tuple[Path, ...] = ()
     order: tuple[Path, ...] = ()
 
+    def with_more(self, others: FacetFields) -> FacetFields:
+        """With those of the others that are not among them."""
+        more = others.without({*self.order, *self.unique})
+        return FacetFields(*(own + other for own, other in zip(self, more, strict=True)))
+
     def without(self, paths: Collection[Path]) -> FacetFields:
         """The others."""
         return FacetFields(*(tuple(path for path in some if path not in paths) for some in self))

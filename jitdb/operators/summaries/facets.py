@@ -11,6 +11,7 @@ from jitdb.common.values import value_of_key
 from jitdb.common.words import counted
 from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, number_text, short, spark_text
+from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.summaries.facet_fields import FacetFields
 from jitdb.operators.summaries.summary import Listed, Ranked, Summary, View, limit_of
@@ -30,8 +31,8 @@ _BARS: Final = 24  # of a small chart
 class Database(Protocol):
     """What a summary asks of a database beforehand."""
 
-    def facet_fields(self) -> FacetFields:
-        """The fields worth counting."""
+    def facet_fields(self, where: Operation) -> FacetFields:
+        """The fields worth counting, of records that match among others."""
 
     def condition(self, where: Operation) -> Operation:
         """The condition with what its tasks give."""
@@ -93,11 +94,15 @@ class Facets(Listed[Facet]):
         return 0 if self.same or any(row.count for row in self.rows) else self.total
 
     def __getitem__(self, field: Any) -> Facet:
-        """A row by its number, or by its field's path."""
+        """A row by its number, or by its field's path. Raises QueryError where there is none."""
         if isinstance(field, int):
             return self.rows[field]
         path = as_path("facets", field)
-        return next(row for row in self.rows if row.path == path)
+        for row in self.rows:
+            if row.path == path:
+                return row
+        where = "it is the same in all records: see .same" if path in self.same else "facets(fields=[…]) names fields"
+        raise QueryError(f"there is no row of `{format_path(path)}`", remedy=where)
 
     def sheet(self) -> Sheet:
         """A row a value: for programs, and spreadsheets."""
@@ -208,7 +213,8 @@ class FacetsAsked(Summary[Facets]):
         self._keep(named_fields(self.name, fields), limit_of(limit))
 
     def ready(self, question: Question, database: Database) -> Question:
-        return question.changed(summary=self.changed(fields=chosen_fields(database, self.fields)))
+        fields = chosen_fields(database, self.fields, question.operation)
+        return question.changed(summary=self.changed(fields=fields))
 
     @property
     def known(self) -> FacetFields:
@@ -264,11 +270,13 @@ def named_fields(name: str, fields: Sequence[PathLike] | FacetFields | None) -> 
     return tuple(as_path(name, field) for field in fields)
 
 
-def chosen_fields(database: Database, fields: FacetFields | Sequence[Path] | None) -> FacetFields:
-    """The fields of the database that are worth it; of some named ones, how each is looked at."""
+def chosen_fields(
+    database: Database, fields: FacetFields | Sequence[Path] | None, where: Operation
+) -> FacetFields:  # fmt: skip
+    """The fields that are worth it of records that match; of some named ones, how each is looked at."""
     if isinstance(fields, FacetFields):
         return fields
-    known = database.facet_fields()
+    known = database.facet_fields(where)
     if fields is None:
         return known
     return FacetFields(
