@@ -391,7 +391,11 @@ class MalformedWarning(LogWarning):
         self.count = count
 
 
-_EXTRAS = {"pyarrow": "'jitdb[arrow]'", "matplotlib": "'jitdb[plot]'"}  # what pip installs for a library
+_EXTRAS = {
+    "pyarrow": "'jitdb[arrow]'",
+    "matplotlib": "'jitdb[plot]'",
+    "mcp": "'jitdb[mcp]'",
+}  # what pip installs for a library
 
 
 def library(name: str) -> Any:

@@ -25,6 +25,7 @@ _TABLE: Final = (
     ("keep", "import", "importing", "make a log from NDJSON, JSON, CSV or Parquet, or add to one"),
     ("", "prepare", "indexing", "build the indexes of several questions in one scan"),
     ("", "demo", "demo", "see it work on the log of a web service in which something became slow"),
+    ("", "mcp", "mcp", "let an assistant ask, over the Model Context Protocol"),
     ("", "histogram", "summaries", "count records by the size of a number"),
     ("", "fields", "summaries", "list the fields of a sample of records"),
     ("", "save", "saving", "keep a question under a name, for @NAME in others"),
