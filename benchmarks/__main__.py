@@ -12,7 +12,7 @@ from .measure import HEAD
 
 # By the room that each lies in; a name of two words has a - between them.
 ROOMS = {
-    "asking": ("first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display"),
+    "asking": ("first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display", "exploring"),
     "log": ("writing", "reading", "living", "compacting", "checksums"),
     "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "importing"),
     "stores": ("hyperdb", "cable", "spool"),

@@ -98,7 +98,7 @@ def test_an_incident_is_explained(tmp_path: Path) -> None:
     with jitdb.open(write(tmp_path / "some.ndjson", records)) as db:
         found = db.difference("status >= 500")
         check(found, these, others)
-        (group,) = found.together
+        group = found.together[0]
         assert {str(each) for each in group.findings} >= {"version = 2.0", "region = eu", "error.type = PoolTimeout"}
         assert group.share > 0.6
         assert group.other_share == 0

@@ -289,7 +289,7 @@ def _grown(terms: list[int], findings: Collection[int], masks: Masks) -> list[in
         fits = [(_lift(*counts), other) for *counts, other in more if counts[0] >= _KEPT * here]
         lift, other = max(fits, default=(0.0, 0), key=lambda each: (each[0], -each[1]))
         if lift <= _GAIN * _lift(here, there):
-            return [*terms, *(other for kept, _, other in more if kept >= _COPY * here and len(terms) > 1)]
+            return [*terms, *(other for kept, _, other in more if kept >= _COPY * here)]
         terms = [*terms, other]
         here, there = masks.having(terms)
 
