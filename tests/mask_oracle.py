@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _WORD = r"[0-9A-Za-z\x80-\xff]"
 _LETTER = r"[A-Za-z\x80-\xff]"
@@ -12,7 +13,7 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _RULES = {
     "blank": r"[ \t\n\v\f\r]+",
-    "placeholder": r"<(?:num|hex|uuid|ip|time|\*|\.\.\.)>",
+    "placeholder": r"<(?:num|hex|uuid|ip|time|id|\*|\.\.\.)>",
     "uuid": r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}" + _END,
     "date": rf"\d{{4}}[-/]\d\d[-/]\d\d(?:[T ]{_CLOCK})?{_END}",
     "clock": _CLOCK,
@@ -28,8 +29,8 @@ _RULES = {
     "byte": r"(?s:.)",
 }
 _NAMES = {
-    "blank": " ", "placeholder": "<*>", "uuid": "<uuid>", "date": "<time>", "clock": "<time>", "slashed": "<time>",
-    "named": "<time>", "ip": "<ip>", "zero_x": "<hex>", "hex": "<hex>", "number": "<num>", "other": "<*>",
+    "blank": " ", "placeholder": "<id>", "uuid": "<uuid>", "date": "<time>", "clock": "<time>", "slashed": "<time>",
+    "named": "<time>", "ip": "<ip>", "zero_x": "<hex>", "hex": "<hex>", "number": "<num>", "other": "<id>",
 }  # fmt: skip
 _AT_WORDS = re.compile("|".join(f"(?P<{name}>(?<!{_WORD}){rule})" if name not in ("blank", "placeholder", "byte")
                                 else f"(?P<{name}>{rule})" for name, rule in _RULES.items()))  # fmt: skip
@@ -65,3 +66,44 @@ def fits(pattern: str, mask_of_text: str) -> bool:
     """Whether a text with this mask is one of the pattern."""
     wanted, there = pattern.split(" "), mask_of_text.split(" ")
     return len(wanted) == len(there) and all(want in ("<*>", word) for want, word in zip(wanted, there, strict=True))
+
+
+def patterns_of(masks: Collection[str]) -> dict[str, str]:
+    """The pattern that each of these masks becomes a part of."""
+    clusters: list[list[list[str]]] = []
+    for own in sorted(set(masks), key=lambda own: own.encode("utf-8", "surrogateescape")):
+        words = own.split(" ")
+        best, most = None, 0.0
+        for cluster in clusters:
+            shown = _shown(cluster)
+            same = sum(a == b != "<*>" for a, b in zip(shown, words, strict=False))
+            if len(shown) == len(words) >= 3 and same / len(words) >= 0.6 and same > most:
+                best, most = cluster, same
+        if best is None:
+            clusters.append([words])
+        else:
+            best.append(words)
+    clusters = [part for cluster in clusters for part in _taken_apart(cluster)]
+    while True:
+        pairs = [
+            (one, other) for one in clusters for other in clusters
+            if one is not other and any(fits(" ".join(_shown(one)), " ".join(words)) for words in other)
+        ]  # fmt: skip
+        if not pairs:
+            return {" ".join(words): " ".join(_shown(cluster)) for cluster in clusters for words in cluster}
+        one, other = pairs[0]
+        clusters = [each for each in clusters if each is not one and each is not other] + [one + other]
+
+
+def _shown(cluster: list[list[str]]) -> list[str]:
+    return [words[0] if len(set(words)) == 1 else "<*>" for words in zip(*cluster, strict=True)]
+
+
+def _taken_apart(cluster: list[list[str]]) -> list[list[list[str]]]:
+    places = [set(words) for words in zip(*cluster, strict=True)]
+    few = [at for at, words in enumerate(places) if 1 < len(words) <= 4 and not any("<" in word for word in words)]
+    if not few:
+        return [cluster]
+    at = min(few, key=lambda at: len(places[at]))
+    parts = [[words for words in cluster if words[at] == word] for word in sorted(places[at])]
+    return [found for part in parts for found in _taken_apart(part)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import UsageError
+from jitdb.common.paths import CASTS
 from jitdb.log.io.filenames import without_sidecars
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
-_CAST: Final = r"\b(?:number|time|duration|text|json)\(([^()]+)\)"
+_CAST: Final = rf"\b(?:{'|'.join(CASTS)})\(([^()]+)\)"
 _BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 

@@ -49,6 +49,7 @@ _COMMANDS: Final = {
     "vacuum": "compact", "shrink": "compact", "gc": "compact",
     "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
     "uniq": "values", "top": "values", "distinct": "stats", "nunique": "stats", "rate": "timeline", "dedup": "query",
+    "cluster": "patterns", "templates": "patterns", "categorize": "patterns",
     "alias": "save", "bookmark": "save", "name": "save",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
     "forget": "indexes", "clean": "indexes", "clear": "indexes",

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-NAMES: Final = ("<num>", "<hex>", "<uuid>", "<ip>", "<time>", "<*>", "<...>")
-NUM, HEX_DIGITS, UUID, IP, TIME, ANY, REST = range(7)  # their places
-
-ANY_WORD: Final = "<*>"
+ANY_WORD: Final = "<*>"  # of a pattern of several texts; no text has it in its own
+NAMES: Final = ("<num>", "<hex>", "<uuid>", "<ip>", "<time>", "<id>", "<...>", ANY_WORD)
+NUM, HEX_DIGITS, UUID, IP, TIME, ID, REST = range(7)  # their places
 
 MOST: Final = 1024  # bytes of a pattern, after which it begins nothing more
 SLACK: Final = 96  # bytes that it has at most beyond that, or beyond three times those of its text

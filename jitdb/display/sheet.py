@@ -222,6 +222,13 @@ def cut(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
+def without_charts(sheet: Sheet) -> Sheet:
+    """The sheet without columns of small charts. Of one without rows it is not known which these are."""
+    charts = [any(isinstance(row[at], Spark) for row in sheet.rows) for at in range(len(sheet.names))]
+    kept = [at for at, is_chart in enumerate(charts) if not is_chart]
+    return sheet._replace(names=[sheet.names[at] for at in kept], rows=[[row[at] for at in kept] for row in sheet.rows])
+
+
 def aligned(cells: Iterable[str], widths: Sequence[int], right: Sequence[bool], gap: str, is_cut: bool = True) -> str:
     """The cells of a row in columns of these widths, cut where they are longer, with the gap between them.
 

@@ -28,7 +28,7 @@ from jitdb.engine.hinting.evidence import QuestionWarnings, remarks_of
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
 from jitdb.engine.progress import Bar, Status
-from jitdb.engine.roles import found_time
+from jitdb.engine.roles import found_roles, found_time
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.source import LogSource
@@ -266,6 +266,10 @@ class JITDB(OneLog):
     @property
     def times(self) -> Times:
         return self._core.times
+
+    @property
+    def message(self) -> Path | None:
+        return found_roles(self.log).message
 
     def evidence(self) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence

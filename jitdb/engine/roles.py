@@ -64,6 +64,7 @@ _OF_OTHERS: Final = frozenset((
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _FIRST: Final[WeakKeyDictionary[LogSource, tuple[Any, list[dict[str, Any]]]]] = WeakKeyDictionary()
+_ROLES: Final[WeakKeyDictionary[LogSource, tuple[list[dict[str, Any]], Roles]]] = WeakKeyDictionary()
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
 
 
@@ -94,7 +95,10 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
 
 def found_roles(log: LogSource) -> Roles:
     """The fields of the first records. Raises LogError."""
-    return roles_of(first_of(log))
+    records, known = first_of(log), _ROLES.get(log)
+    if known is None or known[0] is not records:  # which are kept as long as they are the same
+        known = _ROLES[log] = records, roles_of(records)
+    return known[1]
 
 
 def roles_of(records: Sequence[Any]) -> Roles:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -18,6 +19,7 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.roles import found_roles
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Counts
@@ -318,6 +320,13 @@ class LogSet(Asker):
         for db in self._asking.readable(self._asking.members):
             return db.times
         return Times((), AUTO)
+
+    @property
+    def message(self) -> Path | None:
+        """That of most of some logs."""
+        some = (found_roles(db.log).message for db in self._asking.readable(self._sampled(SAMPLED)))
+        found = Counter(path for path in some if path is not None)
+        return max(found, key=found.__getitem__, default=None)
 
     def evidence(self) -> SetEvidence:
         return SetEvidence(self, self._asking)

@@ -28,7 +28,7 @@ _FIELDS: Final = frozenset({"PATH", "PATHS"})  # metavars of options that are fi
 _VARIABLE: Final = re.compile(r"[{$](\w*)$")
 _OPERATORS: Final = "|".join(name for name, row in OPERATORS.items() if "path" in row.kind.arguments)
 _TAKE_A_PATH: Final = (
-    "field|predicate|dedup|value_counts|group_count|count_distinct|share|histogram|stats|stats_by|select|sort_by|values|distinct|"
+    "field|predicate|dedup|value_counts|group_count|count_distinct|share|histogram|stats|stats_by|patterns|select|sort_by|values|distinct|"
     + _OPERATORS
 )
 _PATH: Final = re.compile(  # a path that is begun: the first argument, a later one, or an element of a list

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
 
 #: The commands that a notebook has.
-ASKING: Final = ("query", "count", "values", "timeline", "stats", "histogram", "fields", "facets", "diff", "explain")
+ASKING: Final = (
+    "query", "count", "values", "timeline", "stats", "histogram", "patterns", "fields", "facets", "diff", "explain",
+)  # fmt: skip
 
 _OPEN: Final = Command(
     "open",
@@ -44,8 +46,8 @@ _USAGE: Final = """\
 %jitdb [COMMAND] [NAME or LOG] ['EXPR'] [options]
 %jitdb close [NAME]
 
-COMMAND: query (when left out), count, values FIELD, timeline, stats FIELD, histogram FIELD, fields, facets,
-         diff, explain
+COMMAND: query (when left out), count, values FIELD, timeline, stats FIELD, histogram FIELD, patterns, fields,
+         facets, diff, explain
 rows << …                                    keep the answer instead of showing it
 {variable}, $variable                        a value of Python's, in expressions and options
 %jitdb help COMMAND, %jitdb help expressions

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         histogram,
         live,
         paginate,
+        patterns,
         query,
         select,
         share,
@@ -91,20 +92,21 @@ __all__ = [
     "contains", "count", "count_distinct", "debug", "declared_sequence", "declared_time", "dedup", "deferred",
     "descending", "difference", "ends_with", "equal", "everything", "facets", "field", "fits", "format_expression",
     "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live", "live_seqs", "lt",
-    "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "select",
-    "seqs", "share", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
-    "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable",
-    "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
+    "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "patterns", "predicate", "query",
+    "select", "seqs", "share", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by",
+    "sort_by_arrival", "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter",
+    "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result", "to_set",
+    "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used.
 _HOMES = {
     "chain": (
         "as_of", "as_offsets", "as_raw", "batch", "count", "count_distinct", "debug", "dedup", "descending",
-        "difference", "facets", "from_db", "group_count", "histogram", "live", "paginate", "query", "select", "share",
-        "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival", "start_from",
-        "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter",
-        "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
+        "difference", "facets", "from_db", "group_count", "histogram", "live", "paginate", "patterns", "query",
+        "select", "share", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by",
+        "sort_by_arrival", "start_from", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter", "to_awaitable",
+        "to_callback", "to_iter", "to_pandas", "to_polars", "to_result", "to_set", "value_counts", "where",
     ),
     "nodes.field": ("field",),
     "nodes.fits": ("fits",),

@@ -108,7 +108,7 @@ dedup, live, debug = _word(Query.dedup), _word(Query.live), _word(Query.debug)
 value_counts, group_count, histogram = _word(Query.value_counts), _word(Query.group_count), _word(Query.histogram)
 timeline, stats, stats_by = _word(Query.timeline), _word(Query.stats), _word(Query.stats_by)
 count_distinct, share = _word(Query.count_distinct), _word(Query.share)
-facets, difference = _word(Query.facets), _word(Query.difference)
+facets, difference, patterns = _word(Query.facets), _word(Query.difference), _word(Query.patterns)
 
 
 @overload

@@ -47,9 +47,8 @@ class Query(Immutable, Tabular, Summaries, Shown):
     as_raw, as_of, debug: another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
     to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
-    value_counts, group_count, count_distinct, share, histogram, timeline, stats, stats_by, facets, difference: ask of
-        all records together
-        (Summaries)
+    value_counts, group_count, count_distinct, share, histogram, timeline, stats, stats_by, patterns, facets,
+        difference: ask of all records together (Summaries)
     aio: all of these for async programs, to be awaited
     """
 

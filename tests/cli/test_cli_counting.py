@@ -48,6 +48,34 @@ def test_values_as_they_are_shown(run: Run, events: Path) -> None:
     assert short.stdout.splitlines()[-1] == "3 records; 2 values; 1 with other values; 1 without `user.name`"
 
 
+def test_patterns_as_they_are_shown(run: Run, events: Path) -> None:
+    done = run("patterns", "events.log", "--every", "2s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "count   share  time  pattern",
+        "    1  20.0 %   █    disk is full",
+        "    1  20.0 %   █    hi",
+        "    1  20.0 %  █     login",
+        "    1  20.0 %    █   not here",
+        "    1  20.0 %  █     upstream is gone",
+        "5 records; 5 patterns; 3 steps of 2s from 2023-11-14 22:13",
+    ]
+    where = ("events.log", 'level == "error"', "--new-since", "2023-11-14T22:13:22")
+    comma = run("patterns", *where, "--format", "csv").stdout
+    assert list(csv.reader(io.StringIO(comma))) == [
+        ["count", "share", "new", "pattern"],
+        ["1", "0.5", "new", "disk is full"],
+        ["1", "0.5", "", "upstream is gone"],
+    ]
+    whole = json.loads(run("patterns", *where, "--every", "2s", "--format", "json").stdout)
+    assert whole["rows"][0] == {"pattern": "disk is full", "count": 1, "share": 0.5, "counts": [0, 1], "new": True}
+    assert whole["start"] == "2023-11-14T22:13:20Z"
+    assert run("count", "events.log", 'message fits "disk <*> full"').stdout == "1\n"
+    other = run("patterns", "events.log", "--field", "nothing")
+    assert "none of these records has the field `nothing`" in other.stderr
+    assert run("patterns", "events.log", "--field", "a[]").returncode == 2
+
+
 def test_every_format(run: Run, events: Path) -> None:
     expected = [["ada", 2, 0.4], ["grace", 2, 0.4]]
     comma, tab = (run("values", "events.log", "user.name", "--format", form).stdout for form in ("csv", "tsv"))

@@ -92,6 +92,10 @@ def shown(folder: Path) -> Iterator[tuple[str, Any]]:
     yield 'db.timeline(every="1h", by="level")', db.timeline(every="1h", by="level")
     yield 'db.stats_by("ms", "service")', db.stats_by("ms", "service")
     yield 'db.count_distinct("ms", every="1h")', db.count_distinct("ms", every="1h")
+    yield (
+        'db.patterns(field="message", new_since="2026-11-20T12:00")',
+        db.patterns(field="message", new_since="2026-11-20T12:00"),
+    )
     yield 'db.share("status >= 500", every="1h")', db.share("status >= 500", every="1h")
     yield "db", db
     yield "db.indexes()", db.indexes()
@@ -108,6 +112,7 @@ def shown(folder: Path) -> Iterator[tuple[str, Any]]:
     yield "hostile.query().start_from(10).page(20)", bad.query().sort_by_arrival().start_from(10).page(10)
     yield 'hostile.query().select("value", "<k>")', bad.query().sort_by_arrival().select("number", "value").page(10)
     yield 'hostile.value_counts("value")', bad.value_counts("value")
+    yield 'hostile.patterns(field="value")', bad.patterns(field="value")
     bad.close()
     db.close()
     yield 'jitdb.open_many("*.ndjson")', jitdb.open_many(str(folder / "*.ndjson"))

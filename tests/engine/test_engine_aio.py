@@ -59,6 +59,9 @@ WORDS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "stats": (lambda asked: asked.stats("ms"), sum(record["ms"] for record in ERRORS)),
     "stats_by": (lambda asked: asked.stats_by("ms", "level"), [("error", sum(record["ms"] for record in ERRORS))]),
     "count_distinct": (lambda asked: asked.count_distinct("ms", "level"), [("error", 5)]),
+    "facets": (lambda asked: asked.facets(fields=["level"]), {"level": "error"}),
+    "difference": (lambda asked: asked.difference(fields=["n"]), []),
+    "patterns": (lambda asked: asked.patterns(field="level"), [("error", 150)]),
     "share": (
         lambda asked: asked.share("ms > 5", "level"),
         [("error", sum(record["ms"] > 5 for record in ERRORS), 150)],
@@ -83,6 +86,9 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
     "stats": lambda stats: stats.sum,
     "stats_by": lambda rows: [(row.value, row.stats.sum) for row in rows],
     "count_distinct": lambda rows: [(row.value, row.distinct) for row in rows],
+    "facets": lambda found: found.same,
+    "difference": lambda found: [str(row) for row in found],
+    "patterns": lambda rows: [(row.pattern, row.count) for row in rows],
     "share": lambda rows: [(row.value, row.matching, row.count) for row in rows],
 }
 ASKS_NOTHING = {

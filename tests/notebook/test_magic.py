@@ -114,6 +114,7 @@ def test_commands_give_what_their_methods_give(ask: Any) -> None:
     assert ask("%jitdb timeline --every 1d --per 1h") == db.timeline(every="1d", per="1h")
     assert ask("%jitdb --dedup level --last").data == db.query().dedup("level", last=True).all()
     assert ask("%jitdb histogram ms --bins 0,10,60") == db.histogram("ms", bins=[0, 10, 60])
+    assert ask("%jitdb patterns --field level -n 2") == db.patterns(field="level", limit=2)
     assert ask("%jitdb fields").rows == db.fields().rows
     assert ask("%jitdb explain 'level == \"error\"'") == db.explain(errors)
     assert ask("%jitdb --since 2026-11-06 --fields ms --sort -ms -n 1").data == [{"ms": 59}]

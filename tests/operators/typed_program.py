@@ -56,6 +56,7 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(asked.value_counts("type", limit=3), ValueCounts)
     assert_type([count + 1 for _, count in db.value_counts("type", posts)], list[int])
     assert_type(db.timeline(posts, every="1h", by="host")[0].start, datetime)
+    assert_type(asked.patterns(limit=3)[0].pattern, str)
     assert_type(db.stats("size").mean, float | None)
     assert_type(asked.to_numpy("size", seqs=True)["size"].shape, tuple[Any, ...])
     for record in asked:

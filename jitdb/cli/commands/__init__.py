@@ -21,6 +21,7 @@ _TABLE: Final = (
     ("explore", "explore", "explore", "look at a log in a browser"),
     ("explore", "facets", "exploring", "show the most frequent values of every field"),
     ("explore", "diff", "exploring", "show what is different about the records that match"),
+    ("explore", "patterns", "summaries", "count what messages look like"),
     ("keep", "export", "export", "write records as NDJSON"),
     ("keep", "import", "importing", "make a log from NDJSON, JSON, CSV or Parquet, or add to one"),
     ("", "prepare", "indexing", "build the indexes of several questions in one scan"),

@@ -1,4 +1,4 @@
-"""The commands that summarize all records that match: values, timeline, stats, histogram, fields.
+"""The commands that summarize all records that match: values, timeline, stats, histogram, patterns, fields.
 
 Each asks the method of databases that has the summary (operators/summaries/asking.py), and notes what the answer leaves
 unsaid: fields that no record has, values that are no numbers.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from jitdb.cli.expressions import read_expression, read_question
 from jitdb.cli.failures import UsageError, note
 from jitdb.cli.opening import seen_or_asked
-from jitdb.cli.options import READING, SUMMARY, changed, number, option
+from jitdb.cli.options import READING, SUMMARY, changed, instant, number, option
 from jitdb.cli.output.tables import TABLE_ROWS, show_result
 from jitdb.cli.parser import Show, command, question
 from jitdb.common.paths import format_path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.distinct import DistinctCounts
     from jitdb.operators.summaries.fields import Fields
     from jitdb.operators.summaries.histograms import Histogram
+    from jitdb.operators.summaries.patterns import Patterns
     from jitdb.operators.summaries.shares import Shares
     from jitdb.operators.summaries.stats import Stats, StatsBy
     from jitdb.operators.summaries.timelines import Timeline
@@ -70,6 +71,11 @@ def shares(text: str) -> list[float]:
     if not found or not all(0 <= share <= 1 for share in found):
         raise argparse.ArgumentTypeError(f"shares from 0 to 1, such as 0.5,0.99, not {text}")
     return found
+
+
+def one_field(text: str) -> Path:
+    """A path."""
+    return as_path("--field", text)
 
 
 @command(
@@ -247,6 +253,33 @@ def histogram(db: AnyDatabase, options: Namespace, show: Show) -> Histogram:
     show(found)
     _note_nothing(db, options, found.total)
     _note_others(db, options, found.total, found.total - found.missing)
+    return found
+
+
+@question(
+    "LOG [EXPR] [options]",
+    "Show what messages look like: patterns, in which placeholders such as <num> stand for what varies, how many "
+    'records have each, and when. `message fits "PATTERN"` asks for the records of one.',
+    [
+        ("patterns events.log", "of all records, by the field of the message"),
+        ("patterns events.log 'level == \"error\"' --field error.text", "of those that match, of another field"),
+        ("patterns events.log --since 1h --new-since 1h", "of the last hour, and which are new in it"),
+        ("query events.log 'message fits \"user <*> took <num>ms\"'", "the records of a pattern"),
+    ],
+    *("log", "expressions"),
+    option("--field PATH", "the field of the texts (default: the usual one, such as message or msg)", type=one_field),
+    option("--every STEP", "the step of the counts over time: 1m, 1h, … (default: by the span)", default=AUTO),
+    option("--new-since TIME", "mark those that no earlier record of the log has: 14:00, 2h (ago)", type=instant),
+    changed("limit", f"at most N patterns (default: {TABLE_ROWS} in a table, else all)"),
+    *_COMMON,
+)
+def patterns(db: AnyDatabase, options: Namespace, show: Show) -> Patterns:
+    found = _query(db, options).patterns(
+        field=options.field, limit=_rows(options), every=options.every, new_since=options.new_since
+    )
+    show(found)
+    is_empty = found.missing == found.total
+    _note_nothing(db, options, found.total, [found.path] if is_empty else ())
     return found
 
 

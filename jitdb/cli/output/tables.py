@@ -32,7 +32,9 @@ def show_result(options: Namespace, found: Any) -> None:
             show(sheet.footer)
     elif form in ("csv", "tsv"):
         from jitdb.cli.output.separated import separated_lines
+        from jitdb.display.sheet import without_charts
 
+        sheet = without_charts(sheet)
         cells = ([value if type(value) in (str, int, float) else _text(value) for value in row] for row in sheet.rows)
         with output(None, ()) as out:
             out.write([separated_lines([_names(sheet), *cells], form, options.escape_formulas)])

@@ -34,7 +34,15 @@ from jitdb.common.values import (
 from jitdb.engine.answering.members import Members, places_in
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, numbers_of, records_with
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
-from jitdb.indexes.kinds.dictionary import code_counts, codes_of, count_runs, dictionary_values, mark, values_of_keys
+from jitdb.indexes.kinds.dictionary import (
+    chosen,
+    code_counts,
+    codes_of,
+    count_runs,
+    dictionary_values,
+    mark,
+    values_of_keys,
+)
 from jitdb.indexes.kinds.roaring import union_of
 from jitdb.indexes.numbering import NumberingTable, key_at
 from jitdb.operators.summaries.summary import Keys, Lazy, Ranked
@@ -48,6 +56,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _HEAD: Final = 7  # bytes of a value by which most are told apart without making objects
+_MANY_TIES: Final = 1 << 12  # values that are put in order without making objects
 
 
 class _Part(NamedTuple):
@@ -62,6 +71,7 @@ class CodedColumn:
         self._table = NumberingTable()
         self._parts: list[_Part] = []
         self._values: FieldValues | None = None
+        self._keys: Sequence[bytes] | None = None
         self._ranks: NDArray[np.float64] | None = None
         self._places: NDArray[np.int64] | None = None
         self._mapped: tuple[_Part | None, Any, NDArray[Any]] = (None, None, np.empty(0))  # by the segment used last
@@ -78,7 +88,7 @@ class CodedColumn:
         """The codes of these values, new ones where there is none yet."""
         numbers = self._table.number(values, np.zeros(len(values.kind), np.uint8))
         assert numbers is not None  # without limits, it is never full
-        self._values = self._ranks = self._places = None
+        self._values = self._keys = self._ranks = self._places = None
         return numbers
 
     @property
@@ -87,6 +97,13 @@ class CodedColumn:
         if self._values is None:
             self._values = self._table.distinct_values()
         return self._values
+
+    @property
+    def keys(self) -> Sequence[bytes]:
+        """The keys of all values."""
+        if self._keys is None:
+            self._keys = [key_at(self.values, number) for number in range(len(self) - 1)]
+        return self._keys
 
     @property
     def ranks(self) -> NDArray[np.float64]:
@@ -195,6 +212,7 @@ class BitmapCodes:
             for key in dictionary_of(segment):
                 self._codes.setdefault(key, len(self._codes))
         self._keys = list(self._codes)
+        self.keys: Sequence[bytes] = self._keys[1:]
         self._latest: tuple[Segment, NDArray[np.uint32]] | None = None
 
     def __len__(self) -> int:
@@ -264,6 +282,7 @@ class ConstantCodes:
     def __init__(self, value: Any) -> None:
         self._key = value_key(value)
         self.code = int(value is not UNDEFINED)
+        self.keys: Sequence[bytes] = [self._key] * self.code
 
     def __len__(self) -> int:
         return 2
@@ -318,15 +337,18 @@ def first_values(
     values: FieldValues, numbers: NDArray[np.int64], counts: NDArray[np.int64], limit: int
 ) -> list[tuple[Keys, int]]:
     """The most frequent of these values, by number, of which so many records have each."""
-    chosen = np.arange(len(numbers))
+    kept = np.arange(len(numbers))
     if len(numbers) > limit:
         least = np.partition(counts, -limit)[-limit]
-        chosen, ties = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
-        wanted = limit - len(chosen)
+        kept, ties = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
+        wanted = limit - len(kept)
         if len(ties) > wanted:
             ties = ties[may_be_first(values, numbers[ties], wanted)]
-        chosen = np.append(chosen, ties)
-    found = zip(numbers[chosen].tolist(), counts[chosen].tolist(), strict=True)
+        if len(ties) > wanted + _MANY_TIES:  # texts that begin alike
+            places = places_in_order(chosen(values, numbers[ties]))
+            ties = ties[np.argpartition(places, wanted - 1)[:wanted]]
+        kept = np.append(kept, ties)
+    found = zip(numbers[kept].tolist(), counts[kept].tolist(), strict=True)
     return in_order((((key_at(values, number),), count) for number, count in found), limit)
 
 

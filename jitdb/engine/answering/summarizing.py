@@ -79,6 +79,16 @@ class LogView(NamedTuple):
     def matches(self) -> BitMap:
         return self.members.records
 
+    @property
+    def beside(self) -> LogView:
+        return self._replace(members=Members(self.meeting))
+
+    def values(self, path: Path, most: int) -> Sequence[bytes] | None:
+        if self._many(path) is not None:
+            return None
+        coded = self.coded(path)
+        return coded.keys if len(coded) <= most + 1 else None
+
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
         if many is not None and limit is not None:

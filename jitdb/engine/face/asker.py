@@ -88,6 +88,11 @@ class Asker(Summaries, Shown, ABC):
     def times(self) -> Times:
         """The fields that say when a record was made, and the unit of numbers in them."""
 
+    @property
+    @abstractmethod
+    def message(self) -> Path | None:
+        """The field that says what happened, by its usual name; None where there is none. Raises LogError."""
+
     @abstractmethod
     def sample(self, count: int) -> list[Any]:
         """At most `count` live records from all over the log; the same ones while the log is unchanged.

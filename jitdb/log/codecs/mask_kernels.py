@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import inlined, kernel, part
-from jitdb.common.placeholders import ANY, HEX_DIGITS, IP, MOST, NUM, REST, TIME, UUID
+from jitdb.common.placeholders import HEX_DIGITS, ID, IP, MOST, NUM, REST, TIME, UUID
 from jitdb.common.values import STRING
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def put_mixed(buf, at, word, classes, out, size, names):
     is_named = letters >= 2 or (letters == 1 and (buf[np.uint64(at)] | 32) == _V)
     if is_named and letters <= LONGEST and run_of(buf, at + letters, word, classes, DIGIT) == word - at - letters:
         return put_name(out, put(buf, at, at + letters, out, size), NUM, names)
-    return put_name(out, size, ANY, names)
+    return put_name(out, size, ID, names)
 
 
 @part
@@ -344,7 +344,7 @@ def put_word(buf, at, end, classes, days, months, names, out, size):
         if found != 0:
             return found, put_name(out, size, TIME, names)
     if (seen & DIGIT) == 0:
-        return word, put(buf, at, word, out, size) if length <= LONGEST else put_name(out, size, ANY, names)
+        return word, put(buf, at, word, out, size) if length <= LONGEST else put_name(out, size, ID, names)
     begins = (classes[np.uint64(buf[np.uint64(at)])] & DIGIT) != 0
     if begins:
         found = ip_end(buf, at, end, classes)
@@ -399,7 +399,7 @@ def put_text(buf, begin, end, classes, days, months, names, out, first):
         if char == _LESS:
             found = name_end(buf, at, end, names)
             if found != 0:
-                size = put_name(out, size, ANY, names)
+                size = put_name(out, size, ID, names)
         elif is_sign(buf, at, end) and may_be_signed(buf, begin, at, classes):
             unit, found = number_end(buf, at + 1, end, classes)
             if found != 0:

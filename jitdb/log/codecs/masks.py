@@ -8,7 +8,7 @@ The rules, of which the first that fits counts, at each byte from the left:
 | what stands there | what the pattern has |
 | --- | --- |
 | blanks, tabs, ends of lines | one blank; none at the beginning and at the end |
-| text that is written as one of these placeholders | `<*>`: so a placeholder never is a text of the log |
+| text that is written as a placeholder, `<num>` or `<*>` | `<id>`: so no placeholder is a text of the log |
 | 8-4-4-4-12 hexadecimal digits | `<uuid>` |
 | 2026-11-20, 2026/11/20, with a time behind; 14:03, 14:03:11.5, 14:03:11+01:00 | `<time>` |
 | Nov 20, Fri Nov 20 14:03:11 2026; 20/Nov/2026:14:03:11 | `<time>` |
@@ -16,7 +16,7 @@ The rules, of which the first that fits counts, at each byte from the left:
 | 0x and hexadecimal digits; eight of them or more, with a letter and a digit | `<hex>` |
 | a number, with a sign, dots, a power of ten; up to three bytes of letters behind it stay: `<num>ms` | `<num>` |
 | at least two letters, or v, and digits: `worker12` is `worker<num>` | the letters, `<num>` |
-| any other word with a digit in it; one of more than 64 bytes | `<*>` |
+| any other word with a digit in it; one of more than 64 bytes | `<id>` |
 | the rest, after 128 words between blanks, or 1,024 bytes of a pattern | `<...>` |
 | all else | itself |
 

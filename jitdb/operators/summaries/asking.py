@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from jitdb.operators.nodes.compare import Bound
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.difference import FINDINGS, Difference, DifferenceAsked
@@ -12,6 +13,7 @@ from jitdb.operators.summaries.distinct import DistinctAsked, DistinctCounts
 from jitdb.operators.summaries.facets import VALUES, Facets, FacetsAsked
 from jitdb.operators.summaries.groups import By
 from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
+from jitdb.operators.summaries.patterns import Patterns, PatternsAsked
 from jitdb.operators.summaries.shares import ShareAsked, Shares
 from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByAsked
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary
@@ -183,6 +185,26 @@ class Summaries:
         """
         other = None if against is None else operation_of(against, "difference() takes operations")
         return self._summarized(DifferenceAsked(other, fields, limit), where)
+
+    def patterns(
+        self,
+        where: str | Operation | None = None,
+        *,
+        field: PathLike | None = None,
+        limit: int | None = None,
+        every: str | timedelta | None = AUTO,
+        new_since: Bound | None = None,
+    ) -> Patterns:
+        """What the texts of a field look like: patterns with placeholders for what varies, how many records have each,
+        and when; the most frequent first.
+
+        field:     the field of the texts; None: the one that says what happened, by its usual name (message, msg, …)
+        every:     the step of the counts over time, as timeline() has it; None: none
+        new_since: tell which patterns no record of the log has that is of an earlier time; a time as since() takes it
+
+        db.patterns(limit=10), db.patterns("level == 'error'", field="error.text", new_since="2h")
+        """
+        return self._summarized(PatternsAsked(field, limit, every, new_since), where)
 
     def _summarized(self, asked: Summary[S], where: str | Operation | None) -> S:
         raise NotImplementedError

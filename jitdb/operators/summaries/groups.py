@@ -191,11 +191,14 @@ class Grouped(Summary[S]):
         return self.limit
 
     def survey(self, view: View) -> tuple[Extent, Ranked]:
+        return self.extent(view), view.ranked(self.by, self.most) if self.by else ALL
+
+    def extent(self, view: View) -> Extent:
+        """The times of the records, where they choose the step."""
         from jitdb.operators.summaries.bins import Extent, calendar_extent
 
         parts = view.numbers(DECLARED_TIME) if self.every == AUTO else ()
-        extent = reduce(Extent.with_, map(calendar_extent, parts), Extent())
-        return extent, view.ranked(self.by, self.most) if self.by else ALL
+        return reduce(Extent.with_, map(calendar_extent, parts), Extent())
 
     def settled(self, surveys: Sequence[tuple[Extent, Ranked]], window: Window) -> Settled:
         from jitdb.operators.summaries.bins import Extent

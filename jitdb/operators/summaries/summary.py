@@ -1,9 +1,9 @@
 """What is asked of all records together, and what comes back.
 
-A summary is a file: value_counts, histograms, timelines, stats, distinct. Its class of `Summary` is what is asked,
-with checked arguments; it says which fields it needs, how the records of one log are counted, how the counts of many
-logs add up, and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how it is
-drawn. asking.py has the methods, operators/chain.py the words of the chain.
+A summary is a file: value_counts, histograms, timelines, stats, distinct, patterns. Its class of `Summary` is what is
+asked, with checked arguments; it says which fields it needs, how the records of one log are counted, how the counts of
+many logs add up, and which `Result` they make. That says what its rows are, for tables of text, CSV and JSON, and how
+it is drawn. asking.py has the methods, operators/chain.py the words of the chain.
 """
 
 from __future__ import annotations
@@ -154,8 +154,17 @@ class View(Protocol):
         """The same of those records of which the summary's condition is true, too."""
 
     @property
+    def beside(self) -> View:
+        """The same of all records of the log of which the summary's condition is true, whether they match or not."""
+
+    @property
     def is_whole(self) -> bool:
         """Whether no other log is asked."""
+
+    def values(self, path: Path, most: int) -> Sequence[bytes] | None:
+        """The keys of all values that the log has in the field, of records that do not match, too, and perhaps of
+        deleted ones; None where there are more than `most`.
+        """
 
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         """The most frequent values of these fields; all values where other logs are asked, too."""

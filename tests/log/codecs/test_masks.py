@@ -21,12 +21,12 @@ SAID = {
     "Fri Nov 20 14:03:11 2026 x May be Jul  4": "<time> x May be <time>",
     "[20/Nov/2026:14:03:11 +0000]": "[<time> <num>]",
     "commit 9f3a77c1d0 0x7F deadbeef 12345678": "commit <hex> <hex> deadbeef <num>",
-    "worker12 v2.14.3 S3 a1b2c3": "worker<num> v<num>.<num> <*> <*>",
+    "worker12 v2.14.3 S3 a1b2c3": "worker<num> v<num>.<num> <id> <id>",
     "x=-5 a-3 --1 (1)-2 1.5e-3": "x=<num> a-<num> -<num> (<num>)-<num> <num>",
-    "2e5 15µs 1,234 7thing": "<num> <num>µs <num>,<num> <*>",
+    "2e5 15µs 1,234 7thing": "<num> <num>µs <num>,<num> <id>",
     "blk_-1608 blk_16 my_id_77": "blk_<num> blk_<num> my_id_<num>",
     "  many \t\r\n blanks ": "many blanks",
-    "a <num> that <*> stands <...> there <nun>": "a <*> that <*> stands <*> there <nun>",
+    "a <num> that <*> stands <...> there <nun>": "a <id> that <id> stands <id> there <nun>",
     "": "",
 }  # fmt: skip
 
