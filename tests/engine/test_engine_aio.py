@@ -59,7 +59,7 @@ WORDS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "stats": (lambda asked: asked.stats("ms"), sum(record["ms"] for record in ERRORS)),
     "stats_by": (lambda asked: asked.stats_by("ms", "level"), [("error", sum(record["ms"] for record in ERRORS))]),
     "count_distinct": (lambda asked: asked.count_distinct("ms", "level"), [("error", 5)]),
-    "facets": (lambda asked: asked.facets(fields=["level"]), {"level": "error"}),
+    "facets": (lambda asked: asked.facets(fields=["level"]), {("level",): "error"}),
     "difference": (lambda asked: asked.difference(fields=["n"]), []),
     "patterns": (lambda asked: asked.patterns(field="level"), [("error", 150)]),
     "share": (
