@@ -97,6 +97,8 @@ def shown(folder: Path) -> Iterator[tuple[str, Any]]:
         db.patterns(field="message", new_since="2026-11-20T12:00"),
     )
     yield 'db.share("status >= 500", every="1h")', db.share("status >= 500", every="1h")
+    yield "db.facets()", db.facets()
+    yield "errors.difference()", errors.difference()
     yield "db", db
     yield "db.indexes()", db.indexes()
     yield "db.verify()", _report(folder)
@@ -113,6 +115,8 @@ def shown(folder: Path) -> Iterator[tuple[str, Any]]:
     yield 'hostile.query().select("value", "<k>")', bad.query().sort_by_arrival().select("number", "value").page(10)
     yield 'hostile.value_counts("value")', bad.value_counts("value")
     yield 'hostile.patterns(field="value")', bad.patterns(field="value")
+    yield "hostile.facets()", bad.facets()
+    yield 'hostile.difference("number < 4")', bad.difference("number < 4")
     bad.close()
     db.close()
     yield 'jitdb.open_many("*.ndjson")', jitdb.open_many(str(folder / "*.ndjson"))
