@@ -31,21 +31,25 @@ def needed(fields: FacetFields) -> list[Operation]:
 
 
 def facets(view: View) -> Iterator[Part]:
-    """A part for each field, those first that are soon counted; and what they leave unsaid."""
+    """A part for each field, but those with so many values that counting them takes longer than all else: these are
+    counted when they are asked for by name. And what they leave unsaid.
+    """
     said = conditions(view.asked.where)
-    known = view.session.facet_fields
+    known, (*batches, many) = view.session.facet_fields, view.session.facet_batches
     named = {path for path in known.values if any(set(each.means.all_paths()) == {path} for each in said)}
     yield from (values(view, path, SHOWN, said) for path in known.order if path in named)
-    same: list[list[Any]] = []
-    order, left = list(map(format_path, known.order)), len(known.order) - len(named)
-    for paths in view.session.facet_batches:
-        asked = [path for path in paths if path not in named]
-        found = view.query().facets(fields=known.without(set(known.order) - set(asked)), limit=SHOWN)  # type: ignore[arg-type]
+    about: Part = {
+        "part": "facets", "order": list(map(format_path, known.order)), "unique": list(map(format_path, known.unique)),
+        "many": [format_path(path) for path in many if path not in named], "same": [],
+    }  # fmt: skip
+    left = sum(map(len, batches))
+    for paths in batches:
+        other = set(known.order) - set(paths) | named
+        found = view.query().facets(fields=known.without(other), limit=SHOWN)  # type: ignore[arg-type]
         yield from (facet_of(row, found.total) for row in found)
-        same += [[format_path(path), wired(value)] for path, value in found.same.items()]
-        left -= len(asked)
-        unique = [] if left else list(map(format_path, known.unique))
-        yield {"part": "facets", "same": same, "unique": unique, "order": order, "more": left}
+        about["same"] += [[format_path(path), wired(value)] for path, value in found.same.items()]
+        left -= len(paths)
+        yield {**about, "more": left}
 
 
 def facet_of(row: Facet, total: int) -> Part:

@@ -62,7 +62,13 @@ def needs_of(view: View, operation: Operation) -> list[Operation]:
     """Operations that are answered from the indexes that the look will take."""
     by = by_field(view)
     own = [operation, *([equal(by, "")] if by is not None else [])]
-    return [*own, combine(Or, (declared_time > float("-inf"), *needed(view.session.facet_fields)))]
+    return [
+        *own,
+        combine(
+            Or,
+            (declared_time > float("-inf"), *needed(view.session.facet_fields.without(view.session.facet_batches[-1]))),
+        ),
+    ]
 
 
 def _parts(view: View, wanted: list[str]) -> Iterator[Part]:

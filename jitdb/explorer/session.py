@@ -10,7 +10,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.common.words import counted
 from jitdb.display.columns import choose_columns
@@ -37,7 +37,7 @@ Known = TypeVar("Known")
 SAMPLE: Final = 1000  # records
 _LAST: Final = 0.5  # seconds that the end waits for a sample
 _FACETS: Final = 60  # fields that have one
-_MANY: Final = 200  # different values in the sample
+_MANY: Final = 100  # different values in the sample
 _TOGETHER: Final = 8  # fields of many logs that are asked together
 _SIZED: Final = 1000  # files whose sizes are added up
 _COLUMNS: Final = 3  # beside time and message, where nobody chose
@@ -161,19 +161,22 @@ class Session:
 
     @cached_property
     def facet_batches(self) -> list[list[Path]]:
-        """Those fields as they are asked together: all that are soon counted, then one by one those with many values.
+        """Those fields as they are asked together; the last of these lists has those with many values.
 
         Of many logs few together, those first that most records have.
         """
         records, fields = self.sampled.records, self.facet_fields
-        seen = {path: [value_key(each) for record in records if (each := value_at(record, path)) is not UNDEFINED]
-                for path in fields.order}  # fmt: skip
-        many = [path for path in fields.values if len(set(seen[path])) > _MANY]
+        seen: dict[Path, list[Any]] = {path: [] for path in fields.order}
+        for record in records:
+            for path, found in seen.items():
+                value = value_at(record, path)
+                found += value if ANY in path and isinstance(value, list) else [] if value is UNDEFINED else [value]
+        many = [path for path in fields.values if len(set(map(value_key, seen[path]))) > _MANY]
         soon = [path for path in fields.order if path not in many]
         if self.log is not None:
-            return [soon, *([path] for path in many)]
+            return [soon, many]
         soon.sort(key=lambda path: -len(seen[path]))
-        return [*(soon[at : at + _TOGETHER] for at in range(0, len(soon), _TOGETHER)), *([path] for path in many)]
+        return [*(soon[at : at + _TOGETHER] for at in range(0, len(soon), _TOGETHER)), many]
 
     # --- scans -------------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ export function fieldNames() {
 export function showFacets(part) {
   about = part;
   for (const [field, found] of opened) if (facets.has(field) && found.asked === asked()) facets.set(field, found.part); else opened.delete(field);
+  if (!part.more) for (const field of part.many || []) if (unfolded.get(field) && !opened.has(field)) open({ field, values: [] });
   const find = $("find") || el("input", { id: "find", type: "search", placeholder: "Find a field or value", "aria-label": "Find a field or value", oninput: (event) => { sought = event.target.value.toLowerCase(); list(); } });
   if (!find.isConnected) $("facets").replaceChildren(el("div", { class: "find" }, find), el("div", { id: "facet-list" }));
   list();
@@ -37,7 +38,8 @@ const asked = () => JSON.stringify([state.where, state.since, state.until]);
 function list() {
   const kept = document.activeElement?.dataset?.at;
   const place = new Map((about.order || []).map((field, at) => [field, at]));
-  const ordered = [...facets.values()].sort((one, other) => (place.get(one.field) ?? 0) - (place.get(other.field) ?? 0));
+  const many = (about.many || []).filter((field) => !facets.has(field)).map((field) => ({ field, kind: "many" }));
+  const ordered = [...facets.values(), ...many].sort((one, other) => (place.get(one.field) ?? 0) - (place.get(other.field) ?? 0));
   const found = ordered.filter(isSought).map((part, at) => drawn(part, at));
   fill($("facet-list"), ...found, about.more > 0 && el("p", { class: "empty" }, `counting ${about.more} more fields`), unsaid());
   if (kept) [...$("facet-list").querySelectorAll("[data-at]")].find((node) => node.dataset.at === kept)?.focus();
@@ -49,6 +51,7 @@ function isSought(part) {
 }
 
 function drawn(part, at) {
+  if (part.kind === "many") return el("section", { class: "facet folded" }, head(part, "many values", false));
   const isNamed = part.kind === "values" && part.on.length + part.off.length > 0;
   const isOpen = unfolded.get(part.field) ?? (at < UNFOLDED || isNamed || Boolean(sought));
   if (isOpen) return part.kind === "numbers" ? numbers(part) : values(part);
@@ -56,7 +59,11 @@ function drawn(part, at) {
 }
 
 function head(part, told, isOpen = true) {
-  const fold = () => { unfolded.set(part.field, !isOpen); list(); };
+  const fold = () => {
+    unfolded.set(part.field, !isOpen);
+    if (part.kind === "many") open({ field: part.field, values: [] });
+    else list();
+  };
   const by = () => change({ by: state.by === part.field ? "-" : part.field }, true);
   return el("h3", { id: `f-${part.field}` },
     el("button", { class: "name", "data-at": `fold ${part.field}`, "aria-expanded": String(isOpen), onclick: fold, title: isOpen ? "fold" : "show its values" }, shown(part.field)),
@@ -129,9 +136,9 @@ function drawer(field) {
 export const closeDrawer = () => $("facets").classList.remove("open");
 
 async function open(part) {
-  await ask("facet", { where: state.where, since: state.since, until: state.until, field: part.field, limit: part.values.length > SHOWN ? 1000 : 50 }, (found) => {
+  await ask("facet", { where: state.where, since: state.since, until: state.until, field: part.field, limit: part.values.length > SHOWN ? 1000 : part.values.length ? 50 : SHOWN }, (found) => {
     if (found.part !== "facet") return;
-    opened.set(part.field, { asked: asked(), part: found });
+    if (part.values.length) opened.set(part.field, { asked: asked(), part: found });
     facets.set(part.field, found);
     list();
   });
