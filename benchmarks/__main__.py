@@ -12,11 +12,13 @@ from .measure import HEAD
 
 # By the room that each lies in; a name of two words has a - between them.
 ROOMS = {
-    "asking": ("first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display", "exploring"),
+    "asking": (
+        "first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display", "exploring", "page",
+    ),
     "log": ("writing", "reading", "living", "compacting", "checksums"),
     "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "importing"),
     "stores": ("hyperdb", "cable", "spool"),
-}
+}  # fmt: skip
 MODULES = {name: f".{room}.{name.replace('-', '_')}" for room, names in ROOMS.items() for name in names}
 
 

@@ -13,7 +13,7 @@ from jitdb.common.paths import Path, parse_path
 from jitdb.errors import JitdbError, LogError
 from jitdb.explorer import refining
 from jitdb.explorer.facets import numbers, values
-from jitdb.explorer.findings import why
+from jitdb.explorer.findings import patterns, why
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.look import look, row_of
 from jitdb.explorer.session import Asked, Session, number, optional_text, texts
@@ -150,5 +150,5 @@ def _path(body: dict[str, Any], name: str) -> Path:
 
 QUESTIONS: Final[dict[str, Answer]] = {
     "look": look, "facet": facet, "record": record, "context": context, "complete": complete, "refine": refine,
-    "tail": tail, "export": export, "why": why,
+    "tail": tail, "export": export, "why": why, "patterns": patterns,
 }  # fmt: skip

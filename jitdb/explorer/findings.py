@@ -1,4 +1,6 @@
-"""What is different about some records: those of a stretch of time, of the question, or of it against another one."""
+"""What is different about some records: those of a stretch of time, of the question, or of it against another one; and
+what their messages look like.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,23 @@ import threading
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
-from jitdb.common.paths import format_path
+from jitdb.common.paths import format_path, parse_path
 from jitdb.explorer.guard import Refused
+from jitdb.explorer.look import extent, of_all, step_of
 from jitdb.explorer.refining import condition_text, together
-from jitdb.explorer.session import Asked, Session, optional_text
+from jitdb.explorer.session import Asked, Session, number, optional_text
+from jitdb.explorer.steps import nanoseconds
 from jitdb.explorer.view import View
+from jitdb.operators.completing import quoted
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.summaries.findings import Finding
 from jitdb.operators.text.expression import parse_expression
 
 Part = dict[str, Any]
+
+_MOST_PATTERNS: Final = 1000
 
 
 def why(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iterator[Part]:
@@ -57,6 +64,33 @@ def why(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iter
             for group in found.together
         ],
     }  # fmt: skip
+
+
+def patterns(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iterator[Part]:
+    """The patterns of a field's texts, the most frequent first, and when they come: in the steps of the timeline.
+
+    Raises Refused, QueryError, LogError.
+    """
+    asked = Asked.of(body)
+    if asked.as_of is None:
+        asked = asked._replace(as_of=session.now())
+    view = View(session, session.db, asked, body, cancel)
+    field, limit = optional_text(body, "field"), number(body, "limit", 100, _MOST_PATTERNS)
+    path = session.roles.message if field is None else parse_path(field)
+    whole = None if path is None else of_all(view, "extent", lambda: extent(view))
+    if path is None:
+        yield {"part": "patterns", "field": "", "total": 0, "distinct": 0, "starts": [], "rows": []}
+        return
+    every = None if whole is None else step_of(view, whole).text
+    found = view.query().patterns(field=path, limit=max(1, limit), every=every)
+    name = format_path(path)
+    rows = [
+        {"text": row.pattern, "count": row.count, "counts": row.counts, "where": f"{name} fits {quoted(row.pattern)}"}
+        for row in found
+    ]
+    starts = [nanoseconds(start) / 1e6 for start in found.starts]
+    about = {"field": name, "total": found.total, "missing": found.missing, "distinct": found.distinct}
+    yield {"part": "patterns", **about, "starts": starts, "rows": rows}
 
 
 def within(view: View, operation: Operation) -> Operation:

@@ -22,6 +22,7 @@ from jitdb.explorer.wire import level_name, milliseconds, wired
 from jitdb.operators.nodes.compare import declared_time
 from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation, Or, combine
+from jitdb.operators.summaries.calendar import Step
 
 Part = dict[str, Any]
 Known = TypeVar("Known")
@@ -115,6 +116,12 @@ def extent(view: View) -> Extent | None:
     return rough and extent_of_records(view.query(timed=False, where=""), rough)
 
 
+def step_of(view: View, whole: Extent) -> Step:
+    """The step of time that fits the page."""
+    shown = asked_extent(view.asked.since, view.asked.until, whole)
+    return shown.step(max(1, number(view.body, "bars", 100, MOST_STEPS)))
+
+
 def _timeline(view: View) -> Iterator[Part]:
     whole = of_all(view, "extent", lambda: extent(view))
     if whole is None:
@@ -122,8 +129,7 @@ def _timeline(view: View) -> Iterator[Part]:
         return
     shown = asked_extent(view.asked.since, view.asked.until, whole)
     by, tz = by_field(view), optional_text(view.body, "zone")
-    step = shown.step(max(1, number(view.body, "bars", 100, MOST_STEPS)))
-    line = view.query().timeline(every=step.text, by=by, limit=_SERIES, tz=tz)
+    line = view.query().timeline(every=step_of(view, whole).text, by=by, limit=_SERIES, tz=tz)
     names = [[*wired(value)[:2], level_name(value, by)] for value in line.values] if by is not None else []
     field = "" if by is None else format_path(by)
     yield {"part": "timeline", **drawn(line, shown, names), "by": field, "log": [whole.low / 1e6, whole.high / 1e6]}

@@ -262,7 +262,8 @@ class Session:
 
         def take() -> None:
             with suppress(JitdbError, OSError):
-                self.sampled.db.count()
+                _ = self._usual_columns
+                self.sampled.db.facets(fields=self.facet_batches[0])
 
         threading.Thread(target=take, name="jitdb explorer", daemon=True).start()
 

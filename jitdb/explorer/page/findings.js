@@ -1,9 +1,9 @@
 // Below the bars: what is different in a stretch of time, what messages look like, what numbers are like.
 import { Failed, askOne } from "./api.js";
-import { $, count, el, fill, milliseconds, percent, short, shown, styled } from "./dom.js";
+import { $, count, el, fill, milliseconds, percent, short, shown, styled, svg } from "./dom.js";
 import { narrow } from "./question.js";
 import { change, state } from "./state.js";
-import { focus } from "./timeline.js";
+import { bars, focus } from "./timeline.js";
 import { span, zone } from "./times.js";
 
 let counts = { records: 0, patterns: null, numbers: 0 }, asking = null, facets = [];
@@ -34,7 +34,7 @@ export function takeNumbers(parts) {
 export function showFindings() {
   asking?.abort();
   asking = new AbortController();
-  const box = $("findings"), wanted = { why, numbers }[state.tab];
+  const box = $("findings"), wanted = { why, patterns, numbers }[state.tab];
   showTabs({});
   if (!wanted) return box.replaceChildren();
   return wanted(box, asking.signal);
@@ -55,7 +55,9 @@ async function why(box, signal) {
   try {
     const body = { where: state.where, since: state.since, until: state.until, against: state.against };
     const part = await askOne("why", focus() ? { ...body, from: state.from, to: state.to } : body, signal);
-    if (!signal.aborted) fill(box, drawnWhy(part));
+    if (signal.aborted) return;
+    fill(box, drawnWhy(part));
+    if (focus()) await patterns(box, signal, 5);
   } catch (error) {
     if (!signal.aborted) fill(box, el("section", { class: "card" }, el("p", { class: "empty" }, error instanceof Failed ? [error.message, error.part.remedy].filter(Boolean).join("; ") : String(error))));
   }
@@ -83,6 +85,62 @@ function finding({ field, what, here, share, other, same, where }) {
   return el("button", { class: "row", title: "ask for these", "aria-label": `${field} ${what}: ${percent(share)} here, ${percent(other)} elsewhere, ${count(here)} records`, onclick: () => narrow(where) },
     el("span", { class: "name" }, shown(field), same.length > 0 && el("small", { class: "same" }, `${same.map(shown).join(", ")} ${same.length === 1 ? "says" : "say"} the same`)),
     el("bdi", { class: "v" }, shown(what.replace(/^= /, ""))), el("span", { class: "two" }, track(share), track(other)), el("span", { class: "support" }, count(here)));
+}
+
+// --- patterns --------------------------------------------------------------------------------------------------------
+
+const HOLES = /(<(?:num|hex|uuid|ip|time|\*|\.\.\.)>)/;
+
+/** What messages look like; below findings only the first ones, those of the stretch of time in front. */
+async function patterns(box, signal, most = 0) {
+  if (!most && !box.querySelector(".patterns")) fill(box, el("section", { class: "card" }, el("p", { class: "empty", role: "status" }, "reading what the messages look like")));
+  let found;
+  try {
+    const part = await askOne("patterns", { where: state.where, since: state.since, until: state.until, bars: bars(), limit: 200 }, signal);
+    if (signal.aborted) return;
+    showTabs({ patterns: part.distinct });
+    found = drawnPatterns(part, most);
+  } catch (error) {
+    if (signal.aborted) return;
+    found = el("section", { class: "card" }, el("p", { class: "empty" }, error.message));
+  }
+  if (!most) box.replaceChildren(found);
+  else box.append(found);
+}
+
+function drawnPatterns(part, most) {
+  const inside = within(part), here = (row) => row.counts.reduce((sum, number, at) => sum + (inside(at) ? number : 0), 0);
+  const rows = part.rows.map((row) => ({ ...row, here: focus() ? here(row) : 0 }));
+  const all = rows.reduce((sum, row) => sum + row.here, 0), rest = rows.reduce((sum, row) => sum + row.count - row.here, 0);
+  const apart = (row) => row.here / (all || 1) - (row.count - row.here) / (rest || 1);
+  if (focus()) rows.sort((one, other) => apart(other) - apart(one));
+  const shownRows = most ? rows.slice(0, most) : rows;
+  return el("section", { class: "card patterns", "aria-label": "Patterns" },
+    el("div", { class: "head" }, el("h2", {}, "What they say", el("small", {}, part.field ? ` ${shown(part.field)}` : "")),
+      most > 0 && el("button", { class: "link", onclick: () => change({ tab: "patterns" }, true) }, `all ${count(part.distinct)} patterns of ${shown(part.field)}`)),
+    ...shownRows.map((row) => pattern(row, inside)),
+    !part.rows.length && el("p", { class: "empty" }, "No record has a text that says what happened."),
+    !most && part.distinct > rows.length && el("p", { class: "foot" }, `${count(part.distinct - rows.length)} more are rarer.`));
+}
+
+/** Whether a step of time is in the stretch that is asked about. */
+function within(part) {
+  const stretchNow = focus();
+  return (at) => Boolean(stretchNow) && part.starts[at] >= stretchNow[0] && part.starts[at] < stretchNow[1];
+}
+
+function pattern(row, inside) {
+  const text = row.text.split(HOLES).filter(Boolean).map((piece) => (HOLES.test(piece) ? el("span", { class: "hole" }, piece === "<*>" || piece === "<...>" ? "…" : piece.slice(1, -1)) : shown(piece)));
+  const only = focus() && row.here === row.count;
+  return el("button", { class: "row", title: "ask for these", onclick: () => narrow(row.where) }, el("span", { class: "n" }, count(row.count)), spark(row.counts, inside),
+    el("bdi", { class: "v" }, ...text, only && el("span", { class: "new" }, "only in this time")));
+}
+
+function spark(counts, inside) {
+  const width = 110, each = Math.max(1, Math.ceil(counts.length / 36)), bins = [];
+  for (let at = 0; at < counts.length; at += each) bins.push([counts.slice(at, at + each).reduce((sum, number) => sum + number, 0), inside(Math.min(at + (each >> 1), counts.length - 1))]);
+  const most = Math.max(1, ...bins.map(([number]) => number)), wide = width / Math.max(bins.length, 1);
+  return svg("svg", { width, height: 20, viewBox: `0 0 ${width} 20`, "aria-hidden": "true" }, ...bins.filter(([number]) => number).length ? bins.map(([number, isHere], at) => svg("rect", { class: isHere ? "here" : null, x: at * wide, width: Math.max(0.8, wide - 0.6), y: 20 - (19 * number) / most, height: number ? Math.max(0.8, (19 * number) / most) : 0 })) : []);
 }
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
