@@ -176,6 +176,19 @@ def test_why_is_the_difference(site: Served) -> None:
     assert "nothing is different" in told["reason"]
 
 
+def test_patterns_are_counted_in_the_steps_of_the_timeline(site: Served) -> None:
+    found = site.exact(where='level == "error"', bars=40, parts=["timeline"])["timeline"]
+    (part,) = site.parts("patterns", where='level == "error"', bars=40)
+    errors = sum(record["level"] == "error" for record in RECORDS)
+    (row,) = part["rows"]
+    assert (row["text"], row["count"], part["distinct"]) == ("request <num> took a while", errors, 1)
+    totals = {start: sum(counts[at] for counts in [*found["counts"], found["others"]])
+              for at, start in enumerate(found["starts"])}  # fmt: skip
+    counted = dict(zip(part["starts"], row["counts"], strict=True))
+    assert {at: count for at, count in counted.items() if count} == {at: count for at, count in totals.items() if count}
+    assert site.exact(where=row["where"], parts=["count"])["count"]["count"] == len(RECORDS)
+
+
 def test_export_gives_all_records(site: Served) -> None:
     parts = site.parts("export", where='level == "error"')
     lines = "".join(part["lines"] for part in parts if part["part"] == "lines").splitlines()

@@ -170,8 +170,13 @@ def test_a_stretch_of_time_is_asked_why(browser: Any, site: Served) -> None:
         assert f"{len(ERRORS) - len(inside)} of other times" in page.page.inner_text(".why .head")
         found = dict(zip(page.texts(".why .row .name"), page.texts(".why .row .v"), strict=True))
         assert found["version"] == "2.0"
+        page.page.wait_for_selector(".patterns .row")
+        assert page.page.locator(".patterns .row:first-of-type .v").inner_text() == "pool timeoutonly in this time"
         newest = [each["message"] for each in sorted(inside, key=lambda each: each["time"], reverse=True)[:50]]
         assert page.texts("#records .row .last") == newest
+        page.page.click("text=patterns of message")
+        page.page.wait_for_selector(".patterns .row .hole")
+        page.page.keyboard.press("2")
         page.page.locator(".why .row", has=page.page.locator(".name:text-is('version')")).click()
         page.settled()
         assert page.where == 'level == "error" and version == "2.0"'
