@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from jitdb.common.paths import Path, format_path, parse_path
-from jitdb.common.values import value_at
+from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import QueryCancelled
 from jitdb.explorer.facets import facets, needed
 from jitdb.explorer.session import Asked, Session, number, optional_text, texts
@@ -158,8 +158,15 @@ def row_of(
 ) -> Part:
     """A record as the list has it."""
     paths, unit = session.db.times
-    level = session.roles.level
-    cells = [wired(record if path == ("",) else value_at(record, path)) for _, path in columns]
-    color = "" if level is None else level_name(value_at(record, level), level)
-    row = {"place": place, "time": milliseconds(record, paths, unit), "level": color, "cells": cells}
+    usual, own = session.roles, session.roles_in(record)
+    meant = {usual.level: own.level, usual.message: own.message}
+    cells = []
+    for _, path in columns:
+        value = record if path == ("",) else value_at(record, path)
+        if value is UNDEFINED and (other := meant.get(path)) is not None:
+            value = value_at(record, other)
+        cells.append(wired(value))
+    level = "" if own.level is None else level_name(value_at(record, own.level), own.level)
+    times = paths if own.time is None or session.log is not None else (own.time,)
+    row = {"place": place, "time": milliseconds(record, times, unit), "level": level, "cells": cells}
     return row if is_match is None else {**row, "match": is_match}

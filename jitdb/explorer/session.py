@@ -15,7 +15,7 @@ from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.common.words import counted
 from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
-from jitdb.engine.roles import Roles, roles_of
+from jitdb.engine.roles import Roles, is_time_name, roles_of
 from jitdb.errors import JitdbError
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled
@@ -40,7 +40,8 @@ _FACETS: Final = 60  # fields that have one
 _MANY: Final = 100  # different values in the sample
 _TOGETHER: Final = 8  # fields of many logs that are asked together
 _SIZED: Final = 1000  # files whose sizes are added up
-_COLUMNS: Final = 3  # beside time and message, where nobody chose
+_COLUMNS: Final = 3  # beside time and message, where nobody chose; where there is no message:
+_WITHOUT_MESSAGE: Final = 7
 _LONGEST: Final = 100_000  # characters of a text in a request
 _MOST: Final = 100  # columns that are shown
 
@@ -136,6 +137,12 @@ class Session:
         """The fields that say when, how bad, and what."""
         return roles_of(self.sampled.records)
 
+    def roles_in(self, record: Any) -> Roles:
+        """Those of one record: in a set, logs of several programs name them differently."""
+        if self.log is not None or not isinstance(record, dict):
+            return self.roles
+        return roles_of([record])
+
     def columns(self, chosen: Sequence[str]) -> list[tuple[str, Path]]:
         """The columns of the list of records, by name: those that were chosen, or the most telling ones."""
         if chosen:
@@ -144,11 +151,12 @@ class Session:
 
     @cached_property
     def _usual_columns(self) -> list[tuple[str, Path]]:
-        roles = self.roles
+        roles, records = self.roles, self.sampled.records
         known = [path for path in (roles.level, roles.message) if path is not None]
-        times = {roles.time, *self.db.declared_time}
-        records = self.sampled.records
-        others = [path for path in choose_columns(records, _COLUMNS + len(known) + 1) if path not in {*known, *times}]
+        left_out = {*known, roles.time, *self.db.declared_time}
+        most = _WITHOUT_MESSAGE if roles.message is None else _COLUMNS + len(known)
+        found = choose_columns(records, most + 1)
+        others = [path for path in found if path not in left_out and not is_time_name(path)]
         paths = [*known, *others] if roles.message is None else [*known[:-1], *others[:1], known[-1]]
         return [("" if path == ("",) else format_path(path), path) for path in paths]
 

@@ -13,7 +13,7 @@ import { day, span, zone } from "./times.js";
 const QUESTION = ["where", "since", "until"];
 const SLOW = 1000;  // milliseconds between two looks at a log that grows
 
-let asking = null, following = null, said = null, log = null, shownTime = null, columns = [], total = 0, facets = [];
+let asking = null, following = null, said = null, log = null, shownTime = null, columns = [], total = 0, facets = [], counted = 0;
 
 async function look(wanted = ["count", "timeline", "records", "facets"], skip = 0) {
   asking?.abort();
@@ -73,7 +73,7 @@ const TAKE = {
     const unit = part.unit === "bytes" ? `${bytes(part.done)} of ${bytes(part.total)}` : `${count(part.done)} of ${count(part.total)} files`;
     $("took").textContent = `reading the log: ${unit}`;
   },
-  done(part) { if (part.parts.includes("facets")) $("took").append(` · all of it ${milliseconds(part.ms)}`); },
+  done(part) { if (part.parts.includes("facets")) $("took").textContent = `count ${milliseconds(counted)} · all of it ${milliseconds(part.ms)}`; },
 };
 
 function take(part, begun) {
@@ -94,7 +94,8 @@ function showHead() {
 function showCount(part) {
   const box = $("count"), isSample = part.sampled > 0;
   box.replaceChildren(Object.assign(document.createElement("b"), { textContent: count(part.count) }), ` of ${count(part.total)}${isSample ? " sampled" : ""} · ${percent(part.total ? part.count / part.total : 0)}`);
-  $("took").textContent = isSample ? "reading the log" : `count ${milliseconds(part.ms)}`;
+  counted = part.ms;
+  $("took").textContent = isSample ? "reading the log" : `count ${milliseconds(counted)}`;
   $("exact").textContent = isSample ? "a sample, until the log was read once" : "exact, no sampling";
   document.body.classList.toggle("sampled", isSample);
   showNotes(part.notes);

@@ -46,7 +46,7 @@ const grid = () => (names.length > 4 ? "cells many" : `cells n${names.length}`);
 const isTimed = () => rows.some(({ time }) => time != null);
 
 function columnHeads() {
-  if (!state.columns.length) return "";
+  if (!state.columns.length && names.length < 5) return "";
   return el("div", { class: `row heads ${grid()}${isTimed() ? "" : " untimed"}` }, isTimed() && el("span", { class: "t" }, "time"), ...names.map((name) => el("span", {}, shown(name) || "record")));
 }
 

@@ -38,7 +38,7 @@ function series() {
   const used = new Set();
   const colors = line.names.map(([, , level]) => {
     let at = LEVELS[level] ?? 0;
-    while (used.has(at)) at = (at + 1) % 8;
+    while (used.has(at)) at = (at + 1) % 7;
     used.add(at);
     return `c${at}`;
   });
