@@ -24,7 +24,7 @@ from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, 
 from jitdb.indexes.kinds.dictionary import DictionaryColumn, codes_of, dictionary_values
 from jitdb.indexes.kinds.numbers import Numbers, load_extremes, load_numbers
 from jitdb.indexes.kinds.offsets import Offsets, load_offsets
-from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, records_present
+from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, prefixes_of, records_present
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.kinds.set import Set, records_in_sets
 from jitdb.indexes.numbering import key_at
@@ -114,15 +114,11 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
         elif kind == DICTIONARY:
             keys, codes = dictionary_values(segment), codes_of(segment).tolist()
             out += [("coded", first + i, key_at(keys, code - 1) if code else b"") for i, code in enumerate(codes)]
-        elif kind == PREFIXES:
-            present = records_present(segment)
-            prefixes = np.frombuffer(segment.blob(1), "<u4").tolist()
-            out += [("prefix", first + i, p, first + i in present) for i, p in enumerate(prefixes)]
         else:
-            assert kind == PREFIX_MAP
-            start = first - (first % sys.modules["jitdb.indexes.segment"].SPAN)
-            prefixes, members = (np.frombuffer(segment.blob(i), "<u4").tolist() for i in (0, 1))
-            out += [("pair", p, start + m) for p, m in zip(prefixes, members, strict=True)]
+            assert kind in (PREFIXES, PREFIX_MAP)
+            prefixes, seqs = prefixes_of(segment)
+            assert {*seqs.tolist()} == {*records_present(segment)}
+            out += [("pair", *pair) for pair in zip(prefixes.tolist(), seqs.tolist(), strict=True)]
     return sorted(out)
 
 
@@ -179,7 +175,8 @@ def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], offset: int, ru
 
 
 def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], offset: int, run: Run) -> Segment:
-    return PrefixMap(prefixes, members, run[0] % SPAN, run[1], offset).segment(run)
+    first = run[0] % sys.modules["jitdb.indexes.segment"].SPAN
+    return PrefixMap(prefixes, members, first, run[1], offset).segment(run)
 
 
 def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, run: Run) -> Segment:

@@ -34,6 +34,7 @@ MODULES: Final = (
     "jitdb.log.codecs.fields.search_kernels",
     "jitdb.log.codecs.mask_kernels",
     "jitdb.indexes.numbering_kernels",
+    "jitdb.indexes.vocabulary_kernels",
     "jitdb.indexes.kinds.number_kernels",
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.length_kernels",

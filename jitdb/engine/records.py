@@ -23,7 +23,7 @@ from jitdb.errors import (
     MalformedWarning,
     Remedy,
 )
-from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, rank_in
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
@@ -174,7 +174,7 @@ class Records:
         """How many records begin before this byte of the log, of those that the index of offsets knows."""
         for segment in reversed(self._catalog.get(OFFSETS).segments):
             if segment.first_offset < offset:
-                return segment.first_seq + int(np.searchsorted(load_offsets(segment), offset))
+                return segment.first_seq + rank_in(segment, offset)
         return 0
 
     def place_of(self, seq: int) -> int:
@@ -209,7 +209,7 @@ class Records:
         """Where these records begin. Raises IndexBehind where the index does not know them any more."""
         index = self._catalog.get(OFFSETS)
         require(index, seqs)
-        return gather(index.segments, load_offsets, seqs, np.int64)
+        return offsets_at(index.segments, seqs)
 
     def offset_set(self, seqs: BitMap) -> BitMap64:
         """The same as a set, of some two bytes each, for any number of them. Keeps nothing of the index in memory."""
@@ -300,20 +300,6 @@ def require(index: Index, seqs: NDArray[np.uint32]) -> None:
     """Raise IndexBehind where the index does not reach the last of these (ascending or not) records."""
     if len(seqs) and int(seqs.max()) >= index.end_seq:
         raise IndexBehind(f"covers {index.end_seq:,} records, and record {int(seqs.max()):,} is asked", path=index.name)
-
-
-def gather(segments: Sequence[Any], load: Any, seqs: NDArray[np.uint32], dtype: Any) -> NDArray[Any]:
-    """column[seqs], where the column lies in segments."""
-    if len(segments) == 1:
-        return load(segments[0])[seqs]  # type: ignore[no-any-return]
-    out = np.empty(len(seqs), dtype)
-    firsts = np.array([segment.first_seq for segment in segments])
-    owners = np.searchsorted(firsts, seqs, side="right") - 1
-    for owner in np.unique(owners).tolist():
-        mine = owners == owner
-        segment = segments[owner]
-        out[mine] = load(segment)[seqs[mine] - np.uint32(segment.first_seq)]
-    return out
 
 
 # --- damage ----------------------------------------------------------------------------------------------------------

@@ -110,8 +110,8 @@ class NumberingTable:
         from jitdb.indexes import numbering_kernels as kernels
 
         for name in ("_kind", "_start", "_length", "_number", "_hash"):
-            setattr(self, name, _longer(getattr(self, name), entries))
-        self._arena = _longer(self._arena, arena)
+            setattr(self, name, longer(getattr(self, name), entries))
+        self._arena = longer(self._arena, arena)
         if slots > len(self._slots):
             self._slots = np.zeros(slots, np.int32)
             kernels.refill_slots(self._slots, self._hash, self.filled)
@@ -163,7 +163,7 @@ class NumberingTable:
         return FieldValues(KEYS, buffer, kind, start.astype(np.int32), length, number)
 
 
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+def longer(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The array, or where it is shorter another one that begins with it."""
     if len(array) >= size:
         return array

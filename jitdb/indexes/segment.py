@@ -50,6 +50,7 @@ OFFSETS: Final = 5
 SET: Final = 6
 DICTIONARY: Final = 7
 GRAMS: Final = 8
+CODES: Final = 9
 
 
 class Layout(NamedTuple):
@@ -67,17 +68,19 @@ class Layout(NamedTuple):
     forms: tuple[Form, ...]
 
 
-# In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones, in 2 no
-# text spelled a number, in 3 fewer texts were times, and in 4 none was packed; in 1 of offsets each took 8 bytes.
+# In version 1 of prefixes, all arrays had one hash, and all maps, and in 2 there were no buckets; in that of numbers,
+# there were no zones, in 2 no text spelled a number, in 3 fewer texts were times, and in 4 none was packed; in 1 of
+# offsets each took 8 bytes, and in 2 there were no zones.
 LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
-    PREFIXES: Layout(2, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
-    PREFIX_MAP: Layout(2, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
+    PREFIXES: Layout(3, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
+    PREFIX_MAP: Layout(3, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
     NUMBERS: Layout(5, "numbers:Numbers", "numbers", ("column", "time")),
-    OFFSETS: Layout(2, "offsets:Offsets", "offsets", ("offsets",)),
+    OFFSETS: Layout(3, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),
     GRAMS: Layout(1, "grams:Grams", "grams", ("grams",)),
+    CODES: Layout(1, "codes:Codes", "codes", ()),  # of no index: they lie beside one (files/codes_file.py)
 }
 
 T = TypeVar("T")
@@ -268,7 +271,7 @@ class Segment(Immutable):
 
     def derived(self, number: int, size: int, make: Callable[[], T], *, keep: bool = True) -> T:
         """What follows from the segment, of `size` bytes, which is kept for the next to ask. `number`: of a blob, which
-        it is made of; of each one thing may be kept.
+        it is made of, or how many there are, if of all; of each one thing may be kept.
         """
         reader, position = (self.table, 0) if self.blobs is not None else (self.read_at, self.body_position)
         found: T | None = blob_cache.get(reader, ~(position + number))  # no blob begins there
@@ -290,11 +293,10 @@ class Segment(Immutable):
             return b"".join(self.blobs or ())
         found = memoryview(self.read_at(self.body_position, self.body_size))
         begin = 0
-        for number in range(len(self.table)):
-            end = self.table.end(number)
-            if crc32(found[begin:end]) != self.table.crc(number):
+        for number, (length, crc) in enumerate(BLOB_ROW.iter_unpack(self.table.raw)):
+            if crc32(found[begin : begin + length]) != crc:
                 self._read(number)  # says what is wrong
-            begin = end
+            begin += length
         return bytes(found)
 
     def _read(self, number: int) -> bytes:

@@ -264,4 +264,4 @@ def test_an_index_of_an_older_version_is_built_again_without_a_word(tmp_path: Pa
     with Log(tmp_path / "x.log") as log, warnings.catch_warnings():
         warnings.simplefilter("error")
         assert JITDB(log).count(equal("v", [5])) == 3
-    assert path.read_bytes()[head + 5] == 2
+    assert path.read_bytes()[head + 5] == 3

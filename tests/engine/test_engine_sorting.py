@@ -21,7 +21,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_key
 from jitdb.engine.answering import order as orders
-from jitdb.engine.answering.coded import place_of_key, ranks_of
+from jitdb.engine.answering.value_order import place_of_key, ranks_of
 from jitdb.errors import QueryError
 from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.operators import everything, field, from_db, live, query, sort_by, to_iter

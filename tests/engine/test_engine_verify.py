@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, manager_of, messages, oracle_of
-from index_cases import make_bitmaps, make_numbers, make_offsets, make_prefix_map, make_prefixes, make_set
+from index_cases import make_bitmaps, make_numbers, make_offsets, make_set
 from pyroaring import BitMap
 from thoroughness import tries
 
@@ -28,7 +28,7 @@ from jitdb.indexes.kinds.bitmaps import dictionary_of
 from jitdb.indexes.kinds.dictionary import DictionaryColumn
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, number_range
 from jitdb.indexes.kinds.offsets import load_offsets
-from jitdb.indexes.kinds.prefixes import prefix_offset_of
+from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, prefix_offset_of, prefixes_of
 from jitdb.indexes.segment import (
     BITMAPS,
     DICTIONARY,
@@ -133,18 +133,16 @@ def bent(segment: Segment) -> Segment:
         offsets = load_offsets(segment).copy()
         offsets[count // 2] += 1
         return make_offsets(offsets, run)
-    if segment.kind == PREFIXES:
-        prefixes = np.frombuffer(segment.blob(1), "<u4").copy()
-        prefixes[count // 2] ^= 1
-        return make_prefixes(BitMap.deserialize(bytes(segment.blob(0))), prefixes, prefix_offset_of(segment), run)
     if segment.kind == DICTIONARY:
         column = DictionaryColumn.of(segment)
         column.codes[count // 2] = 0
         return DictionaryColumn.of_codes(column.values, column.codes, column.first).segment(run)
-    assert segment.kind == PREFIX_MAP
-    prefixes, members = np.frombuffer(segment.blob(0), "<u4").copy(), np.frombuffer(segment.blob(1), "<u4")
+    assert segment.kind in (PREFIXES, PREFIX_MAP)
+    prefixes, seqs = prefixes_of(segment)
     prefixes[len(prefixes) // 2] ^= 1
-    return make_prefix_map(prefixes, members, prefix_offset_of(segment), run)
+    members = seqs - np.uint32(segment.span_start)
+    kind = Prefixes if segment.kind == PREFIXES else PrefixMap
+    return kind(prefixes, members, segment.first_in_span, count, prefix_offset_of(segment)).segment(run)
 
 
 def index_of(path: Path, file: Path) -> Index:

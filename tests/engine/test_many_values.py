@@ -72,7 +72,7 @@ def test_no_table_of_all_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path = written(tmp_path / "a.ndjson", [made("unique", number) for number in range(3000)])
     monkeypatch.setattr(apart, "MANY", 100)
     with jitdb.open(path, progress=False) as db:
-        monkeypatch.setattr("jitdb.engine.answering.coded.CodedColumn.follow", None)
+        monkeypatch.setattr("jitdb.engine.answering.coded_column.CodedColumn.follow", None)
         before = segment.blob_cache.bytes
         assert db.value_counts("v", limit=2).distinct == 3000
         assert segment.blob_cache.bytes - before < 3000 * 4 + 1000  # offsets may be; no value is

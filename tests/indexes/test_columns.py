@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from index_cases import contents, make_numbers, make_offsets, numbers
 
 from jitdb.common.values import split_number
+from jitdb.indexes.files.file import read_segment
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range
-from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, with_damaged
-from jitdb.indexes.segment import Segment
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, rank_in, with_damaged
+from jitdb.indexes.segment import ZONE, Segment
 
 EDGES = [
     0, 1, -1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, -(2**53), 2**63 - 1025, 2**63 - 513, 2**63 - 512, 2**63 - 511,
@@ -106,6 +107,49 @@ def test_offsets_beyond_32_bits() -> None:
     found = merged(segments)
     assert load_offsets(found).tolist() == offsets.tolist()
     assert found.run == (0, 3, 0, 2**40 + 5)
+
+
+@pytest.mark.parametrize("count", [1, 2, ZONE - 1, ZONE, ZONE + 1, 20 * ZONE + 7])
+def test_offsets_of_some_records(count: int) -> None:
+    """Of whichever zones they are, and however wide these are; from memory and from a file."""
+    chance = np.random.default_rng(count)
+    gaps = chance.integers(1, 200, count)
+    gaps[chance.integers(0, count, 3)] += 1 << 17
+    gaps[chance.integers(0, count)] += 1 << 40
+    offsets = np.cumsum(gaps)
+    first = make_offsets(offsets, (0, count, 0, int(offsets[-1]) + 1))
+    data = b"".join(map(bytes, first.parts()))
+    read, _ = read_segment(lambda at, size: data[at : at + size], 0, len(data), "x.index")
+    more = make_offsets(offsets + offsets[-1] + 1, (count, count, int(offsets[-1]) + 1, 2 * int(offsets[-1]) + 2))
+    every = np.append(offsets, offsets + offsets[-1] + 1)
+    for segments in ([first, more], [read, more]):
+        for size in (0, 1, 2, 9, 1000):
+            seqs = np.sort(chance.integers(0, 2 * count, size)).astype(np.uint32)
+            assert offsets_at(segments, seqs).tolist() == every[seqs].tolist()
+            assert offsets_at(segments, seqs[::-1]).tolist() == every[seqs[::-1]].tolist()
+            assert offsets_at(segments[:1], seqs[seqs < count]).tolist() == offsets[seqs[seqs < count]].tolist()
+        for asked in [0, 1, *every[chance.integers(0, count, 20)].tolist(), int(offsets[-1]) + 1]:
+            for near in (asked - 1, asked, asked + 1):
+                assert rank_in(segments[0], near) == np.searchsorted(offsets, near)
+        assert load_offsets(segments[0]).tolist() == offsets.tolist()
+
+
+def test_few_records_take_few_bytes() -> None:
+    """A zone is two bytes a record, and no other zone is read."""
+    count, reads = 64 * ZONE, 0
+    offsets = np.arange(count, dtype=np.int64) * 400
+    data = b"".join(map(bytes, make_offsets(offsets, (0, count, 0, 400 * count)).parts()))
+
+    def read_at(at: int, size: int) -> bytes:
+        nonlocal reads
+        reads += size
+        return data[at : at + size]
+
+    segment, _ = read_segment(read_at, 0, len(data), "x.index")
+    reads = 0
+    assert offsets_at([segment], np.array([5, 40 * ZONE], np.uint32)).tolist() == [2000, 400 * 40 * ZONE]
+    assert reads <= 2 * 2 * ZONE + 8 * 64
+    assert len(data) < 2.1 * count
 
 
 def test_the_list_of_damaged_blocks_outlives_merging() -> None:

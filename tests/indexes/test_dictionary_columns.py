@@ -17,7 +17,8 @@ from pyroaring import BitMap
 
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, value_at, value_key
-from jitdb.engine.answering.coded import CodedColumns
+from jitdb.engine.answering.coded_column import CodedColumns
+from jitdb.engine.answering.members import Members
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds import dictionary
@@ -51,7 +52,7 @@ def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedCol
         values = {seq: value_key(value_at(records[seq], path)) for seq in live}
         for chosen in (live, some, BitMap()):
             expected = Counter(values[seq] for seq in chosen)
-            counts = column.counts(chosen)
+            counts = column.counts(Members(chosen))
             assert {column.key(code): counts[code] for code in np.flatnonzero(counts).tolist()} == expected
             assert [column.key(code) for code in column.codes(chosen).tolist()] == [values[seq] for seq in chosen]
 

@@ -6,19 +6,24 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from index_cases import make_bitmaps
+from index_cases import make_bitmaps, make_prefixes
 from pyroaring import BitMap
 
 from jitdb.common.values import KIND_NAMES, value_key
+from jitdb.engine.answering.coded_column import REPEATED, WORTH_KEEPING
 from jitdb.indexes import hashing, segment
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import FAN_IN, Index
 from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
+from jitdb.indexes.kinds.codes import codes_segment
+from jitdb.indexes.kinds.dictionary import DictionaryColumn, dictionary_keys, values_of_keys
 from jitdb.indexes.kinds.gram_kernels import ROWS
 from jitdb.indexes.kinds.grams import rows_of
 from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.vocabulary import Vocabulary
 
 TEXT = (Path(__file__).parents[2] / "docs" / "format-index.md").read_text()
 
@@ -75,15 +80,35 @@ def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
     kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET")
     versions = {name: segment.LAYOUTS[getattr(segment, name)].version for name in kinds}
-    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 5, "OFFSETS": 2, "SET": 1}
-    assert "5 of NUMBERS, 2 of PREFIXES, PREFIX_MAP and OFFSETS, 1 of the others" in TEXT
+    assert versions == {"PREFIXES": 3, "PREFIX_MAP": 3, "NUMBERS": 5, "OFFSETS": 3, "SET": 1}
+    assert "5 of NUMBERS, 3 of OFFSETS, PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT
-    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY", "GRAMS"):
+    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY", "GRAMS", "CODES"):
         assert f"{getattr(segment, name)} {name}" in TEXT
     assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT
     kinds = "".join(re.findall(r"^\| (\d.*?) \|", TEXT.split("| kind * |")[1], re.MULTILINE))
     for number, name in enumerate(KIND_NAMES):
         assert f"{number} {name}" in kinds
+
+
+def test_a_bucket() -> None:
+    made = make_prefixes(BitMap([1, 2]), np.array([0, 0x61626364, 7], np.uint32), 1, (0, 3, 0, 100))
+    assert f"    {bytes(made.blob(1)).hex(' ')}\n" in TEXT
+
+
+def test_codes() -> None:
+    made = Vocabulary()
+    for keys in ((b"\5a", b"\5b"), (b"\5b", b"\5c")):
+        dictionary = DictionaryColumn(values_of_keys(keys), np.array([1, 2], np.uint32), 0).segment((0, 2, 0, 100))
+        before, numbers = len(made), made.number(dictionary_keys(dictionary))
+        found = codes_segment(dictionary, before, numbers, made.keys.between(before, len(made)))
+    assert numbers.tolist() == [2, 3]
+    shown = [bytes(found.blob(number)).hex(" ") for number in range(4)]
+    assert f"blob 0 of the second   {shown[0]}\n" in TEXT
+    for number in (1, 2, 3):
+        assert f"    blob {number}                 {shown[number]}\n" in TEXT
+    assert f"{WORTH_KEEPING:,} values or more" in TEXT
+    assert REPEATED == 2  # "in two segments or more"
 
 
 def test_limits() -> None:

@@ -33,7 +33,14 @@ from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.file import read_segment
 from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, records_with
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.kinds.prefixes import candidates, hashes_of_bitmaps, key_prefix, prefix_offset_of, records_present
+from jitdb.indexes.kinds.prefixes import (
+    candidates,
+    hashes_of_bitmaps,
+    key_prefix,
+    prefix_offset_of,
+    prefixes_of,
+    records_present,
+)
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, dump
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import HEAD_SIZE, LAYOUTS, SPAN, Segment
@@ -79,12 +86,18 @@ GOLDEN = [
     (
         "prefixes",
         make_prefixes(BitMap([1, 2]), np.array([0, 0x61626364, 7], np.uint32), 1, RUN),
-        whole(2, struct.pack("<i", 1), TWO, struct.pack("<III", 0, 0x61626364, 7)),
+        # The cells of 7 and 0x61626364 are 0 and 1; two bits are the record's number.
+        whole(2, struct.pack("<i", 1), TWO, struct.pack("<IIII", 2, 0b101, 7 << 2 | 2, 0x8589_8D90 | 1)),
     ),
     (
         "prefix map",
         make_prefix_map(np.array([9, 4, 9, 9], np.uint32), np.array([2, 0, 1, 2], np.uint32), -1, RUN),
-        whole(3, struct.pack("<i", -1), struct.pack("<III", 4, 9, 9), struct.pack("<III", 0, 1, 2)),
+        whole(
+            3,
+            struct.pack("<i", -1),
+            dump(bitmap_of_range(0, 3)),
+            struct.pack("<IIIII", 3, 0b111, 4 << 2, 9 << 2 | 1, 9 << 2 | 2),
+        ),
     ),
     (
         "numbers",
@@ -140,7 +153,7 @@ GOLDEN = [
     (
         "offsets",
         make_offsets(np.array([1000, 1100, 1299]), RUN),
-        whole(5, b"", struct.pack("<qIII", 1000, 0, 100, 299)),
+        whole(5, b"", struct.pack("<q", 1000), struct.pack("<HH", 100, 199)),
     ),
     ("set", make_set(BitMap([1, 2]), RUN), whole(6, b"", TWO)),
     (
@@ -213,22 +226,32 @@ MADE_UP: dict[str, tuple[Any, ...]] = {
     "a set larger than any": (6, b"", bytes(1 << 19)),
     "two sets": (6, b"", ONE, TWO),
     "a set with meta": (6, b"x", ONE),
-    "prefixes of other records": (2, struct.pack("<i", 1), THREE_BITS, bytes(12)),
-    "too few prefixes": (2, struct.pack("<i", 1), TWO, bytes(8)),
-    "prefixes without offset": (2, b"", TWO, bytes(12)),
-    "a prefix map of other records": (3, struct.pack("<i", -1), bytes(8), struct.pack("<II", 0, 3)),
-    "a prefix map of two lengths": (3, struct.pack("<i", -1), bytes(8), bytes(4)),
-    "a prefix map of half a member": (3, struct.pack("<i", -1), bytes(7), bytes(7)),
+    "records that are not there": (2, struct.pack("<i", 1), THREE_BITS, struct.pack("<III", 1, 1, 0)),
+    "prefixes of other records": (2, struct.pack("<i", 1), TWO, struct.pack("<III", 1, 1, 3)),
+    "fewer prefixes than are said": (2, struct.pack("<i", 1), TWO, struct.pack("<III", 2, 1, 0)),
+    "more prefixes than are said": (2, struct.pack("<i", 1), TWO, struct.pack("<IIII", 1, 1, 0, 0)),
+    "many millions of prefixes": (2, struct.pack("<i", 1), TWO, struct.pack("<III", 2**32 - 1, 1, 0)),
+    "prefixes in fewer cells": (3, struct.pack("<i", 1), TWO, struct.pack("<IIII", 2, 1, 0, 0)),
+    "prefixes in more cells": (3, struct.pack("<i", 1), TWO, struct.pack("<IIII", 2, 7, 0, 0)),
+    "a prefix behind all cells": (3, struct.pack("<i", 1), TWO, struct.pack("<III", 1, 16, 0)),
+    "no prefix in a bucket": (3, struct.pack("<i", 1), TWO, bytes(8)),
+    "prefixes without offset": (2, b"", TWO, struct.pack("<III", 1, 1, 0)),
+    "prefixes of two buckets": (3, struct.pack("<i", -1), TWO, b"", b""),
+    "half a bucket": (3, struct.pack("<i", -1), TWO, bytes(7)),
     "a column that is too short": (4, struct.pack("<ddI", 0, 1, 0), bytes(16), bytes(16)),
     "a column without its rests": (4, struct.pack("<ddI", 0, 1, 1), bytes(24), bytes(16)),
     "a column without its zones": (4, struct.pack("<ddI", 0, 1, 0), bytes(24)),
     "a column of more zones": (4, struct.pack("<ddI", 0, 1, 0), bytes(24), bytes(32)),
     "a column without a head": (4, b"", bytes(24)),
-    "offsets elsewhere": (5, b"", struct.pack("<QQQ", 1000, 1100, 1300)),
-    "offsets that go back": (5, b"", struct.pack("<QQQ", 1000, 1200, 1100)),
-    "too many offsets": (5, b"", struct.pack("<QQQQ", 1000, 1100, 1200, 1250)),
-    "half a damaged block": (5, bytes(7), struct.pack("<QQQ", 1000, 1100, 1200)),
-    "damaged blocks that no log has": (5, b"\xff" * 8, struct.pack("<QQQ", 1000, 1100, 1200)),
+    "offsets elsewhere": (5, b"", struct.pack("<q", 1000), struct.pack("<HH", 100, 200)),
+    "offsets before the first": (5, b"", struct.pack("<q", 999), struct.pack("<HH", 100, 100)),
+    "offsets that stay": (5, b"", struct.pack("<q", 1000), struct.pack("<HH", 0, 100)),
+    "offsets that go back": (5, b"", struct.pack("<q", 1000), struct.pack("<QQ", 200, 2**64 - 100)),
+    "too many offsets": (5, b"", struct.pack("<q", 1000), struct.pack("<HHH", 100, 100, 50)),
+    "offsets of too many zones": (5, b"", struct.pack("<qq", 1000, 1100), struct.pack("<H", 100), b""),
+    "offsets without a zone": (5, b"", struct.pack("<q", 1000)),
+    "half a damaged block": (5, bytes(7), struct.pack("<q", 1000), struct.pack("<HH", 100, 100)),
+    "damaged blocks that no log has": (5, b"\xff" * 8, struct.pack("<q", 1000), struct.pack("<HH", 100, 100)),
 }
 
 
@@ -295,7 +318,7 @@ def test_another_version_is_refused() -> None:
 def test_an_older_version_is_as_if_it_were_not_there() -> None:
     prefixes = make_prefixes(BitMap([1]), np.zeros(RUN[1], np.uint32), -1, RUN)
     data = bytearray(file_of(prefixes))
-    for version, error in ((2, None), (1, EOFError), (0, IndexDamaged), (3, IndexDamaged)):
+    for version, error in ((3, None), (2, EOFError), (1, EOFError), (0, IndexDamaged), (4, IndexDamaged)):
         data[5] = version
         data[60:64] = struct.pack("<I", crc32(bytes(data[:60])))
         with pytest.raises(error) if error else nullcontext():
@@ -406,6 +429,51 @@ def test_candidates(held: list[int | None], first_seq: int, low: int, high: int)
         for bounds in ((low, high), (low, low), (0, 0), (0, 0xFFFFFFFF)):
             expected = [first_seq + n for n in present if bounds[0] <= int(prefixes[n]) <= bounds[1]]
             assert list(candidates(segment, *bounds)) == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100, 4096, 4097, 9000, 40_000])
+@pytest.mark.parametrize("values", [1, 30, 1 << 32], ids=["one", "some", "any"])
+def test_buckets_of_many_pairs(count: int, values: int) -> None:
+    """Of prefixes that lie anywhere or all in one bucket, of all records or of few."""
+    chance = np.random.default_rng(count)
+    for share in (1.0, 0.01):
+        there = np.flatnonzero(chance.random(count) < share).astype(np.uint32)
+        prefixes = (chance.integers(0, values, len(there)) + (0x61626364 if values < 99 else 0)).astype(np.uint32)
+        pairs = sorted(zip(prefixes.tolist(), there.tolist(), strict=True))
+        held = np.zeros(count, np.uint32)
+        held[there] = prefixes
+        for made in (
+            make_prefixes(bitmap_of(there), held, -1, (0, count, 0, count)),
+            make_prefix_map(prefixes, there, -1, (0, count, 0, count)),
+        ):
+            segment, _ = read(file_of(made))
+            found = prefixes_of(segment)
+            assert list(zip(*(column.tolist() for column in found), strict=True)) == pairs
+            assert segment.body_size <= 5 * len(there) + count // 4 + 8 * len(segment.table) + 99
+            for low in (0, 0x61626364, 0xFFFFFFFF, *chance.choice(prefixes, 5).tolist()) if len(pairs) else (0,):
+                for high in (low, min(low + 9, 0xFFFFFFFF), min(low + (1 << 27), 0xFFFFFFFF)):
+                    wanted = sorted(seq for prefix, seq in pairs if low <= prefix <= high)
+                    assert list(candidates(segment, low, high)) == wanted
+
+
+def test_one_value_takes_one_bucket() -> None:
+    count, reads = 1 << 18, 0
+    made = make_prefixes(
+        bitmap_of_range(0, count), np.random.default_rng(1).integers(0, 1 << 32, count).astype(np.uint32), -1,
+        (0, count, 0, count),
+    )  # fmt: skip
+    data = file_of(made)
+
+    def read_at(at: int, size: int) -> bytes:
+        nonlocal reads
+        reads += size
+        return data[at : at + size]
+
+    segment, _ = read_segment(read_at, 0, len(data), "x.index")
+    reads = 0
+    candidates(segment, 0x12345678, 0x12345678)
+    assert reads <= 5 * 4500
+    assert segment.body_size <= 4.3 * count
 
 
 def test_prefix_offsets_are_kept() -> None:

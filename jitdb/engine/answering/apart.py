@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.engine.answering.coded import CodedColumn, first_values, ranked_values
-from jitdb.indexes.kinds.dictionary import chosen, code_counts, count_of, dictionary_values
+from jitdb.common import memory
+from jitdb.common.sorting import each_once
+from jitdb.engine.answering.coded import first_values
+from jitdb.engine.answering.coded_column import REPEATED
+from jitdb.indexes.kinds.dictionary import chosen, code_counts, dictionary_values
+from jitdb.indexes.numbering import NumberingTable
 from jitdb.operators.summaries.summary import Keys, Ranked
 from jitdb.operators.summaries.value_counts import in_order
 
@@ -25,40 +29,48 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.log.codecs.fields.located import FieldValues
 
+_WEIGHT: Final = 64  # bytes that a value takes while it is numbered, about
 MANY: Final = 1 << 19  # values that are numbered at once: each takes some 230 bytes, with what it weighs itself
 
 
-def are_many(segments: Sequence[Segment]) -> bool:
-    """Whether the values in these segments (DICTIONARY) are to be counted here."""
-    return sum(map(count_of, segments)) > MANY
+def are_many(values: int) -> bool:
+    """Whether so many are to be counted here."""
+    return values > MANY
 
 
-def ranked_apart(segments: Sequence[Segment], members: Members, limit: int) -> Ranked:
-    """The most frequent values of these records. Raises IndexDamaged."""
+def ranked_apart(segments: Sequence[Segment], members: Members, limit: int) -> Ranked | None:
+    """The most frequent values of these records; None where most are in several segments, so that these are better
+    numbered, once and for all. Raises IndexDamaged.
+    """
     missing, hashes = 0, [np.empty(0, np.uint32)]
     for values, there, counts, lacking in _counted(segments, members):
         missing += lacking
         hashes.append(_hashes(chosen(values, there)))
         del values, counts
-    repeated = _repeated(np.concatenate(hashes))
+    every = np.concatenate(hashes)
     hashes.clear()
+    repeated, different = _repeated(every)
+    if different <= memory.work() // _WEIGHT and len(every) > REPEATED * different:
+        return None
+    del every
     first: list[tuple[Keys, int]] = []
     distinct = 0
     for begin in range(0, max(1, len(repeated)), MANY):
-        column, sums = CodedColumn(), np.zeros(1, np.int64)
+        table, sums = NumberingTable(), np.zeros(1, np.int64)
         for values, there, counts, _ in _counted(segments, members):
             own = _hashes(chosen(values, there))
             some = _is_in(repeated[begin : begin + MANY], own)
-            numbers = column.number(chosen(values, there[some]))
-            sums = np.append(sums, np.zeros(len(column) - len(sums), np.int64))
+            numbers = table.number(chosen(values, there[some]), np.zeros(np.count_nonzero(some), np.uint8))
+            assert numbers is not None  # without limits, it is never full
+            sums = np.append(sums, np.zeros(table.filled - len(sums), np.int64))
             sums[numbers] += counts[some]  # no two values of a segment are one
             if not begin:
                 alone = ~(some if len(repeated) <= MANY else _is_in(repeated, own))
                 distinct += int(np.count_nonzero(alone))
-                first = in_order([*first, *first_values(values, there[alone], counts[alone], limit)], limit)
-        found = ranked_values(column, sums, 0, limit)
-        distinct += found.distinct
-        first = in_order([*first, *found.pairs], limit)
+                first = in_order([*first, *_first(values, there[alone], counts[alone], limit)], limit)
+        there = np.flatnonzero(sums[1:])
+        distinct += len(there)
+        first = in_order([*first, *_first(table.distinct_values(), there, sums[1 + there], limit)], limit)
     return Ranked(first, distinct, len(members), missing)
 
 
@@ -87,11 +99,21 @@ def _hashes(values: FieldValues) -> NDArray[np.uint32]:
     return out
 
 
-def _repeated(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Those that stand there more than once, ascending, each once. Sorts what is given."""
+def _repeated(hashes: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
+    """Those that stand there more than once, ascending, each once; and how many different ones there are.
+
+    Sorts what is given.
+    """
     hashes.sort()
     again = hashes[1:][hashes[1:] == hashes[:-1]]
-    return np.unique(again)
+    different = len(hashes) - len(again)
+    return each_once(again), different
+
+
+def _first(
+    values: FieldValues, numbers: NDArray[np.int64], counts: NDArray[np.int64], limit: int
+) -> list[tuple[Keys, int]]:  # fmt: skip
+    return first_values(lambda at: chosen(values, at), numbers, counts, limit)
 
 
 def _is_in(some: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:

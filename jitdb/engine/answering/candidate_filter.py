@@ -16,12 +16,11 @@ from jitdb.common import memory
 from jitdb.common.arguments import failing
 from jitdb.common.paths import Path, before_any
 from jitdb.common.values import ARRAY, MAP, UNDEFINED
-from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.casting import list_inside, locator_of
 from jitdb.indexes.kinds.dictionary import codes_of, keys_of
-from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.offsets import offsets_at
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, members_of, union_of
 from jitdb.indexes.segment import BITMAPS
 from jitdb.log.codecs.containers import values_in
@@ -85,7 +84,7 @@ class CandidateFilter:
             self._look_up()
             part = seqs[start : start + batch]
             known = self._segments
-            offsets = self._records.offsets_of(part) if known is None else gather(known, load_offsets, part, np.int64)
+            offsets = self._records.offsets_of(part) if known is None else offsets_at(known, part)
             if not self._records.log.framing.is_blocked:  # as many as do not take too much
                 whole = self._fitting(part, offsets)
                 part, offsets = part[:whole], offsets[:whole]
@@ -102,7 +101,7 @@ class CandidateFilter:
         records = self._records
         known = records.offset_segments() if self._segments is None else self._segments
         following = np.minimum(seqs + np.uint32(1), np.uint32(known[-1].end_seq - 1))
-        ends = gather(known, load_offsets, following, np.int64)
+        ends = offsets_at(known, following)
         ends[following == seqs] = records.log.durable_end
         return max(1, int(np.cumsum(ends - offsets).searchsorted(memory.work(BATCH_BYTES), side="right")))
 

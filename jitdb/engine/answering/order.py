@@ -25,7 +25,7 @@ from pyroaring import BitMap
 
 from jitdb.common.times import AUTO, NUMBER, time_of_text
 from jitdb.common.values import number_of, value_at, value_key
-from jitdb.engine.answering.coded import OF_NUMBERS, OF_TIMES, place_of_key
+from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
 from jitdb.indexes.kinds import seen
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.common.paths import Path
-    from jitdb.engine.answering.coded import CodedColumns
+    from jitdb.engine.answering.coded_column import CodedColumns
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.engine.declared_time import CoreFields
     from jitdb.indexes.files.index import Index

@@ -5,13 +5,14 @@ What there is of each group is found by who asks; here is only which group, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jitdb.common import memory
+from jitdb.common.sorting import each_once
 from jitdb.engine.answering.coded import Coded, CodedPairs, numbered
 from jitdb.operators.summaries.summary import LACKING, OTHERS, Ranked, ValuesIn
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-_CELLS: Final = 1 << 25  # pairs of a group and a value, each of which may have a byte of its own
+_CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
+_TOGETHER: Final = 1 << 20  # pairs, or bytes of such bits, that are looked at together
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
 
 
@@ -76,35 +78,50 @@ class Pairs:
 
     def __init__(self, values: int) -> None:
         self._values = values
-        self._seen: NDArray[np.bool_] | None = np.zeros(0, np.bool_)
+        self._seen: NDArray[np.uint8] | None = np.zeros(0, np.uint8)  # a bit for each, the lowest first
         self._sorted = np.empty(0, np.int64)
         self._waiting: list[NDArray[np.int64]] = []
 
     def add(self, groups: NDArray[np.int64], values: NDArray[Any], most: int) -> None:
         """Of so many groups in all."""
+        from jitdb.operators.summaries.summary_kernels import mark_bits
+
         pairs = groups * self._values + values
-        size = most * self._values
-        if self._seen is not None and size <= memory.work(_CELLS):
+        size = -(-most * self._values // 8)
+        if self._seen is not None and size <= memory.work(_CELLS // 8):
             if size > len(self._seen):
-                self._seen = np.append(self._seen, np.zeros(size - len(self._seen), np.bool_))
-            self._seen[pairs] = True
+                self._seen = np.append(self._seen, np.zeros(size - len(self._seen), np.uint8))
+            mark_bits(pairs, self._seen)
             return
         if self._seen is not None:
-            self._sorted, self._seen = np.flatnonzero(self._seen), None
-        self._waiting.append(np.unique(pairs))
+            self._sorted, self._seen = np.concatenate([self._sorted, *_set_bits(self._seen)]), None
+        self._waiting.append(each_once(pairs))
         if sum(map(len, self._waiting)) > max(_SORTED, len(self._sorted)):
             self._sort()
 
     def _sort(self) -> None:
-        self._sorted = np.unique(np.concatenate([self._sorted, *self._waiting]))
+        self._sorted = each_once(np.concatenate([self._sorted, *self._waiting]))
         self._waiting.clear()
 
-    def all(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def all(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """The groups, and the values."""
         if self._waiting:
             self._sort()
-        pairs = self._sorted if self._seen is None else np.flatnonzero(self._seen)
-        return pairs // self._values, pairs % self._values
+        groups, values = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
+        for pairs in _parts(self._sorted) if self._seen is None else _set_bits(self._seen):
+            groups.append((pairs // self._values).astype(np.uint32))
+            values.append((pairs % self._values).astype(np.uint32))
+        return np.concatenate(groups), np.concatenate(values)
+
+
+def _parts(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (array[begin : begin + _TOGETHER] for begin in range(0, len(array), _TOGETHER))
+
+
+def _set_bits(bits: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
+    """The places of those that are set, some at a time."""
+    for at, some in enumerate(_parts(bits)):
+        yield np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * _TOGETHER * at
 
 
 def values_in(column: Coded, parts: Iterable[tuple[BitMap, NDArray[np.int64]]], *, has_keys: bool) -> ValuesIn:
@@ -118,7 +135,8 @@ def values_in(column: Coded, parts: Iterable[tuple[BitMap, NDArray[np.int64]]], 
         counts = found
         there &= own >= 0
         pairs.add(own[there], codes[there], len(counts) - 2)
-    groups, values = pairs.all()
+    groups, held_values = pairs.all()
+    values: NDArray[Any] = held_values
     keys = None
     if has_keys:  # of those alone that are there
         held, values = np.unique(values, return_inverse=True)

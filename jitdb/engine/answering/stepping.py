@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.coded import BitmapCodes, Coded, CodedColumn
+from jitdb.engine.answering.coded import BitmapCodes, Coded
+from jitdb.engine.answering.coded_column import CodedColumn
 from jitdb.indexes.kinds.numbers import HAS_RESTS, load_extremes, load_numbers, number_range
 from jitdb.indexes.segment import ZONE
 from jitdb.operators.summaries.bins import NOWHERE

@@ -63,6 +63,7 @@ class LogView(NamedTuple):
     known:    fields that all records have, with their values: those of a log's path
     is_whole: this log is all that is asked
     meeting:  the records that meet the summary's condition, among others, too
+    coded_ones: fields whose values were asked for already
     """
 
     manager: IndexManager
@@ -70,6 +71,7 @@ class LogView(NamedTuple):
     known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
     meeting: BitMap
+    coded_ones: dict[Path, Coded]
 
     @property
     def held(self) -> LogView:
@@ -93,9 +95,9 @@ class LogView(NamedTuple):
         many = self._many(paths[0]) if limit is not None and len(paths) == 1 else None
         if many is not None and limit is not None:
             found = ranked_apart(many, self.members, limit)
-            if self.is_whole:
+            if self.is_whole and found is not None:
                 return found
-            if found.distinct > MOST_OF_SEVERAL:
+            if found is not None and found.distinct > MOST_OF_SEVERAL:
                 raise _too_many(paths[0], found.distinct, self.manager.log)
         limit = limit if self.is_whole else None
         columns = list(map(self.coded, paths))
@@ -138,16 +140,21 @@ class LogView(NamedTuple):
         return found
 
     def _many(self, path: Path) -> Sequence[Segment] | None:
-        """The values of the field, where these are too many to be numbered all at once, and nobody needed that yet."""
+        """The values of the field, where too many of them have no number yet to number them all at once."""
         if path[0] in self.known:
             return None
         spec = serving_spec(self.manager.catalog, path)
         index = self.manager.catalog.get(spec)
-        is_here = spec.form == "dictionary" and not self.manager.coded.has(index) and are_many(index.segments)
+        is_here = spec.form == "dictionary" and are_many(self.manager.coded.unnumbered(index))
         return index.segments if is_here else None
 
     def coded(self, path: Path) -> Coded:
         """The field's values as numbers."""
+        if path not in self.coded_ones:
+            self.coded_ones[path] = self._coded(path)
+        return self.coded_ones[path]
+
+    def _coded(self, path: Path) -> Coded:
         if path[0] in self.known:
             return ConstantCodes(value_at(dict(self.known), path))
         catalog = self.manager.catalog
@@ -252,7 +259,7 @@ def viewed(
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
         meeting = matches if condition is None else manager.evaluator.matches(condition, until)
-        return (work(LogView(manager, Members(matches), known, is_whole, meeting)),)
+        return (work(LogView(manager, Members(matches), known, is_whole, meeting, {})),)
 
     while True:
         chosen, numbers = manager.look(serving), needed()

@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.catalog.log_content import fingerprinted
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
-from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
-from jitdb.indexes.files.folder import Held, index_files, remove_leftovers, remove_superseded, remove_void, take_locks
+from jitdb.indexes.files.file import Head, LogName, head_of, is_newer
+from jitdb.indexes.files.folder import (
+    Held,
+    index_files,
+    remove_index,
+    remove_leftovers,
+    remove_superseded,
+    remove_void,
+    take_locks,
+)
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.offsets import damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
@@ -249,7 +257,7 @@ class Catalog:
             if found is not None and is_newer(found, Head(self._log, index.spec)):
                 index.path = None
             else:
-                self._try(index, lambda: remove_file(self._fs, path))
+                self._try(index, lambda: remove_index(self._fs, path))
         index.clear()
 
     # --- reading ---------------------------------------------------------------------------------------------------

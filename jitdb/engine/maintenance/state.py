@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.common.forking import begins_anew
-from jitdb.engine.answering.coded import CodedColumns
+from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Column, Order, column_of, sorting_spec
 from jitdb.engine.building.build_lock import BuildLock

@@ -234,6 +234,10 @@ class IndexUpdater(IndexState):
 
         `records`: those that were being read, if not the present ones.
         """
+        with self.lock:
+            if self.coded.drop(damage):
+                self.forget()
+                return
         if isinstance(damage, IndexBehind):
             return  # the next question finds it stale
         if isinstance(damage, IndexForeign):

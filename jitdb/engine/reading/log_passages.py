@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-    from jitdb.engine.answering.coded import CodedColumn
+    from jitdb.engine.answering.coded_column import CodedColumn
 
 _SPARSE: Final = 4  # more than one zone in 4 to be looked at: then all are
 

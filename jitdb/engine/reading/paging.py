@@ -24,9 +24,9 @@ from jitdb.display.shown import Shown
 from jitdb.engine.answering.order import Answer
 from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.records import Gone, Records, gather
+from jitdb.engine.records import Gone, Records
 from jitdb.errors import IndexDamaged, JitdbError, LogCorrupt, LogError, LogSuperseded
-from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.offsets import offsets_at
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.operators.nodes.operation import EVERYTHING
@@ -414,7 +414,7 @@ class Pages(PagesOf):
             return seqs
         if log.identity == held.identity and log.generation == held.generation:
             with suppress(IndexDamaged, OSError):  # the index of their places may have been dropped
-                offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
+                offsets = offsets_at(held.places, members_of(seqs))
                 return self._manager.records.seqs_at(offsets)
         removals = log.removals(held.generation)  # by compactions of that log
         if not removals:

@@ -24,7 +24,7 @@ from jitdb.display.shown import Shown
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import DecodeError, IndexDamaged, IndexForeign, JitdbError
 from jitdb.indexes.files.file import Head
-from jitdb.indexes.files.folder import headless, index_files, is_index
+from jitdb.indexes.files.folder import CODES_SUFFIX, headless, index_files, is_index
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.numbers import load_extremes, number_range
 from jitdb.indexes.segment import LAYOUTS, ZONE
@@ -393,7 +393,7 @@ def form_of(index: Index) -> str:
 def _row(path: FilePath, head: Head | None, log: LogSource, last: LastRecords) -> dict[str, Any]:
     row = {
         "name": path.name, "file": path.name, "form": "?", "records": 0,
-        "bytes": _file_size(path), "state": "damaged", "reason": "",
+        "bytes": _file_size(path) + _file_size(path.with_suffix(CODES_SUFFIX)), "state": "damaged", "reason": "",
     }  # fmt: skip
     if head is None:
         kept = "" if is_index(osfile.fs, path, None) else ", nor is the name: it is never removed"

@@ -26,6 +26,7 @@ ASKED: Final = "asked"  # on disk: never change
 _MOST_ASKED: Final = 1 << 16  # bytes; then it begins anew
 _DIGEST: Final = 6  # bytes: two names with the same one only wait for each other needlessly
 SUFFIX: Final = ".index"
+CODES_SUFFIX: Final = ".codes"  # of what lies beside a dictionary's file (codes_file.py)
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
 MOST_TEXTS: Final = 256  # indexes of the form `text` in a folder
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
@@ -118,7 +119,7 @@ def _remove_idle(fs: FileSystem, path: FilePath) -> None:
     held = take_locks(fs, path.parent, [path.name])
     if held is not None:
         with held, suppress(OSError):
-            remove_file(fs, path)
+            remove_index(fs, path)
 
 
 def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> None:
@@ -127,7 +128,13 @@ def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> Non
         while (held := take_locks(fs, folder, [name])) is None:
             time.sleep(_PAUSE)
         with held:
-            remove_file(fs, folder / name)
+            remove_index(fs, folder / name)
+
+
+def remove_index(fs: FileSystem, path: FilePath) -> None:
+    """Remove the file of an index, and what lies beside it. Raises OSError."""
+    remove_file(fs, path)
+    remove_file(fs, path.with_suffix(CODES_SUFFIX))
 
 
 def _supersedes(head: Head, other: Head | None) -> bool:
@@ -145,7 +152,7 @@ def remove_leftovers(fs: FileSystem, folder: FilePath) -> None:
     with suppress(OSError):
         for name in fs.listdir(folder):
             parts = name.split(".")
-            if parts[-1] != "tmp" or "index" not in parts[:-2]:
+            if parts[-1] != "tmp" or not {"index", "codes"} & {*parts[:-2]}:
                 continue
             pid = parts[-2].split("-")[0]
             if pid.isdigit() and not is_running(int(pid)):

@@ -11,7 +11,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -88,15 +88,19 @@ def load_bitmap(segment: Segment, number: int) -> BitMap:
     return shifted(segment.set(number), segment.span_start)
 
 
-def numbers_of(segment: Segment, given: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """For each record the number given for its value, 0 if it is in no set. Raises IndexDamaged."""
+def codes_in(segment: Segment) -> NDArray[np.uint32]:
+    """For each record the number of its key, from 1 on, 0 if it is in no set. It is kept. Raises IndexDamaged."""
+    return segment.derived(len(segment.table), 4 * segment.count, partial(_codes_in, segment))
+
+
+def _codes_in(segment: Segment) -> NDArray[np.uint32]:
     import numpy as np
 
     from jitdb.indexes.kinds.roaring_kernels import number_members
 
     ends = np.cumsum(np.array(segment.table.lengths, np.int64))
-    numbers = np.zeros(segment.count, np.uint32)
-    wrong = number_members(np.frombuffer(segment.body(), np.uint8), ends, given, segment.first_in_span, numbers)
+    numbers, keys = np.zeros(segment.count, np.uint32), np.arange(1, 1 + len(ends), dtype=np.uint32)
+    wrong = number_members(np.frombuffer(segment.body(), np.uint8), ends, keys, segment.first_in_span, numbers)
     if wrong >= 0:
         raise segment.damage(f"blob {wrong} is no set of the segment's records")
     return numbers

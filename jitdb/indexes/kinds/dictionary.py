@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.common.values import NUMBER
-from jitdb.errors import QueryError
+from jitdb.errors import IndexDamaged, QueryError
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.content import Content, Places
 from jitdb.indexes.kinds.roaring import differing
@@ -38,6 +38,50 @@ VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that i
 _BYTES: Final = 32 << 20
 _ENDS, _HEAP, _CODES = range(3)  # blobs
 _NOWHERE: Final = np.empty(0, np.uint32)
+_MOST_STARTS: Final = (1 << 31) - 1  # bytes of keys that are looked at together: FieldValues has starts of 31 bits
+
+
+class KeyHeap(NamedTuple):
+    """Keys that lie one behind the other in a heap; `ends` is where each ends there."""
+
+    heap: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, keys: Sequence[bytes]) -> KeyHeap:
+        heap = np.frombuffer(b"".join(keys), np.uint8)
+        return cls(heap, np.cumsum(np.fromiter(map(len, keys), np.int64, len(keys))))
+
+    def key(self, at: int) -> bytes:
+        begin = int(self.ends[at - 1]) if at else 0
+        return self.heap[begin : int(self.ends[at])].tobytes()
+
+    def chosen(self, at: NDArray[np.int64]) -> KeyHeap:
+        """Those that stand at these places, in this order."""
+        from jitdb.indexes.kinds.dictionary_kernels import copy_keys
+
+        sizes = self.ends[at] - np.where(at > 0, self.ends[at - 1], 0)
+        heap, ends = np.empty(max(1, int(sizes.sum())), np.uint8), np.empty(len(at), np.int64)
+        copy_keys(self.heap, self.ends, at, heap, ends, 0)
+        return KeyHeap(heap[: int(sizes.sum())], ends)
+
+    def between(self, begin: int, end: int) -> KeyHeap:
+        """Those that stand there."""
+        ends = self.ends[begin:end]
+        start = int(self.ends[begin - 1]) if begin else 0
+        return KeyHeap(self.heap[start : int(ends[-1]) if len(ends) else start], ends - start)
+
+    def values(self) -> FieldValues:
+        """The values with these keys. Raises QueryError where they take more bytes than can be looked at together."""
+        size = int(self.ends[-1]) if len(self.ends) else 0
+        if size > _MOST_STARTS:
+            raise QueryError(
+                f"the distinct values of a field take {size:,} bytes, and {_MOST_STARTS:,} at most can be put in order",
+                remedy="ask for fewer records: add a condition, or a time",
+            )
+        found = values_of_heap(self.heap, self.ends.astype(np.uint32))
+        assert found is not None  # they were looked at when they were read from a segment
+        return found
 
 
 def _width(count: int) -> int:
@@ -132,30 +176,49 @@ def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     return np.frombuffer(segment.blob(_HEAP), np.uint8), np.frombuffer(segment.blob(_ENDS), "<u4")
 
 
+def dictionary_keys(segment: Segment) -> KeyHeap:
+    """The same, once they have proved to be keys. They are not kept. Raises IndexDamaged."""
+    from jitdb.indexes.kinds.dictionary_kernels import are_keys
+
+    ends = np.frombuffer(segment.blob(_ENDS, keep=False), "<u4").astype(np.int64)
+    keys = KeyHeap(np.frombuffer(segment.blob(_HEAP, keep=False), np.uint8), ends)
+    if not are_keys(*keys):
+        raise _no_keys(segment)
+    return keys
+
+
+def _no_keys(segment: Segment) -> IndexDamaged:
+    return segment.damage("a value of the dictionary has no key")
+
+
 def dictionary_values(segment: Segment, *, keep: bool = True) -> FieldValues:
     """The values of a DICTIONARY segment: that of code n stands at n - 1. `keep`: as for blob().
 
     Raises IndexDamaged.
     """
     ends = np.frombuffer(segment.blob(_ENDS, keep=keep), "<u4")
-    found = _values(bytearray(segment.blob(_HEAP, keep=keep)), ends.copy())
+    found = values_of_heap(_array(segment.blob(_HEAP, keep=keep)), ends.copy())
     if found is None:
-        raise segment.damage("a value of the dictionary has no key")
+        raise _no_keys(segment)
     return found
 
 
 def values_of_keys(keys: Sequence[bytes]) -> FieldValues:
     """The values with these keys (jitdb.common.values)."""
-    found = _values(bytearray(b"".join(keys)), np.cumsum([0, *map(len, keys)])[1:].astype(np.uint32))
+    found = values_of_heap(_array(b"".join(keys)), np.cumsum([0, *map(len, keys)])[1:].astype(np.uint32))
     assert found is not None
     return found
 
 
-def _values(heap: bytearray, ends: NDArray[np.uint32]) -> FieldValues | None:
+def _array(heap: Blob) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray(heap), np.uint8)
+
+
+def values_of_heap(heap: NDArray[np.uint8], ends: NDArray[np.uint32]) -> FieldValues | None:
     """Those of keys that stand one behind the other; None where one is no key."""
     from jitdb.indexes.kinds.dictionary_kernels import read_keys
 
-    held = np.frombuffer(heap or bytearray(1), np.uint8)
+    held = heap if len(heap) else np.zeros(1, np.uint8)
     columns: tuple[Any, ...] = tuple(np.zeros(len(ends), kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
     return FieldValues(KEYS, held, *columns) if read_keys(held, ends, *columns) else None
 

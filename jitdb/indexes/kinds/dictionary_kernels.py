@@ -105,6 +105,14 @@ def mark_codes(codes: U8, width: int, begin: int, end: int, places: U32, table: 
 
 
 @kernel
+def add_counts(found: I64, numbers: U32, counts: I64) -> None:
+    """counts[numbers[i]] += found[i] for each i."""
+    for i in range(found.shape[0]):
+        if found[i] != 0:
+            counts[numbers[i]] += found[i]
+
+
+@kernel
 def write_keys(buf: U8, kind: U8, start: I32, length: I32, number: F64, ends: U32, heap: U8) -> None:
     """The keys of values (encoding KEYS), one behind the other; ends[i] is where that of value i ends."""
     for i in range(kind.shape[0]):
@@ -132,6 +140,17 @@ def fits_kind(kind, size):
 
 
 @kernel
+def are_keys(heap: U8, ends: I64) -> bool:
+    """Whether what ends at `ends`, which ascend, are keys."""
+    begin = np.int64(0)
+    for i in range(ends.shape[0]):
+        if not fits_kind(np.int64(heap[begin]), ends[i] - begin):
+            return False
+        begin = ends[i]
+    return True
+
+
+@kernel
 def read_keys(heap: U8, ends: U32, kind: U8, start: I32, length: I32, number: F64) -> bool:
     """The columns of FieldValues of the keys that end at `ends`, which ascend. False where one is no key."""
     begin = np.int64(0)
@@ -149,3 +168,16 @@ def read_keys(heap: U8, ends: U32, kind: U8, start: I32, length: I32, number: F6
             length[i] = rest - 65536 if rest >= 32768 else rest
         begin = end
     return True
+
+
+@kernel
+def copy_keys(heap: U8, ends: I64, chosen: I64, target: U8, target_ends: I64, first: int) -> None:
+    """Append the chosen keys, in their order, to those that end at target_ends[:first]."""
+    at = np.int64(0) if first == 0 else np.int64(target_ends[first - 1])
+    for i in range(chosen.shape[0]):
+        key = chosen[i]
+        begin = np.int64(0) if key == 0 else np.int64(ends[key - 1])
+        size = np.int64(ends[key]) - begin
+        copy_bytes(heap, begin, target, at, size)
+        at += size
+        target_ends[first + i] = at

@@ -1,15 +1,20 @@
-"""Where each record lies, and which blocks of the log are damaged. Segment kind OFFSETS (docs/format-index.md)."""
+"""Where each record lies, and which blocks of the log are damaged. Segment kind OFFSETS (docs/format-index.md).
+
+Records are written by zones of ZONE records: where the first of each begins, and how far each other one lies behind the
+one before it, which takes two bytes mostly. Who asks for few records reads their zones alone.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.segment import OFFSETS, Blob, Run, Segment, make_segment
+from jitdb.indexes.segment import OFFSETS, ZONE, Blob, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
     from jitdb.indexes.kinds.content import Places
 
 
-_FIRST: Final = struct.Struct("<q")  # the offset of the first record; the others' follow as distances from it
+_WIDTHS: Final = (2, 4, 8)  # bytes of a distance
+_FEW: Final = 8  # zones: of more, where there are not many more, all are read at once
 
 
 def bytes_of(array: NDArray[Any]) -> memoryview:
@@ -31,17 +37,89 @@ def bytes_of(array: NDArray[Any]) -> memoryview:
 
 def load_offsets(segment: Segment, *, keep: bool = True) -> NDArray[np.int64]:
     """The offset of each record. `keep`: as for blob(). Raises IndexDamaged."""
-    return segment.decoded(0, 8 * segment.count, partial(_unpacked, segment.count), keep=keep)
+    return segment.derived(len(segment.table), 8 * segment.count, partial(_all_of, segment), keep=keep)
 
 
-def _unpacked(count: int, blob: Blob) -> NDArray[np.int64]:
+def _all_of(segment: Segment) -> NDArray[np.int64]:
     import numpy as np
 
-    (first,) = _FIRST.unpack_from(blob)
-    distances = np.frombuffer(blob, f"<u{(len(blob) - _FIRST.size) // count}", offset=_FIRST.size)
-    offsets: NDArray[np.int64] = distances.astype(np.int64)
-    offsets += first
+    body, starts = memoryview(segment.body()), 8 * _zones(segment.count)
+    firsts = np.frombuffer(body[:starts], "<i8")
+    offsets = np.empty(segment.count, np.int64)
+    for zone, first in enumerate(firsts.tolist()):
+        end = segment.table.end(1 + zone)
+        gaps = body[end - segment.table.lengths[1 + zone] : end]
+        _put(first, gaps, offsets[zone * ZONE : (zone + 1) * ZONE])
+    if not _ascend(offsets, segment.first_offset, segment.end_offset):
+        raise segment.damage("places of records are not in order")
     return offsets
+
+
+def _zone_of(segment: Segment, zone: int) -> NDArray[np.int64]:
+    """The offsets of a zone's records. Raises IndexDamaged."""
+    import numpy as np
+
+    firsts = np.frombuffer(segment.blob(0), "<i8")
+    count = min(ZONE, segment.count - zone * ZONE)
+    offsets = np.empty(count, np.int64)
+    _put(int(firsts[zone]), segment.blob(1 + zone, keep=False), offsets)
+    following = firsts[zone + 1] if zone + 1 < len(firsts) else segment.end_offset
+    if not _ascend(offsets, segment.first_offset, int(following)):
+        raise segment.damage("places of records are not in order")
+    return offsets
+
+
+def _put(first: int, gaps: Blob, offsets: NDArray[np.int64]) -> None:
+    import numpy as np
+
+    offsets[0] = first
+    if len(offsets) > 1:
+        offsets[1:] = np.frombuffer(gaps, f"<u{len(gaps) // (len(offsets) - 1)}")
+        np.cumsum(offsets, out=offsets)
+
+
+def _ascend(offsets: NDArray[np.int64], low: int, high: int) -> bool:
+    return bool(low <= offsets[0] and offsets[-1] < high and (offsets[1:] > offsets[:-1]).all())
+
+
+def _zones(count: int) -> int:
+    return -(-count // ZONE)
+
+
+def offsets_at(segments: Sequence[Segment], seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The offsets of these records, which the segments have. Raises IndexDamaged."""
+    import numpy as np
+
+    out = np.empty(len(seqs), np.int64)
+    firsts = np.array([segment.first_seq for segment in segments])
+    owners = np.searchsorted(firsts, seqs, side="right") - 1
+    for owner in range(len(segments)) if len(segments) == 1 else np.flatnonzero(np.bincount(owners)).tolist():
+        mine = slice(None) if len(segments) == 1 else owners == owner
+        segment = segments[owner]
+        places = seqs[mine] - np.uint32(segment.first_seq)
+        zones = np.flatnonzero(np.bincount(places // ZONE)) if len(places) else places
+        if len(zones) > max(_FEW, _zones(segment.count) // _FEW):
+            out[mine] = load_offsets(segment)[places]
+            continue
+        found = np.empty(len(places), np.int64)
+        for zone in zones.tolist():
+            there = places // ZONE == zone
+            found[there] = load_zone(segment, zone)[places[there] % ZONE]
+        out[mine] = found
+    return out
+
+
+def load_zone(segment: Segment, zone: int) -> NDArray[np.int64]:
+    """The offsets of the records [zone * ZONE, (zone + 1) * ZONE) of a segment. Raises IndexDamaged."""
+    return segment.derived(1 + zone, 8 * ZONE, partial(_zone_of, segment, zone))
+
+
+def rank_in(segment: Segment, offset: int) -> int:
+    """How many records of the segment begin before this byte of the log. Raises IndexDamaged."""
+    import numpy as np
+
+    zone = int(np.searchsorted(np.frombuffer(segment.blob(0), "<i8"), offset)) - 1
+    return zone * ZONE + int(np.searchsorted(load_zone(segment, zone), offset)) if zone >= 0 else 0
 
 
 def all_offsets(segments: Iterable[Segment]) -> NDArray[np.int64]:
@@ -77,16 +155,21 @@ class Offsets(Content):
 
     @staticmethod
     def fits(segment: Segment) -> bool:
-        if len(segment.meta) % 8:
+        zones, lengths = _zones(segment.count), segment.table.lengths
+        if len(segment.meta) % 8 or len(lengths) != 1 + zones or lengths[0] != 8 * zones:
             return False
         listed = all(0 <= block < segment.end_offset for block in damaged_blocks([segment]))
-        return listed and [*segment.table.lengths] in [[_FIRST.size + width * segment.count] for width in (4, 8)]
+        full = {width * (ZONE - 1) for width in _WIDTHS} >= {*lengths[1:-1]}
+        last = segment.count - (zones - 1) * ZONE
+        return listed and full and lengths[-1] in {width * (last - 1) for width in _WIDTHS}
 
     @staticmethod
     def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-        offsets = _unpacked(segment.count, blob)
-        inside = segment.first_offset <= offsets[0] and offsets[-1] < segment.end_offset
-        return bool(inside and (offsets[1:] > offsets[:-1]).all())
+        import numpy as np
+
+        if number:
+            return True  # they are looked at with where the next zone begins
+        return _ascend(np.frombuffer(blob, "<i8"), segment.first_offset, segment.end_offset)
 
     @classmethod
     def of(cls, segment: Segment) -> Offsets:
@@ -104,10 +187,18 @@ class Offsets(Content):
         return cls(np.concatenate([part.offsets for part in parts]), parts[0].first, damaged)
 
     def segment(self, run: Run) -> Segment:
-        first, last = int(self.offsets[0]), int(self.offsets[-1])
-        from_first = (self.offsets - first).astype("<u4" if last - first < 1 << 32 else "<u8")
-        blob = _FIRST.pack(first) + bytes_of(from_first)
-        return make_segment(OFFSETS, run, _listed(self._damaged), [blob])
+        import numpy as np
+
+        gaps = np.diff(self.offsets)
+        zones = [gaps[begin : begin + ZONE - 1] for begin in range(0, self.count, ZONE)]
+        most = [int(zone.max(initial=0)) for zone in zones]
+        widths = [next(width for width in _WIDTHS if highest < 1 << 8 * width) for highest in most]
+        ends = [0, *accumulate(width * len(zone) for width, zone in zip(widths, zones, strict=True))]
+        buffer = np.empty(ends[-1], np.uint8)  # of all, for many small pieces would leave holes in memory
+        for zone, width, begin, end in zip(zones, widths, ends, ends[1:], strict=False):
+            buffer[begin:end] = zone.astype(f"<u{width}").view(np.uint8)
+        blobs = [bytes_of(self.offsets[::ZONE].astype("<i8")), *(buffer[at:end].data for at, end in pairwise(ends))]
+        return make_segment(OFFSETS, run, _listed(self._damaged), blobs)
 
     def differing(self, other: Offsets) -> BitMap:
         return differing(self.offsets, other.offsets)

@@ -113,20 +113,25 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
         """How many records, and how many values, each has."""
         import numpy as np
 
-        counts, known = np.zeros(groups, np.int64), dict[bytes, int]()
-        pairs = [np.empty((2, 0), np.int64)]
+        from jitdb.common.sorting import each_once
+
+        counts, distinct, known = np.zeros(groups, np.int64), np.zeros(groups, np.int64), dict[bytes, int]()
         for part, numbers in zip(parts, to, strict=True):
             np.add.at(counts, numbers, part.counts)
+        if len(parts) == 1 and len(parts[0].places) <= groups:  # each pair is there once
+            pairs_of = np.bincount(parts[0].measured.groups, minlength=len(to[0]))
+            np.add.at(distinct, to[0], pairs_of)
+            return list(zip(counts.tolist(), distinct.tolist(), strict=True))
+        pairs = [np.empty((2, 0), np.int64)]
+        for part, numbers in zip(parts, to, strict=True):
             held: ValuesIn = part.measured
             values = held.values
             if held.keys is not None:
                 values = np.array([known.setdefault(key, len(known)) for key in held.keys], np.int64)[values]
             pairs.append(np.stack([numbers[held.groups], values]))
         own, values = np.concatenate(pairs, axis=1)
-        if len(parts) > 1 or len(parts[0].places) > groups:  # else each pair is there once
-            size = int(values.max(initial=0)) + 1
-            own = np.unique(own * size + values) // size
-        distinct = np.bincount(own, minlength=groups)
+        size = int(values.max(initial=0)) + 1
+        distinct = np.bincount(each_once(own * size + values) // size, minlength=groups)
         return list(zip(counts.tolist(), distinct.tolist(), strict=True))
 
     def weights(self, found: Any) -> Sequence[int]:

@@ -124,8 +124,8 @@ class ValuesIn(NamedTuple):
     keys:   of the values, by number; None: this log is all that is asked
     """
 
-    groups: NDArray[np.int64]
-    values: NDArray[np.int64]
+    groups: NDArray[np.integer[Any]]
+    values: NDArray[np.integer[Any]]
     counts: NDArray[np.int64]
     others: int
     keys: list[bytes] | None

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I64, U32, Bools, I64Rows
+    from jitdb.common.kernels import F64, I16, I64, U8, U32, Bools, I64Rows
 
 FAR = 9.2e18  # nanoseconds: 64 bits hold no more, whatever the shift
 LEAST = 1075  # a double is its integer times 2 ** (exponent - LEAST)
@@ -203,6 +203,13 @@ def count_cells(hi: F64, groups: I64, rows: I64, least: int, width: int, cells: 
         row = row_of(hi[i], groups, rows, i)
         if row >= 0:
             cells[np.uint64(row * width + np.int64(hi[i]) - least)] += np.uint32(1)
+
+
+@kernel
+def mark_bits(places: I64, bits: U8) -> None:
+    """Set the bit at each of these places, the lowest of a byte first."""
+    for i in range(places.shape[0]):
+        bits[places[i] >> 3] |= 1 << (places[i] & 7)
 
 
 @kernel

@@ -26,6 +26,7 @@ FILES = [
     "tests/indexes/test_spelled_numbers.py",
     "tests/indexes/test_time_kernels.py",
     "tests/indexes/test_roaring_kernels.py",
+    "tests/indexes/test_vocabulary.py",
     "tests/stores/test_entry_kernels.py",
     "tests/stores/test_growing_kernels.py",
     "tests/stores/test_post_kernels.py",

@@ -100,7 +100,7 @@ def _copies(path: Path, stored: Known) -> Iterator[int]:
 def erase(folder: Path) -> None:
     """Remove what was made of the text that was in the file. The folder is locked. Raises OSError."""
     own = [folder / name for name in (INDEXES, CHECKPOINTS, TAIL, ROWS)]
-    for each in [*own, *folder.glob("*.index")]:
+    for each in [*own, *folder.glob("*.index"), *folder.glob("*.codes")]:
         with suppress(FileNotFoundError):
             osfile.fs.remove(each)
 
