@@ -13,6 +13,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB
+from jitdb.common.paths import CASTS
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import QueryError
 from jitdb.operators import field, seqs
@@ -221,6 +222,18 @@ def test_values_that_have_bitmaps(tmp_path: Path) -> None:
         for question in ("version == '2.0'", "region == 'eu'", "error.type == 'PoolTimeout'", "user == 'u1'"):
             db.count(question)
         assert db.difference("status == 503") == before
+
+
+def test_messages_are_compared_by_their_patterns(tmp_path: Path) -> None:
+    def say(each: Record, chance: random.Random) -> None:
+        each["bad"] = chance.random() < 0.1
+        what = "pool timeout after {} ms" if each["bad"] and chance.random() < 0.5 else "served it in {} ms"
+        each["message"] = what.format(chance.random())
+
+    records = service(2000, 11, say)
+    with jitdb.open(write(tmp_path / "some.ndjson", records)) as db:
+        assert names(db.difference("bad == true")) == ["pattern(message) = pool timeout after <num> ms"]
+        assert db.difference('message contains "pool"').asked == (("message", CASTS["pattern"]),)
 
 
 def test_fields_that_few_records_have(tmp_path: Path) -> None:

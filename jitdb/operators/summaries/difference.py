@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Path, before_cast, format_path
 from jitdb.common.values import UNDEFINED
 from jitdb.common.words import counted
 from jitdb.display.sheet import Sheet
@@ -163,9 +163,9 @@ class DifferenceAsked(Summary[Difference]):
             )
         against = None if self.against is None else database.condition(self.against)
         fields = chosen_fields(database, self.fields, condition)
-        about = {*condition.all_paths(), *(() if against is None else against.all_paths())}
-        left = tuple(path for path in (*fields.order, *fields.unique) if path in about)
-        asked = self.changed(condition=condition, fields=fields.without(left), left=left)
+        about = set(map(before_cast, [*condition.all_paths(), *(() if against is None else against.all_paths())]))
+        left = tuple(path for path in (*fields.order, *fields.unique) if before_cast(path) in about)
+        asked = self.changed(condition=condition, fields=fields.without(about), left=left)
         return question.changed(operation=EVERYTHING if against is None else or_(condition, against), summary=asked)
 
     @property

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import CASTS, Path, before_cast
 from jitdb.common.values import ARRAY, MAP, number_of, value_key
 from jitdb.operators.summaries.fields import walk
 
@@ -16,9 +16,6 @@ _MOST: Final = 100  # fields: those that most records have
 _FEW: Final = 20  # numbers: as many different ones are values like any others
 _ENOUGH: Final = 50  # values of a sample that say something of all
 _PAIRS: Final = 5  # of equal values in a thousand: then there are about 100,000 different ones
-_LONG: Final = (
-    24  # bytes of a text, on average: longer ones are messages, and where most differ, their patterns say more
-)
 _NUMBERS: Final = 0.9  # of a field's values, that are numbers
 #: Fields with numbers that are names of things: of them, values say more than sizes.
 _NAMES: Final = re.compile(r"(?i:(?:^|[._-])(?:id|pid|tid|uid|gid|port|code|status|line|version))$|[a-z](?:Id|ID)$")
@@ -27,7 +24,7 @@ _NAMES: Final = re.compile(r"(?i:(?:^|[._-])(?:id|pid|tid|uid|gid|port|code|stat
 class FacetFields(NamedTuple):
     """Fields of records.
 
-    values:  those whose values are counted
+    values:  those whose values are counted; of messages, their patterns are
     numbers: those that have many numbers, which are measured
     unique:  those of which hardly two records have the same value: neither
     order:   those of values and of numbers, as records have them
@@ -40,12 +37,12 @@ class FacetFields(NamedTuple):
 
     def with_more(self, others: FacetFields) -> FacetFields:
         """With those of the others that are not among them."""
-        more = others.without({*self.order, *self.unique})
+        more = others.without(set(map(before_cast, (*self.order, *self.unique))))
         return FacetFields(*(own + other for own, other in zip(self, more, strict=True)))
 
     def without(self, paths: Collection[Path]) -> FacetFields:
-        """The others."""
-        return FacetFields(*(tuple(path for path in some if path not in paths) for some in self))
+        """Those that look into none of these."""
+        return FacetFields(*(tuple(path for path in some if before_cast(path) not in paths) for some in self))
 
 
 def facet_fields(records: Iterable[Any], is_time: Callable[[Path, Any], bool] = lambda *_: False) -> FacetFields:
@@ -62,7 +59,11 @@ def facet_fields(records: Iterable[Any], is_time: Callable[[Path, Any], bool] = 
                 values.setdefault(path, Counter())[value_key(value)] += 1
                 numbers[path] += number_of(value) is not None
     most = set(sorted(values, key=lambda path: -values[path].total())[:_MOST])
-    kinds = {path: _kind_of(path, counts, numbers[path]) for path, counts in values.items() if path in most}
+    kinds: dict[Path, str] = {}
+    for path, of_field in values.items():
+        holds = _kind_of(path, of_field, numbers[path])
+        if path in most:
+            kinds |= {path: holds} if holds != "messages" else {(*path, CASTS["pattern"]): "values"}
     of_values, of_numbers, unique = (
         tuple(path for path in kinds if kinds[path] == kind) for kind in ("values", "numbers", "unique")
     )
@@ -78,5 +79,6 @@ def _kind_of(path: Path, counts: Counter[bytes], numbers: int) -> str:
         return "values"
     pairs = sum(count * (count - 1) // 2 for count in counts.values())
     singles = [key for key, count in counts.items() if count == 1]
-    are_messages = 2 * len(singles) > total and sum(map(len, singles)) > _LONG * len(singles)
-    return "unique" if are_messages or pairs < _PAIRS * (total / SAMPLE) ** 2 else "values"
+    if 2 * len(singles) > total and 2 * sum(key.count(b" ") > 1 for key in singles) > len(singles):
+        return "messages"
+    return "unique" if pairs < _PAIRS * (total / SAMPLE) ** 2 else "values"
