@@ -268,8 +268,9 @@ class JITDB(OneLog):
         return self._core.times
 
     @property
-    def message(self) -> Path | None:
-        return found_roles(self.log).message
+    def messages(self) -> list[Path]:
+        found = found_roles(self.log).message
+        return [] if found is None else [found]
 
     def evidence(self) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence

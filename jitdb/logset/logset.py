@@ -19,7 +19,6 @@ from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
 from jitdb.engine.hinting.evidence import QuestionWarnings
-from jitdb.engine.roles import found_roles
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Counts
@@ -322,11 +321,10 @@ class LogSet(Asker):
         return Times((), AUTO)
 
     @property
-    def message(self) -> Path | None:
-        """That of most of some logs."""
-        some = (found_roles(db.log).message for db in self._asking.readable(self._sampled(SAMPLED)))
-        found = Counter(path for path in some if path is not None)
-        return max(found, key=found.__getitem__, default=None)
+    def messages(self) -> list[Path]:
+        """Those of some logs."""
+        some = (path for db in self._asking.readable(self._sampled(SAMPLED)) for path in db.messages)
+        return [path for path, _ in Counter(some).most_common()]
 
     def evidence(self) -> SetEvidence:
         return SetEvidence(self, self._asking)

@@ -194,6 +194,15 @@ def test_many_logs_are_as_one(tmp_path: Path) -> None:
         assert many.count('msg fits "user <*> logged in from <ip>"') == sum("user" in r["msg"] for r in found)
 
 
+def test_of_many_logs_the_field_is_that_of_most(tmp_path: Path) -> None:
+    for number, name in enumerate(["msg", "text", "msg"]):
+        written(tmp_path / f"{number}.ndjson", [{name: f"took {n}ms"} for n in range(3)])
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        shown = logs.patterns()
+        assert (shown.path, shown.total, shown.missing) == (("msg",), 9, 3)
+        assert logs.messages == [("msg",), ("text",)]
+
+
 def test_where_nothing_is_earlier_all_are_new(tmp_path: Path) -> None:
     with jitdb.open(written(tmp_path / "a.ndjson", service(100)), progress=False) as db:
         shown = db.patterns(new_since="2026-11-19")

@@ -280,6 +280,9 @@ def patterns(db: AnyDatabase, options: Namespace, show: Show) -> Patterns:
     show(found)
     is_empty = found.missing == found.total
     _note_nothing(db, options, found.total, [found.path] if is_empty else ())
+    others = [format_path(path) for path in db.messages if path != found.path] if found.missing else []
+    if options.field is None and others:
+        note(options, f"other logs have their messages elsewhere: --field {others[0]}" + _or(others[1:]))
     return found
 
 
@@ -301,6 +304,10 @@ def fields(db: AnyDatabase, options: Namespace, show: Show) -> Fields:
     found: Fields = db.fields(None if options.all else options.sample)
     show(found)
     return found
+
+
+def _or(names: Sequence[str]) -> str:
+    return f" (or {', '.join(names)})" if names else ""
 
 
 def _query(db: AnyDatabase, options: Namespace) -> Query:

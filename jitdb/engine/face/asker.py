@@ -90,8 +90,8 @@ class Asker(Summaries, Shown, ABC):
 
     @property
     @abstractmethod
-    def message(self) -> Path | None:
-        """The field that says what happened, by its usual name; None where there is none. Raises LogError."""
+    def messages(self) -> list[Path]:
+        """The fields of usual names that say what happened: that of most logs first. Raises LogError."""
 
     @abstractmethod
     def sample(self, count: int) -> list[Any]:

@@ -169,7 +169,7 @@ class _Settled(NamedTuple):
 
 class _Database(Protocol):
     @property
-    def message(self) -> Path | None: ...
+    def messages(self) -> list[Path]: ...
 
 
 class PatternsAsked(Grouped[Patterns]):
@@ -200,7 +200,7 @@ class PatternsAsked(Grouped[Patterns]):
     def ready(self, question: Question, database: _Database) -> Question:
         if self.path is not None:
             return question
-        return question.changed(summary=self.changed(path=database.message or USUAL))
+        return question.changed(summary=self.changed(path=next(iter(database.messages), USUAL)))
 
     @property
     def paths(self) -> tuple[Path, ...]:
