@@ -19,9 +19,12 @@ def take(folder: Path, log: Path, where: str, low: str = "", high: str = "", by:
     asked = {"where": where, **({"by": by} if by else {})}
     with served(log) as site, chromium() as browser:
         wide = Looked(browser, site.server.address, height=1120, **asked, **stretch)
-        if stretch:
-            wide.page.wait_for_selector(".why .row")
-        wide.settled().page.screenshot(path=folder / "explore-light.png")
+        for _ in range(2):  # the second time with indexes, as all later ones
+            wide.page.reload()
+            if stretch:
+                wide.page.wait_for_selector(".patterns .row")
+            wide.settled()
+        wide.page.screenshot(path=folder / "explore-light.png")
         wide.close()
         narrow = Looked(browser, site.server.address, width=390, height=1120, dark=True, **asked)
         narrow.page.locator("#records .row").nth(1).click()
