@@ -51,6 +51,9 @@ class Serving(Protocol):
     def answering(self, page: str) -> AbstractContextManager[threading.Event]:
         """An answer under way."""
 
+    def rests(self, connection: socket.socket, is_resting: bool) -> None:
+        """Whether a connection waits for a request."""
+
 
 class Handler(BaseHTTPRequestHandler):
     """A connection, and the requests on it one by one."""
@@ -60,6 +63,10 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: Serving  # type: ignore[assignment]
 
+    def handle_one_request(self) -> None:
+        self.server.rests(self.connection, True)
+        super().handle_one_request()
+
     def do_GET(self) -> None:
         self._guarded(self._file)
 
@@ -67,6 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         self._guarded(self._answer)
 
     def _guarded(self, respond: Callable[[], None]) -> None:
+        self.server.rests(self.connection, False)
         try:
             self.server.guard.check_origin(self.headers)  # type: ignore[arg-type]
             respond()
@@ -168,6 +176,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request that it takes is refused like others, without a page that repeats it."""
+        self.close_connection = True
+        self._send(HTTPStatus(code), "application/json", _JSON({"reason": HTTPStatus(code).phrase}).encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is logged: the terminal is the user's."""

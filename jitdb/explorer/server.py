@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
-from socket import socket
+from socket import SHUT_RDWR, socket
 from typing import Any, Final
 
 from jitdb.explorer.guard import LOOPBACK, Guard
@@ -14,6 +14,7 @@ from jitdb.explorer.handler import Handler
 from jitdb.explorer.session import Session
 
 _MOST: Final = 64  # connections at once: a browser opens six
+_PATIENCE: Final = 0.2  # seconds that a new connection waits for one that is closed for it
 _LAST: Final = 2.0  # seconds that answers under way have to notice that they are not wanted any more
 
 
@@ -37,6 +38,7 @@ class Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._running: set[threading.Event] = set()  # the `cancel` of each answer under way
         self._looks: dict[str, threading.Event] = {}  # those of what pages look at, by the page
+        self._resting: dict[socket, None] = {}  # connections that wait for a request, those first that do for longest
         self._quiet = threading.Condition(self._lock)
 
     @property
@@ -76,15 +78,36 @@ class Server(ThreadingHTTPServer):
     # --- socketserver ------------------------------------------------------------------------------------------------
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
+        """Where there is no room, the connection that has asked nothing for longest makes some."""
+        is_room = self._room.acquire(blocking=False)
+        while not is_room and (oldest := self._take_resting()) is not None:
+            with suppress(OSError):
+                oldest.shutdown(SHUT_RDWR)
+            is_room = self._room.acquire(timeout=_PATIENCE)
+        if is_room:
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
+
+    def rests(self, connection: socket, is_resting: bool) -> None:
+        """Note whether a connection waits for a request, the whole of it."""
+        with self._lock:
+            self._resting.pop(connection, None)
+            if is_resting:
+                self._resting[connection] = None
+
+    def _take_resting(self) -> socket | None:
+        with self._lock:
+            oldest = next(iter(self._resting), None)
+            if oldest is not None:
+                del self._resting[oldest]
+            return oldest
 
     def process_request_thread(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.rests(request, False)  # type: ignore[arg-type]  # this server is one of streams
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:

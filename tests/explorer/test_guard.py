@@ -150,6 +150,8 @@ def test_every_answer_has_the_headers_that_keep_others_out(site: Served) -> None
         b"GET / HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % site.host.encode(),
         b"GET /no HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % site.host.encode(),
         b"POST %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % (LOOK.encode(), site.host.encode()),
+        b"<script> / HTTP/1.1\r\nHost: %b\r\n\r\n" % site.host.encode(),
+        b"GET /%b HTTP/1.1\r\n\r\n" % (b"x" * 70_000),
     ):
         with socket.create_connection(("127.0.0.1", site.port)) as connection:
             connection.sendall(request)
@@ -157,6 +159,7 @@ def test_every_answer_has_the_headers_that_keep_others_out(site: Served) -> None
         for name, value in HEADERS.items():
             assert f"{name}: {value}" in head
         assert "Access-Control" not in head
+        assert "script>" not in head
 
 
 def test_who_comes_from_elsewhere_finds_the_door(site: Served) -> None:
@@ -193,6 +196,7 @@ def test_floods_and_requests_that_break_off_leave_nothing_behind(site: Served) -
         connection.sendall(b"POST /api/v1/look HTTP/1.1\r\nHost: ")
         pending.append(connection)
     assert threads() <= idle + 70
+    assert site.exact(parts=["count"])["count"]["count"] == 100  # those that ask nothing make room
     for connection in pending:
         connection.close()
     waiting.until(lambda: threads() <= idle + 1)
