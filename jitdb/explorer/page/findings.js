@@ -89,7 +89,7 @@ function finding({ field, what, here, share, other, same, where }) {
 
 // --- patterns --------------------------------------------------------------------------------------------------------
 
-const HOLES = /(<(?:num|hex|uuid|ip|time|\*|\.\.\.)>)/;
+const HOLES = /(<(?:num|hex|uuid|ip|time|id|\*|\.\.\.)>)/;
 
 /** What messages look like; below findings only the first ones, those of the stretch of time in front. */
 async function patterns(box, signal, most = 0) {
