@@ -108,8 +108,13 @@ def test_patterns_are_those_of_the_records(
             simplefilter("ignore", QuestionWarning)  # where no record is earlier
             shown = db.patterns(field("n") > 0, field="message", new_since=since)
         earlier = {mask(record["message"]) for record in found if _before(record, since) and _has_text(record)}
-        for row in shown:
-            assert row.is_new is not any(fits(row.pattern, own) for own in earlier)
+        new = [not any(fits(row.pattern, own) for own in earlier) for row in shown]
+        assert [row.is_new for row in shown] == new == sorted(new, reverse=True)
+        assert shown.new == sum(new)
+        with catch_warnings():
+            simplefilter("ignore", QuestionWarning)
+            some = db.patterns(field("n") > 0, field="message", new_since=since, limit=1)
+        assert (some.rows, some.new) == (shown.rows[:1], shown.new)
         for number in range(0, len(offsets), 3):
             log.delete(offsets[number])
         log.flush()

@@ -269,7 +269,11 @@ def histogram(db: AnyDatabase, options: Namespace, show: Show) -> Histogram:
     *("log", "expressions"),
     option("--field PATH", "the field of the texts (default: the usual one, such as message or msg)", type=one_field),
     option("--every STEP", "the step of the counts over time: 1m, 1h, … (default: by the span)", default=AUTO),
-    option("--new-since TIME", "mark those that no earlier record of the log has: 14:00, 2h (ago)", type=instant),
+    option(
+        "--new-since TIME",
+        "mark those that no earlier record of the log has, and show them first: 14:00, 2h (ago)",
+        type=instant,
+    ),
     changed("limit", f"at most N patterns (default: {TABLE_ROWS} in a table, else all)"),
     *_COMMON,
 )

@@ -200,7 +200,8 @@ class Summaries:
 
         field:     the field of the texts; None: the one that says what happened, by its usual name (message, msg, …)
         every:     the step of the counts over time, as timeline() has it; None: none
-        new_since: tell which patterns no record of the log has that is of an earlier time; a time as since() takes it
+        new_since: show first, and tell, which patterns no record of the log has that is of an earlier time: one as
+                   since() takes it
 
         db.patterns(limit=10), db.patterns("level == 'error'", field="error.text", new_since="2h")
         """

@@ -51,7 +51,7 @@ class Pattern(NamedTuple):
 
 
 class Patterns(Drawn[Pattern]):
-    """How many records have which pattern: the most frequent first, of equal ones the smaller.
+    """How many records have which pattern: new ones first, then the most frequent, of equal ones the smaller.
 
     path:     the field of the texts
     rows:     all patterns, or as many as were asked for; `fits(path, row.pattern)` are the records of one
@@ -62,10 +62,11 @@ class Patterns(Drawn[Pattern]):
     starts:   where each begins
     alike:    whether similar ones were put together: of too many they are not
     matching: how many records of the log are earlier than those that may be new
+    new:      how many patterns are new, those without a row too; None: not asked for, or too many to be known
     """
 
     __slots__ = __match_args__ = (
-        "rows", "total", "missing", "path", "distinct", "every", "starts", "alike", "matching",
+        "rows", "total", "missing", "path", "distinct", "every", "starts", "alike", "matching", "new",
     )  # fmt: skip
 
     path: Path
@@ -74,10 +75,11 @@ class Patterns(Drawn[Pattern]):
     starts: tuple[datetime, ...]
     alike: bool
     matching: int
+    new: int | None
 
     @property
     def tells_new(self) -> bool:
-        return any(row.is_new is not None for row in self)
+        return self.new is not None
 
     def sheet(self) -> Sheet:
         names = ["count", "share", *(["new"] if self.tells_new else []), *(["time"] if self.starts else []), "pattern"]
@@ -110,7 +112,7 @@ class Patterns(Drawn[Pattern]):
             notes.append(f"{self.missing:,} without text in `{format_path(self.path)}`")
         if self.tells_new:
             earlier = "" if self.matching else ": no record of the log is earlier"
-            notes.append(f"{sum(row.is_new is True for row in self):,} new{earlier}")
+            notes.append(f"{self.new:,} new{earlier}")
         if not self.alike:
             notes.append("too many to put similar ones together")
         if self.starts:
@@ -165,6 +167,7 @@ class _Settled(NamedTuple):
     distinct: int
     alike: bool
     matching: int
+    new: int | None
 
 
 class _Database(Protocol):
@@ -234,28 +237,21 @@ class PatternsAsked(Grouped[Patterns]):
         ranked = steps.values
         pattern_of = _pattern_of([found.there for found in surveys])
         patterns = [pattern_of(key) for (key,), _ in ranked.pairs]
-        counts: dict[str, int] = {}
-        for pattern, (_, count) in zip(patterns, ranked.pairs, strict=True):
-            counts[pattern] = counts.get(pattern, 0) + count
-        rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+        tells_new = self.new_since is not None and len(patterns) == ranked.distinct
+        earlier = _earlier(surveys, pattern_of) if tells_new else None
+        rows = _rows(patterns, ranked, earlier)
         is_alike = pattern_of is not value_of_key
         distinct = len(rows) if is_alike else ranked.distinct
+        new = None if earlier is None else sum(row.is_new is True for row in rows)
         rows = rows[: self.limit]
-        earlier: set[str] = set()
-        tells_new = self.new_since is not None
-        if tells_new:
-            tells_new = all(len(found.earlier.pairs) == found.earlier.distinct for found in surveys)
-            earlier = {pattern_of(key) for found in surveys for (key,), _ in found.earlier.pairs}
-        numbers = {pattern: number for number, (pattern, _) in enumerate(rows)}
+        numbers = {row.pattern: number for number, row in enumerate(rows)}
         shown = [place for place, pattern in enumerate(patterns) if pattern in numbers]
         of = [*(numbers[patterns[place]] for place in shown), len(rows), len(rows) + 1]
-        pairs = [ranked.pairs[place] for place in shown]
-        told = [Pattern(pattern, count, (), pattern not in earlier if tells_new else None) for pattern, count in rows]
-        steps = steps._replace(values=ranked._replace(pairs=pairs))
+        steps = steps._replace(values=ranked._replace(pairs=[ranked.pairs[place] for place in shown]))
         if any(found.there is None for found in surveys):
             steps = steps._replace(step=None)  # each record's pattern would need a number
         matching = sum(found.earlier.total for found in surveys)
-        return _Settled(steps, told, np.array(of, np.int64), ranked, distinct, is_alike, matching)
+        return _Settled(steps, rows, np.array(of, np.int64), ranked, distinct, is_alike, matching, new)
 
     def count(self, view: View, settled: _Settled) -> Tally:
         import numpy as np
@@ -297,8 +293,27 @@ class PatternsAsked(Grouped[Patterns]):
             rows = [row._replace(counts=tuple(column)) for row, column in zip(rows, columns, strict=True)]
         ranked, every = settled.ranked, "" if step is None else step.text
         assert self.path is not None
-        about = settled.distinct, every, tuple(starts), settled.alike, settled.matching
+        about = settled.distinct, every, tuple(starts), settled.alike, settled.matching, settled.new
         return Patterns(tuple(rows), ranked.total, ranked.missing, self.path, *about)
+
+
+def _rows(patterns: Sequence[str], ranked: Ranked, earlier: set[str] | None) -> list[Pattern]:
+    """All rows, without counts over time. `earlier`: the patterns of earlier records; None: nobody knows."""
+    counts: dict[str, int] = {}
+    for pattern, (_, count) in zip(patterns, ranked.pairs, strict=True):
+        counts[pattern] = counts.get(pattern, 0) + count
+    rows = [
+        Pattern(pattern, count, (), None if earlier is None else pattern not in earlier)
+        for pattern, count in counts.items()
+    ]
+    return sorted(rows, key=lambda row: (not row.is_new, -row.count, row.pattern))
+
+
+def _earlier(surveys: Sequence[_Found], pattern_of: Callable[[bytes], str]) -> set[str] | None:
+    """The patterns of earlier records; None where these are too many to be known all."""
+    if any(len(found.earlier.pairs) < found.earlier.distinct for found in surveys):
+        return None
+    return {pattern_of(key) for found in surveys for (key,), _ in found.earlier.pairs}
 
 
 def _pattern_of(there: Sequence[Sequence[bytes] | None]) -> Callable[[bytes], str]:
