@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.assistant.texts import bounded, of_facets, of_records, of_sheet, of_whole
 from jitdb.common.asyncio_bridge import in_thread
-from jitdb.common.paths import CASTS, parse_path
+from jitdb.common.paths import parse_path
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.words import shown
 from jitdb.engine.database import JITDB
-from jitdb.engine.hinting.hints import SAMPLE
-from jitdb.engine.roles import roles_of
 from jitdb.errors import JitdbError, QueryError
 from jitdb.operators.nodes.anywhere import anywhere
 from jitdb.operators.nodes.compare import gt
@@ -25,7 +23,6 @@ from jitdb.operators.nodes.equal import equal
 from jitdb.operators.summaries.summary import AUTO
 
 if TYPE_CHECKING:
-    from jitdb.common.paths import Path
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.queries import Query
@@ -42,6 +39,7 @@ _ARGUMENTS: Final[dict[str, dict[str, Any]]] = {
     "fields": {"type": "array", "items": {"type": "string"}, "description": "only these fields"},
     "by": {"type": "array", "items": {"type": "string"}, "description": "for each value of these fields"},
     "every": {"type": "string", "description": "a step of time: 10s, 5m, 1h, 1d, or auto"},
+    "new_since": {"type": "string", "description": "mark patterns that no record before this time has"},
     "limit": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": "at most so many"},
     "share": {"type": "string", "description": "instead: of which share of the records this expression is true"},
     "against": {"type": "string", "description": "compare with these records (default: with all others)"},
@@ -67,7 +65,7 @@ not (a == 1 or b in [1, "x"]); message contains "x", icontains, starts_with, lik
 items[].sku == "x"; took > 1.5s; * contains "x" (in any field); message fits "took <num>ms" (a pattern).
 
 To find out what is wrong: timeline with share='level >= "error"'; difference of these records in the time that \
-stands out; then records, and what has the same trace."""
+stands out; patterns, with new_since when it began; then records, and what has the same trace."""
 
 
 class Tool(NamedTuple):
@@ -130,16 +128,6 @@ class Call:
     def by(self) -> Any:
         """The fields to group by."""
         return [parse_path(name) for name in self["by"] or []]
-
-    @property
-    def message(self) -> Path:
-        """The field of the message. Raises QueryError where there is none of a usual name."""
-        if self["field"]:
-            return parse_path(self["field"])
-        found = roles_of(self.db.sample(SAMPLE) or self.db.paginate(limit=1).data).message
-        if found is None:
-            raise QueryError("no field has a usual name of the message", remedy="say which one: field")
-        return found
 
     async def notes(self, is_empty: bool, *conditions: str | Operation | None) -> str:
         """Lines on fields and values that an expression names and no record has, each with what was meant."""
@@ -216,7 +204,8 @@ async def _facets(call: Call) -> str:
 
 
 async def _patterns(call: Call) -> str:
-    found = await call.asked.value_counts((*call.message, CASTS["pattern"]), limit=call.limit(10))
+    new = call["new_since"]
+    found = await call.asked.patterns(field=call["field"], limit=call.limit(10), every=None, new_since=new)
     return of_sheet(found.sheet()) + await call.notes(not found.total)
 
 
@@ -295,7 +284,7 @@ TOOLS: Final[dict[str, Tool]] = {
     ),
     "patterns": Tool(
         "What messages look like, and how many look so: numbers and ids are placeholders.",
-        ("field", *_WINDOW, "limit"), _patterns,
+        ("field", *_WINDOW, "new_since", "limit"), _patterns,
     ),
     "find": Tool("In which fields, and files, a text stands.", ("text", *_WINDOW, "ignore_case"), _find, ("text",)),
     "records": Tool(

@@ -74,7 +74,7 @@ class Investigator:
         records = await self.ask("records", where=where, fields=["message", identity], sort="-time", limit=2, **window)
         traces = [row[1] for row in table(records)]
         await self.ask("records", where=f'{identity} == "{traces[0]}"', whole=True)
-        return Found(window["since"], window["until"], shared, patterns[0][0], traces, self.calls, self.tokens)
+        return Found(window["since"], window["until"], shared, patterns[0][-1], traces, self.calls, self.tokens)
 
 
 def table(text: str) -> list[list[str]]:

@@ -111,7 +111,8 @@ def test_answers_are_those_of_the_records(ask: Ask, db: jitdb.JITDB) -> None:
         level: (len(held), min(held), max(held)) for level, held in own.items()
     }
     assert "max\t299" in ask("stats", field="n")
-    assert "took <num>ms\t300\t100.0%" in ask("patterns")
+    assert "300\t100.0%\ttook <num>ms" in ask("patterns")
+    assert "300\t100.0%\tnew\ttook <num>ms" in ask("patterns", new_since="2026-11-20T00:00")
     assert "level\t3 values: info 50.0%, debug 25.0%, error 25.0%" in ask("facets")
     assert "n\tmin 0, median 149" in ask("facets")
     assert table(ask("find", text="u-3"))[0][:2] == ["user.id", str(sum(n % 7 == 3 for n in range(300)))]
