@@ -76,14 +76,11 @@ def patterns(session: Session, body: dict[str, Any], cancel: threading.Event) ->
         asked = asked._replace(as_of=session.now())
     view = View(session, session.db, asked, body, cancel)
     field, limit = optional_text(body, "field"), number(body, "limit", 100, _MOST_PATTERNS)
-    path = session.roles.message if field is None else parse_path(field)
-    whole = None if path is None else of_all(view, "extent", lambda: extent(view))
-    if path is None:
-        yield {"part": "patterns", "field": "", "total": 0, "distinct": 0, "starts": [], "rows": []}
-        return
+    whole = of_all(view, "extent", lambda: extent(view))
     every = None if whole is None else step_of(view, whole).text
+    path = None if field is None else parse_path(field)
     found = view.query().patterns(field=path, limit=max(1, limit), every=every)
-    name = format_path(path)
+    name = format_path(found.path)
     rows = [
         {"text": row.pattern, "count": row.count, "counts": row.counts, "where": f"{name} fits {quoted(row.pattern)}"}
         for row in found

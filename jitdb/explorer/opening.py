@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 
 _FLAGS: Final = {"format": "--log-format"}  # of the keywords of jitdb.open() that are called otherwise in a shell
 
+_SAID: Final[dict[Any, str]] = {("indexes", "memory"): "none"}  # and values
+
 
 class Opening(NamedTuple):
     """The files, folders and patterns; and the keywords of jitdb.open() that differ from the default."""
@@ -26,7 +28,7 @@ class Opening(NamedTuple):
         for name, value in self.settings.items():
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             for each in [value] if isinstance(value, (str, int)) else value:
-                words += [flag] if each is True else [flag, str(each)]
+                words += [flag] if each is True else [flag, _SAID.get((name, each), str(each))]
         words += [f"./{place}" if place.startswith("-") and place != "-" else place for place in self.places]
         words += [where] if where else []
         for flag, time in (("--since", since), ("--until", until)):

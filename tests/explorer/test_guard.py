@@ -247,3 +247,15 @@ def test_following_tells_of_what_comes(tmp_path: Path) -> None:
         assert news["count"] == 1
         assert site.exact(where="a == 2")["count"]["count"] == 1
         connection.close()
+
+
+def test_following_many_logs_tells_of_new_files_too(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.ndjson", [{"a": 1, "time": 1700000000}])
+    with served([tmp_path]) as site:
+        connection, answer = site.opened("tail")
+        assert json.loads(answer.readline())["part"] == "following"
+        write_lines(tmp_path / "b.ndjson", [{"a": 2, "time": 1700000001}])
+        news = next(part for line in answer if (part := json.loads(line))["part"] == "news")
+        assert news["count"] == 1
+        assert site.exact(where="")["count"]["count"] == 2
+        connection.close()

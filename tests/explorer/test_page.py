@@ -188,6 +188,18 @@ def test_a_stretch_of_time_is_asked_why(browser: Any, site: Served) -> None:
         assert f"{infos:,} of level" in page.page.inner_text(".why .head")
 
 
+def test_times_are_of_the_zone_that_is_said(browser: Any, site: Served) -> None:
+    with looked(browser, site.server.address, zone="Asia/Kolkata") as page:  # five and a half hours before UTC
+        assert page.page.text_content("#time svg .zone") == "Asia/Kolkata"
+        newest = datetime.fromisoformat(RECORDS[-1]["time"]) + timedelta(hours=5, minutes=30)
+        assert page.texts("#records .row .t")[0].startswith(f"{newest:%H:%M:%S}.")
+        page.page.evaluate("document.activeElement.blur()")
+        page.page.keyboard.press("z")
+        page.settled()
+        assert page.page.text_content("#time svg .zone") == "UTC"
+        assert page.texts("#records .row .t")[0] == RECORDS[-1]["time"][11:23]
+
+
 def test_a_keyboard_is_enough(browser: Any, site: Served) -> None:
     with looked(browser, site.server.address) as page:
         keys = page.page.keyboard

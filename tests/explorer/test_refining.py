@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from typing import Any
 
 import pytest
@@ -85,3 +86,16 @@ def test_literals() -> None:
         with pytest.raises(QueryError):
             value_of(literal)
     assert set(HOWS) == {"only", "also", "not", "drop", "clear"}
+
+
+def test_the_command_reads_back_as_it_was_asked() -> None:
+    from jitdb.explorer.opening import opening_of
+
+    nasty = """it's "a" $HOME `ls` \\ ! * ; & | > < \n é"""
+    opening = opening_of([f"./{nasty}", "-x"], {"indexes": "memory", "timestamp": ["a b", "c"], "each": ""}, True)
+    words = shlex.split(opening.command(f"a == {quoted(nasty)}", "2026-11-01T00:00:00Z", None))
+    assert words == [
+        "jitdb", "query", "--indexes", "none", "--timestamp", "a b", "--timestamp", "c", f"./{nasty}", "./-x",
+        f"a == {quoted(nasty)}", "--since", "2026-11-01T00:00:00Z", "--descending",
+    ]  # fmt: skip
+    assert "indexes='memory', timestamp=['a b', 'c']" in opening.python("", None, None)
