@@ -23,6 +23,7 @@ from jitdb.operators.summaries.facets import Facet, Spread
 Part = dict[str, Any]
 
 SHOWN: Final = 5  # values of a field
+_NAMED: Final = 50  # values that a question names, and that are shown beside these
 
 
 def needed(fields: FacetFields) -> list[Operation]:
@@ -76,9 +77,14 @@ def spread_of(spread: Spread) -> Part:
 def values(view: View, path: Path, most: int, said: list[Condition] | None = None) -> Part:
     """The most frequent values of a field, in the records that the question has without what it says of this field."""
     said = conditions(view.asked.where) if said is None else said
-    counts = view.query(where=of_others(said, path)).value_counts(path, limit=most)
-    named = values_named(said, path)
+    others, named = of_others(said, path), values_named(said, path)
+    counts = view.query(where=others).value_counts(path, limit=most)
     shown = [[*wired(row.value), row.count] for row in counts]
+    there = [equal(path, row.value) for row in counts]
+    for value in (*named.on, *named.off)[:_NAMED]:  # those that the question names are seen, however rare
+        is_it = equal(path, value)
+        if is_it not in there:
+            shown.append([*wired(value), view.query(where=others).where(is_it).count()])
     return {
         "part": "facet", "kind": "values", "field": format_path(path), "distinct": counts.distinct, "values": shown,
         "missing": counts.missing, "total": counts.total, "on": list(map(quoted, named.on)),

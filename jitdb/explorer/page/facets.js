@@ -79,7 +79,7 @@ function values(part) {
   const most = Math.max(1, ...part.values.map((value) => value.at(-1)));
   const isOn = (value) => part.on.includes(literal(value.slice(0, -1)));
   const rows = [...part.values].sort((one, other) => isOn(other) - isOn(one)).map((value) => row(part, value, most, named.length > 0));
-  const more = part.distinct - part.values.length;
+  const more = part.distinct - part.values.filter((value) => value.at(-1)).length;
   return el("section", { class: "facet", "aria-labelledby": `f-${part.field}` }, head(part, told), ...rows,
     more > 0 && el("button", { class: "more", "data-at": `more ${part.field}`, onclick: () => open(part) }, `${count(more)} more`),
     part.values.length > SHOWN && opened.has(part.field) && el("button", { class: "more", onclick: () => { opened.delete(part.field); document.dispatchEvent(new CustomEvent("look")); } }, "fewer"),

@@ -50,6 +50,7 @@ export function showNotes(notes) {
 }
 
 function submit() {
+  asking?.abort();
   close();
   change({ where: $("where").value.trim() });
   showQuestion();
