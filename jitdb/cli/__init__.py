@@ -43,15 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments
-    is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
+    handler = signal.getsignal(signal.SIGINT)
+    is_alone = argv is None and handler in (signal.SIG_DFL, signal.SIG_IGN)  # see __main__.py
+    hears = is_alone and handler is signal.SIG_DFL  # what a shell runs in the background ignores Ctrl-C
     if "_ARGCOMPLETE" in os.environ:
         from jitdb.cli.commands.completion import complete
 
         complete()
     with terminals_guarded(), warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):
         try:
-            code = _done(arguments, debug, is_alone)
-            if is_alone:
+            code = _done(arguments, debug, is_alone, hears)
+            if hears:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to cut short
             return code
         except KeyboardInterrupt as interrupt:
@@ -78,11 +80,11 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
 
 
-def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
+def _done(arguments: list[str], debug: bool, is_alone: bool, hears: bool) -> int:
     """Run the command and return its exit code. Raises KeyboardInterrupt, on which the command has cleaned up."""
     try:
         run = _command(arguments, is_alone)
-        if is_alone:
+        if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = run()
         flush()

@@ -154,3 +154,25 @@ def test_ctrl_c_while_the_program_starts(events: Path, tmp_path: Path, milliseco
     ours = [line for line in said.splitlines() if "ResourceWarning" not in line]  # of a file that Python was reading
     assert f"{os.sep}jitdb{os.sep}" not in "\n".join(ours)
     assert process.returncode in (*_ENDS, 0) or "Traceback" in said
+
+
+_WITH_CTRL_C = """\
+import runpy, signal, sys
+
+signal.signal(signal.SIGINT, getattr(signal, sys.argv[1]))
+sys.argv = ["jitdb", *sys.argv[2:]]
+try:
+    runpy.run_module("jitdb", run_name="__main__", alter_sys=True)
+except SystemExit:
+    from jitdb.indexes.segment import blob_cache
+
+    print(blob_cache.is_for_one, signal.getsignal(signal.SIGINT).name)
+"""
+
+
+@pytest.mark.parametrize("handler", ["SIG_IGN", "SIG_DFL"])
+def test_in_the_background_it_keeps_as_little(events: Path, tmp_path: Path, handler: str) -> None:
+    """A shell has what it runs in the background ignore Ctrl-C, which stays so; that is no reason to keep more."""
+    command = [sys.executable, "-c", _WITH_CTRL_C, handler, "timeline", events.name]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == f"True {handler}"
