@@ -2,8 +2,8 @@
 
 A value is its key (jitdb/common/values.py), and keys lie one behind the other, as in a dictionary. Those of one segment
 are looked for all together: they are sorted by a hash, as the known ones are, and one walk over both finds them. A
-table of hashes would look at random places in memory for each, which takes five times as long with a million values,
-and ten times the memory.
+table of hashes would look at random places in memory for each: with a million values that took 1.7 times as long, and
+twice the memory.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class CodedColumn:
         self._vocabulary.cut(self._size)
         for segment in segments[len(kept) :]:
             self._parts = [*self._parts, self._numbered(segment)]
-        self._save(len(kept))
+        self._save()
 
     def _kept(self, segments: Sequence[Segment]) -> list[_Part]:
         """The parts of the first of these segments that are numbered already."""
@@ -125,8 +125,8 @@ class CodedColumn:
                 self._vocabulary.add(keys_in(part.made))
         return self._vocabulary
 
-    def _save(self, kept: int) -> None:
-        """Keep the numbers of the parts behind the first `kept` in the file, if that is worth while."""
+    def _save(self) -> None:
+        """Keep the numbers of the parts that are not in the file, if that is worth while."""
         parts = self._parts or []
         first = next((at for at, part in enumerate(parts) if part.made is None), len(parts))
         fresh = parts[first:]
