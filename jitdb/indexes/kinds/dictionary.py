@@ -113,7 +113,9 @@ def code_counts(
     keeps = keep and size < segment.count  # else they take more than the codes
     every = slice(0, segment.count)
     counts = segment.derived(_CODES, size, lambda: _counted(segment, every, keep), keep=keeps)
-    return counts - _counted(segment, places, keep)
+    if isinstance(places, slice) or len(places):
+        return counts - _counted(segment, places, keep)
+    return counts.copy() if keeps else counts  # which are nobody else's
 
 
 def _counted(segment: Segment, places: slice | NDArray[np.uint32], keep: bool) -> NDArray[np.int64]:
