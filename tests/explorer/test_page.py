@@ -245,6 +245,10 @@ def test_a_record_opens_with_what_came_before_it(browser: Any, site: Served) -> 
         at = RECORDS.index(record)
         assert page.texts(".around .row.match .last") == [record["message"]]
         assert page.texts(".around .row .last") == [each["message"] for each in reversed(RECORDS[at - 15 : at + 4])]
+        page.page.locator(".around .row").nth(5).click()  # one of those opens, too
+        page.page.wait_for_selector(".around .record .field")
+        page.page.locator(".around .row").nth(5).click()
+        page.page.wait_for_selector(".around .record", state="detached")
         page.page.click("text=All of this trace.id")
         page.settled()
         assert (page.where, page.count) == (f'trace.id == "{record["trace"]["id"]}"', "1")
@@ -291,11 +295,14 @@ def test_following_shows_what_comes(browser: Any, tmp_path: Path) -> None:
     with served(path) as site, looked(browser, site.server.address, where='service == "web"') as page:
         page.page.click("#follow")
         page.page.wait_for_selector("#follow[aria-pressed=true]")
+        page.page.locator("#records .row").nth(0).click()
+        page.page.wait_for_selector("#records .record .field")
         with path.open("a") as file:
             file.writelines(json.dumps(record) + "\n" for record in RECORDS[100:200])
         wanted = [record for record in RECORDS[:200] if record["service"] == "web"]
         page.page.wait_for_selector(f'#count b:text-is("{len(wanted)}")')
         assert page.texts("#records .row .last")[0] == wanted[-1]["message"]
+        assert page.page.locator("#records .record .field").count() > 5  # what is open stays so
         page.page.click("#follow")
         page.page.wait_for_selector("#follow[aria-pressed=false]")
 

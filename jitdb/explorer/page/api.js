@@ -26,7 +26,9 @@ export async function ask(name, body, take, signal) {
   let response;
   try {
     response = await fetch(`/api/v1/${name}`, {
-      method: "POST", signal, cache: "no-store",
+      method: "POST",
+      signal,
+      cache: "no-store",
       headers: { "Content-Type": "application/json", "X-Jitdb-Token": sessionStorage.getItem(KEY) || "" },
       body: JSON.stringify({ page: PAGE, ...body }),
     });
@@ -46,7 +48,14 @@ export async function ask(name, body, take, signal) {
 /** The one part of an answer that has this name. */
 export async function askOne(name, body, signal) {
   let found = null;
-  await ask(name, body, (part) => { if (part.part !== "progress") found ??= part; }, signal);
+  await ask(
+    name,
+    body,
+    (part) => {
+      if (part.part !== "progress") found ??= part;
+    },
+    signal,
+  );
   return found;
 }
 

@@ -2,7 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 // Characters that change how those around them are shown, or that are not seen at all: as escapes.
-const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const ODD =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 export const $ = (id) => document.getElementById(id);
 
@@ -67,7 +68,9 @@ export function percent(share) {
 export function short(number) {
   const size = Math.abs(number);
   if (size >= 1e15 || (size && size < 1e-3)) return number.toExponential(1);
-  return number.toLocaleString("en", { maximumSignificantDigits: size >= 100 ? Math.max(3, Math.floor(Math.log10(size)) + 1) : 2 });
+  return number.toLocaleString("en", {
+    maximumSignificantDigits: size >= 100 ? Math.max(3, Math.floor(Math.log10(size)) + 1) : 2,
+  });
 }
 
 export function bytes(size) {

@@ -2,4 +2,4 @@
 // chooses what this log is asked.
 import { takeToken } from "./api.js";
 
-location.replace(takeToken() ? `/?${location.hash}` : "/");  // with the ? it is another address, and so is loaded
+location.replace(takeToken() ? `/?${location.hash}` : "/"); // with the ? it is another address, and so is loaded

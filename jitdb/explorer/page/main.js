@@ -3,7 +3,17 @@ import { Failed, ask, takeToken } from "./api.js";
 import { $, bytes, count, milliseconds, percent } from "./dom.js";
 import { beginFacets, closeDrawer, showFacets, takeFacet } from "./facets.js";
 import { showFindings, showTabs, takeNumbers } from "./findings.js";
-import { byMenu, columnMenu, compareMenu, copyMenu, exportMenu, helpMenu, periodMenu, startMenus, toggleZone } from "./menus.js";
+import {
+  byMenu,
+  columnMenu,
+  compareMenu,
+  copyMenu,
+  exportMenu,
+  helpMenu,
+  periodMenu,
+  startMenus,
+  toggleZone,
+} from "./menus.js";
 import { showNotes, showQuestion, showWrong, startQuestion } from "./question.js";
 import { closeRecords, showRecords } from "./records.js";
 import { change, onChange, state } from "./state.js";
@@ -11,20 +21,43 @@ import { bars, focus, markFocus, showTimeline, startTimeline } from "./timeline.
 import { day, span, zone } from "./times.js";
 
 const QUESTION = ["where", "since", "until"];
-const SLOW = 1000;  // milliseconds between two looks at a log that grows
+const SLOW = 1000; // milliseconds between two looks at a log that grows
 
-let asking = null, following = null, said = null, log = null, shownTime = null, columns = [], total = 0, facets = [], counted = 0;
+let asking = null,
+  following = null,
+  said = null,
+  log = null,
+  shownTime = null,
+  columns = [],
+  total = 0,
+  facets = [],
+  counted = 0;
 
 async function look(wanted = ["count", "timeline", "records", "facets"], skip = 0) {
   asking?.abort();
-  const mine = (asking = new AbortController()), begun = performance.now();
+  const mine = (asking = new AbortController());
   document.body.classList.add("asking");
   try {
     const [since, until] = wanted.length === 1 && wanted[0] === "records" ? recordTimes() : [state.since, state.until];
-    await ask("look", {
-      where: state.where, since, until, by: state.by, zone: zone(), bars: bars(), columns: state.columns,
-      parts: wanted, skip, as_of: skip ? said?.as_of || null : null,
-    }, (part) => { if (!mine.signal.aborted) take(part, begun); }, mine.signal);
+    await ask(
+      "look",
+      {
+        where: state.where,
+        since,
+        until,
+        by: state.by,
+        zone: zone(),
+        bars: bars(),
+        columns: state.columns,
+        parts: wanted,
+        skip,
+        as_of: skip ? said?.as_of || null : null,
+      },
+      (part) => {
+        if (!mine.signal.aborted) take(part);
+      },
+      mine.signal,
+    );
     if (!wanted.includes("facets")) return;
     showFindings();
     if (focus()) look(["records"]);
@@ -51,40 +84,65 @@ const TAKE = {
     facets = [];
     showHead();
   },
-  count(part) { total = part.count; showCount(part); showTabs({ records: part.count }); },
+  count(part) {
+    total = part.count;
+    showCount(part);
+    showTabs({ records: part.count });
+  },
   timeline(part) {
     shownTime = part.low == null ? null : [part.low, part.high];
     if (part.log) log = part.log;
     showHead();
     showTimeline(part);
   },
-  records(part) { columns = part.columns; if (!part.skip) closeRecords(); showRecords(part, focus() || (state.since || state.until ? shownTime : null)); },
-  facet(part) { takeFacet(part); facets.push(part); },
+  records(part) {
+    columns = part.columns;
+    showRecords(part, focus() || (state.since || state.until ? shownTime : null));
+  },
+  facet(part) {
+    takeFacet(part);
+    facets.push(part);
+  },
   facets(part) {
     showFacets(part);
     takeNumbers(facets.filter((each) => each.kind === "numbers"));
     showTabs({});
-    if (part.sampled && !part.more) { beginFacets(); facets = []; }
+    if (part.sampled && !part.more) {
+      beginFacets();
+      facets = [];
+    }
   },
   progress(part) {
     if (!part.total) return;
     $("progress").hidden = false;
     $("progress").value = part.done / part.total;
-    const unit = part.unit === "bytes" ? `${bytes(part.done)} of ${bytes(part.total)}` : `${count(part.done)} of ${count(part.total)} files`;
+    const unit =
+      part.unit === "bytes"
+        ? `${bytes(part.done)} of ${bytes(part.total)}`
+        : `${count(part.done)} of ${count(part.total)} files`;
     $("took").textContent = `reading the log: ${unit}`;
   },
-  done(part) { if (part.parts.includes("facets")) $("took").textContent = `count ${milliseconds(counted)} · all of it ${milliseconds(part.ms)}`; },
+  done(part) {
+    if (part.parts.includes("facets"))
+      $("took").textContent = `count ${milliseconds(counted)} · all of it ${milliseconds(part.ms)}`;
+  },
 };
 
-function take(part, begun) {
-  TAKE[part.part]?.(part, begun);
+function take(part) {
+  TAKE[part.part]?.(part);
 }
 
 function showHead() {
   const { files, bytes: size } = said.about;
   document.title = `${said.title} – jitdb`;
   $("title").textContent = said.title;
-  const facts = [files > 1 ? `${count(files)} files` : "", size ? bytes(size) : "", log ? `${day(log[0], true)}${day(log[0]) === day(log[1] - 1) ? "" : ` – ${day(log[1] - 1, true)}`} (${zone()})` : ""];
+  const facts = [
+    files > 1 ? `${count(files)} files` : "",
+    size ? bytes(size) : "",
+    log
+      ? `${day(log[0], true)}${day(log[0]) === day(log[1] - 1) ? "" : ` – ${day(log[1] - 1, true)}`} (${zone()})`
+      : "",
+  ];
   $("about").textContent = facts.filter(Boolean).join(" · ");
   const isPart = state.since || state.until;
   $("period").textContent = shownTime ? `${span(...shownTime)} ${zone()}` : "all times";
@@ -92,8 +150,12 @@ function showHead() {
 }
 
 function showCount(part) {
-  const box = $("count"), isSample = part.sampled > 0;
-  box.replaceChildren(Object.assign(document.createElement("b"), { textContent: count(part.count) }), ` of ${count(part.total)}${isSample ? " sampled" : ""} · ${percent(part.total ? part.count / part.total : 0)}`);
+  const box = $("count"),
+    isSample = part.sampled > 0;
+  box.replaceChildren(
+    Object.assign(document.createElement("b"), { textContent: count(part.count) }),
+    ` of ${count(part.total)}${isSample ? " sampled" : ""} · ${percent(part.total ? part.count / part.total : 0)}`,
+  );
   counted = part.ms;
   $("took").textContent = isSample ? "reading the log" : `count ${milliseconds(counted)}`;
   $("exact").textContent = isSample ? "a sample, until the log was read once" : "exact, no sampling";
@@ -117,10 +179,18 @@ async function follow() {
   shownFollowing(true);
   let due = 0;
   try {
-    await ask("tail", { where: state.where, since: state.since, until: state.until }, (part) => {
-      if (part.part !== "news" || due) return;
-      due = setTimeout(() => { due = 0; look(); }, SLOW);
-    }, mine.signal);
+    await ask(
+      "tail",
+      { where: state.where, since: state.since, until: state.until },
+      (part) => {
+        if (part.part !== "news" || due) return;
+        due = setTimeout(() => {
+          due = 0;
+          look();
+        }, SLOW);
+      },
+      mine.signal,
+    );
   } catch (error) {
     if (!mine.signal.aborted) fail(error);
   }
@@ -146,9 +216,21 @@ async function followAnew() {
 // --- keys ------------------------------------------------------------------------------------------------------------
 
 const KEYS = {
-  "/": () => $("where").focus(), t: () => document.querySelector("#time svg")?.focus(), b: byMenu, p: () => periodMenu(...(log || [null, null])),
-  c: () => copyMenu(said), e: () => $("export").click(), f: follow, z: toggleZone, "?": helpMenu, j: () => step(1), k: () => step(-1),
-  1: () => change({ tab: "" }, true), 2: () => change({ tab: "why" }, true), 3: () => change({ tab: "patterns" }, true), 4: () => change({ tab: "numbers" }, true),
+  "/": () => $("where").focus(),
+  t: () => document.querySelector("#time svg")?.focus(),
+  b: byMenu,
+  p: () => periodMenu(...(log || [null, null])),
+  c: () => copyMenu(said),
+  e: () => $("export").click(),
+  f: follow,
+  z: toggleZone,
+  "?": helpMenu,
+  j: () => step(1),
+  k: () => step(-1),
+  1: () => change({ tab: "" }, true),
+  2: () => change({ tab: "why" }, true),
+  3: () => change({ tab: "patterns" }, true),
+  4: () => change({ tab: "numbers" }, true),
   5: () => document.querySelector("#tabs .compare")?.click(),
 };
 
@@ -179,7 +261,9 @@ function start() {
   $("help").addEventListener("click", helpMenu);
   $("period").addEventListener("click", () => periodMenu(...(log || [null, null])));
   addEventListener("keydown", keyed);
-  addEventListener("pointerdown", (event) => { if (!event.target.closest("#facets, #fields")) closeDrawer(); });
+  addEventListener("pointerdown", (event) => {
+    if (!event.target.closest("#facets, #fields")) closeDrawer();
+  });
   document.addEventListener("choose-by", byMenu);
   document.addEventListener("choose-columns", () => columnMenu(columns));
   document.addEventListener("more-records", (event) => look(["records"], event.detail));
@@ -187,8 +271,12 @@ function start() {
   document.addEventListener("compare", compareMenu);
   onChange((changed) => {
     showQuestion();
-    if (changed.some((name) => QUESTION.includes(name))) { look(); followAnew(); }
-    else if (changed.some((name) => ["by", "zone"].includes(name))) look(["timeline", ...(changed.includes("zone") ? ["records"] : [])]);
+    if (changed.some((name) => QUESTION.includes(name))) {
+      closeRecords();
+      look();
+      followAnew();
+    } else if (changed.some((name) => ["by", "zone"].includes(name)))
+      look(["timeline", ...(changed.includes("zone") ? ["records"] : [])]);
     else if (changed.some((name) => ["columns", "from", "to"].includes(name))) look(["records"]);
     if (changed.some((name) => ["from", "to"].includes(name))) markFocus();
     if (changed.some((name) => ["tab", "from", "to", "against", "of"].includes(name))) showFindings();

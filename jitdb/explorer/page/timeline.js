@@ -3,14 +3,21 @@ import { $, count, el, shown, svg } from "./dom.js";
 import { change, state } from "./state.js";
 import { clock, day, iso, isSameDay, shift, span, tick, zone } from "./times.js";
 
-const LEFT = 38, TOP = 12, BOTTOM = 20;
-const STEPS = [1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5,
-  18e5, 36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6, 157680e6, 31536e7];
+const LEFT = 38,
+  TOP = 12,
+  BOTTOM = 20;
+const STEPS = [
+  1e-3, 1e-2, 0.1, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5,
+  36e5, 72e5, 108e5, 216e5, 432e5, 864e5, 1728e5, 6048e5, 2592e6, 7776e6, 31536e6, 157680e6, 31536e7,
+];
 const LEVELS = { error: 0, warn: 1, info: 4, debug: 6 };
 
 const compact = new Intl.NumberFormat("en", { notation: "compact" });
 
-let line = null, drag = null, cursor = -1, drawnNow = null;
+let line = null,
+  drag = null,
+  cursor = -1,
+  drawnNow = null;
 
 export const bars = () => Math.max(24, Math.min(120, Math.floor(($("time").clientWidth - LEFT) / 8)));
 
@@ -42,22 +49,35 @@ function series() {
     used.add(at);
     return `c${at}`;
   });
-  const found = line.names.map(([, text], at) => ({ name: shown(text) || '""', color: colors[at], counts: line.counts[at] }));
+  const found = line.names.map(([, text], at) => ({
+    name: shown(text) || '""',
+    color: colors[at],
+    counts: line.counts[at],
+  }));
   const isAll = !line.names.length;
-  if (line.others.some(Boolean)) found.push({ name: isAll ? "records" : "others", color: isAll ? "c4" : "c7", counts: line.others });
+  if (line.others.some(Boolean))
+    found.push({ name: isAll ? "records" : "others", color: isAll ? "c4" : "c7", counts: line.others });
   return found;
 }
 
 function draw() {
-  const box = $("time"), all = series();
+  const box = $("time"),
+    all = series();
   box.hidden = !line.starts.length && !line.low;
   if (box.hidden) return;
-  const title = line.by ? ["by ", el("button", { class: "link", onclick: chooseBy, title: "another field (b)" }, line.by)] : [el("button", { class: "link", onclick: chooseBy }, "by a field")];
+  const title = line.by
+    ? ["by ", el("button", { class: "link", onclick: chooseBy, title: "another field (b)" }, line.by)]
+    : [el("button", { class: "link", onclick: chooseBy }, "by a field")];
   const untimed = line.untimed ? `${count(line.untimed)} without a time · ` : "";
   box.replaceChildren(
-    el("div", { class: "legend" },
-      el("b", {}, "Records "), el("span", {}, ...title),
-      ...all.filter(() => line.names.length).map((each) => el("span", { class: "key" }, el("i", { class: each.color }), each.name)),
+    el(
+      "div",
+      { class: "legend" },
+      el("b", {}, "Records "),
+      el("span", {}, ...title),
+      ...all
+        .filter(() => line.names.length)
+        .map((each) => el("span", { class: "key" }, el("i", { class: each.color }), each.name)),
       el("span", { class: "space" }),
       el("span", { class: "dim wide" }, `${untimed}${line.every} a bar · drag: zoom, shift-drag: why`),
     ),
@@ -70,31 +90,55 @@ function chooseBy() {
 }
 
 function chart(all, width) {
-  const height = width < 500 ? 130 : 150, low = line.low, high = line.high, room = width - LEFT;
+  const height = width < 500 ? 130 : 150,
+    low = line.low,
+    high = line.high,
+    room = width - LEFT;
   const x = (ms) => LEFT + (room * (ms - low)) / (high - low || 1);
   const ends = [...line.starts.slice(1), line.end];
   const totals = line.starts.map((_, at) => all.reduce((sum, each) => sum + each.counts[at], 0));
-  const step = niceStep(Math.max(1, ...totals)), top = Math.ceil(Math.max(1, ...totals) / step) * step;
+  const step = niceStep(Math.max(1, ...totals)),
+    top = Math.ceil(Math.max(1, ...totals) / step) * step;
   const y = (number) => TOP + (height - TOP - BOTTOM) * (1 - number / top);
   const picture = svg("svg", {
-    width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "group",
-    "aria-label": `${count(totals.reduce((sum, each) => sum + each, 0))} records in ${totals.length} steps of ${line.every}, ${zone()}. `
-      + "Arrow keys move over the bars, with Shift they choose some; Enter zooms, W asks why.",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    tabindex: 0,
+    role: "group",
+    "aria-label":
+      `${count(totals.reduce((sum, each) => sum + each, 0))} records in ${totals.length} steps of ${line.every}, ${zone()}. ` +
+      "Arrow keys move over the bars, with Shift they choose some; Enter zooms, W asks why.",
   });
   const chosen = svg("g", { class: "chosen" });
   for (let number = 0; number <= top; number += step) {
-    picture.append(svg("line", { class: "rule", x1: LEFT, x2: width, y1: y(number), y2: y(number) }),
-      svg("text", { x: LEFT - 6, y: y(number) + 4, "text-anchor": "end" }, number >= 1e4 ? compact.format(number) : count(number)));
+    picture.append(
+      svg("line", { class: "rule", x1: LEFT, x2: width, y1: y(number), y2: y(number) }),
+      svg(
+        "text",
+        { x: LEFT - 6, y: y(number) + 4, "text-anchor": "end" },
+        number >= 1e4 ? compact.format(number) : count(number),
+      ),
+    );
   }
   picture.append(chosen);
   line.starts.forEach((start, at) => {
-    const left = Math.max(x(start), LEFT), right = Math.min(x(ends[at]), width);
+    const left = Math.max(x(start), LEFT),
+      right = Math.min(x(ends[at]), width);
     let below = 0;
     for (const each of all) {
       if (!each.counts[at]) continue;
       const tall = y(below) - y(below + each.counts[at]);
       below += each.counts[at];
-      picture.append(svg("rect", { class: each.color, x: left + 0.5, width: Math.max(0.8, right - left - 1), y: y(below), height: Math.max(tall, 0.7) }));
+      picture.append(
+        svg("rect", {
+          class: each.color,
+          x: left + 0.5,
+          width: Math.max(0.8, right - left - 1),
+          y: y(below),
+          height: Math.max(tall, 0.7),
+        }),
+      );
     }
   });
   axis(picture, x, width, height);
@@ -113,7 +157,8 @@ function niceStep(most) {
 }
 
 function axis(picture, x, width, height) {
-  const { low, high } = line, wanted = width < 500 ? 4 : 8;
+  const { low, high } = line,
+    wanted = width < 500 ? 4 : 8;
   const step = STEPS.find((each) => (high - low) / each <= wanted) || STEPS.at(-1);
   const away = Math.abs(low) < 8e15 ? shift(low) : 0;
   let last = -Infinity;
@@ -121,7 +166,9 @@ function axis(picture, x, width, height) {
     const place = x(at);
     if (place > width - 40 || place - last < 44) continue;
     last = place;
-    picture.append(svg("text", { x: place, y: height - 5, "text-anchor": place < LEFT + 20 ? "start" : "middle" }, tick(at, step)));
+    picture.append(
+      svg("text", { x: place, y: height - 5, "text-anchor": place < LEFT + 20 ? "start" : "middle" }, tick(at, step)),
+    );
   }
   picture.append(svg("text", { class: "zone", x: width, y: height - 5, "text-anchor": "end" }, zone()));
 }
@@ -152,7 +199,11 @@ function interact(draft) {
   });
   picture.addEventListener("pointermove", (event) => {
     if (drag) mark(draft, snapped(draft, drag.start, at(event)));
-    else tell(draft, line.starts.findIndex((start, number) => start <= at(event) && at(event) < draft.ends[number]));
+    else
+      tell(
+        draft,
+        line.starts.findIndex((start, number) => start <= at(event) && at(event) < draft.ends[number]),
+      );
   });
   picture.addEventListener("pointerup", (event) => {
     const begun = drag;
@@ -164,8 +215,13 @@ function interact(draft) {
     else (begun.why || event.shiftKey ? askWhy : zoomTo)(stretch);
     return undefined;
   });
-  picture.addEventListener("pointercancel", () => { drag = null; mark(draft, focus()); });
-  picture.addEventListener("pointerleave", () => { if (!drag) tell(draft, -1); });
+  picture.addEventListener("pointercancel", () => {
+    drag = null;
+    mark(draft, focus());
+  });
+  picture.addEventListener("pointerleave", () => {
+    if (!drag) tell(draft, -1);
+  });
   picture.addEventListener("keydown", (event) => keyed(event, draft));
 }
 
@@ -180,8 +236,15 @@ function snapped({ ends }, one, other) {
 function tell({ label, x, width, ends, totals, all }, at) {
   if (at < 0) return label.replaceChildren();
   const [start, end] = [line.starts[at], ends[at]];
-  const when = isSameDay(line.low, line.high - 1) ? `${clock(start, end - start < 6e4 ? 1 : 0)}` : `${day(start)}, ${clock(start, 0)}`;
-  const each = line.names.length ? all.filter(({ counts }) => counts[at]).map(({ name, counts }) => `${name} ${count(counts[at])}`).join(", ") : "";
+  const when = isSameDay(line.low, line.high - 1)
+    ? `${clock(start, end - start < 6e4 ? 1 : 0)}`
+    : `${day(start)}, ${clock(start, 0)}`;
+  const each = line.names.length
+    ? all
+        .filter(({ counts }) => counts[at])
+        .map(({ name, counts }) => `${name} ${count(counts[at])}`)
+        .join(", ")
+    : "";
   label.textContent = `${when} ${zone()}: ${count(totals[at])}${each ? ` (${each})` : ""}`;
   const place = x(start);
   label.setAttribute("x", place < width / 2 ? place : Math.min(place, width));
@@ -192,9 +255,17 @@ function tell({ label, x, width, ends, totals, all }, at) {
 function offer(draft, stretch) {
   document.querySelector(".offer")?.remove();
   mark(draft, stretch);
-  const choose = (act) => () => { bar.remove(); act(stretch); };
-  const bar = el("div", { class: "offer" }, el("span", {}, `${span(...stretch)} ${zone()}`),
-    el("button", { class: "ghost", onclick: choose(zoomTo) }, "Zoom in"), el("button", { class: "ghost", onclick: choose(askWhy) }, "Why?"));
+  const choose = (act) => () => {
+    bar.remove();
+    act(stretch);
+  };
+  const bar = el(
+    "div",
+    { class: "offer" },
+    el("span", {}, `${span(...stretch)} ${zone()}`),
+    el("button", { class: "ghost", onclick: choose(zoomTo) }, "Zoom in"),
+    el("button", { class: "ghost", onclick: choose(askWhy) }, "Why?"),
+  );
   $("time").append(bar);
 }
 
@@ -205,7 +276,7 @@ function keyed(event, draft) {
   if (event.key in moves) {
     const before = Math.max(cursor, 0);
     cursor = Math.max(0, Math.min(last, cursor < 0 ? 0 : cursor + moves[event.key]));
-    draft.anchor = event.shiftKey ? draft.anchor ?? before : undefined;
+    draft.anchor = event.shiftKey ? (draft.anchor ?? before) : undefined;
     const [first, end] = [Math.min(draft.anchor ?? cursor, cursor), Math.max(draft.anchor ?? cursor, cursor)];
     draft.stretch = [line.starts[first], draft.ends[end]];
     mark(draft, draft.stretch);
@@ -213,16 +284,19 @@ function keyed(event, draft) {
     $("said").textContent = draft.label.textContent;
   } else if (event.key === "Enter" && stretch) zoomTo(stretch);
   else if (event.key.toLowerCase() === "w" && stretch) askWhy(stretch);
-  else if (event.key === "Escape") { draft.stretch = null; change({ from: "", to: "" }); mark(draft, null); }
-  else return;
+  else if (event.key === "Escape") {
+    draft.stretch = null;
+    change({ from: "", to: "" });
+    mark(draft, null);
+  } else return;
   event.preventDefault();
   event.stopPropagation();
 }
 
-export function zoomTo([low, high]) {
+function zoomTo([low, high]) {
   change({ since: iso(low), until: iso(high), from: "", to: "", tab: state.tab === "why" ? "" : state.tab });
 }
 
-export function askWhy([low, high]) {
+function askWhy([low, high]) {
   change({ from: iso(low), to: iso(high), against: "", tab: "why" });
 }

@@ -8,12 +8,28 @@ export const localZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone 
 
 function parts(ms) {
   if (!made.has(zone())) {
-    made.set(zone(), new Intl.DateTimeFormat("en-GB", {
-      timeZone: zone(), hourCycle: "h23", year: "numeric", month: "short", day: "numeric", weekday: "short",
-      hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3,
-    }));
+    made.set(
+      zone(),
+      new Intl.DateTimeFormat("en-GB", {
+        timeZone: zone(),
+        hourCycle: "h23",
+        year: "numeric",
+        month: "short",
+        day: "numeric",
+        weekday: "short",
+        hour: "2-digit",
+        minute: "2-digit",
+        second: "2-digit",
+        fractionalSecondDigits: 3,
+      }),
+    );
   }
-  return Object.fromEntries(made.get(zone()).formatToParts(ms).map(({ type, value }) => [type, value]));
+  return Object.fromEntries(
+    made
+      .get(zone())
+      .formatToParts(ms)
+      .map(({ type, value }) => [type, value]),
+  );
 }
 
 const valid = (ms) => ms != null && Math.abs(ms) < 8.64e15;
@@ -34,7 +50,7 @@ export const isSameDay = (one, other) => day(one, true) === day(other, true);
 
 /** From one time to another, as short as it can be said. */
 export function span(low, high) {
-  const fine = (high - low) < 120_000 ? (high - low) < 2000 ? 3 : 1 : 0;
+  const fine = high - low < 120_000 ? (high - low < 2000 ? 3 : 1) : 0;
   const last = isSameDay(low, high - 1);
   const end = last && !isSameDay(low, high) ? "24:00" : clock(high, fine);
   const whole = clock(low, 0) === "00:00" && clock(high, 0) === "00:00" && high - low >= 8.64e7;
