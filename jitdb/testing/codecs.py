@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jitdb.common.anywhere import texts_in
 from jitdb.common.paths import ANY, Keys
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, UNDEFINED, number_key, value_at, value_key
 from jitdb.engine.database import JITDB
@@ -105,6 +106,17 @@ class CodecTests:
                 assert value_key(self.codec.decode(buffer)) == value_key(value)
             assert self.codec.is_valid(record)
             assert self.codec.encode(value) == record
+
+    def test_text_stands_in_records_as_it_is_where_the_codec_says_so(self) -> None:
+        if not self.codec.writes_utf8:
+            pytest.skip("this codec writes text otherwise")
+
+        @self.for_all(self.values)
+        def check(value: Any) -> None:
+            record = self.codec.encode(value)
+            for _, text in texts_in(self.codec.decode(record)):
+                is_text = isinstance(text, str) and repr(text) in repr(value)  # else it is written for a number
+                assert not is_text or text.encode("utf-8", "surrogateescape") in record
 
     def test_a_field_is_what_decoding_finds_at_its_path(self) -> None:
         @self.for_all(self.values)

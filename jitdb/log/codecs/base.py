@@ -28,6 +28,7 @@ class Codec(ABC):
 
     name: ClassVar[str]  # up to 36 bytes; it is on disk
     is_json: ClassVar[bool] = False  # whether a record is the JSON text of its value, however that is written
+    writes_utf8: ClassVar[bool] = False  # whether each text stands in a record as its UTF-8, and bytes as they are
     has_other_readers: ClassVar[bool] = False  # whether other programs read its logs, and expect blocks of one size
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -35,6 +36,7 @@ class Codec(ABC):
         super().__init_subclass__(**named)
         if cls.__module__.startswith("jitdb.log.codecs."):
             return  # ours raise none, and need not wait for a further call
+        cls.writes_utf8 = cls.__dict__.get("writes_utf8", False)  # whatever is said of the class that it is made from
         for name in ("encode", "decode", "decode_at", "find", "is_valid", "looks_like", "locator"):
             function = cls.__dict__.get(name)
             if isinstance(function, FunctionType):

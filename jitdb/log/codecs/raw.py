@@ -22,6 +22,7 @@ class RawCodec(Codec):
     """
 
     name: ClassVar[str] = "raw"
+    writes_utf8: ClassVar[bool] = True
 
     def encode(self, value: Any) -> bytes:
         """`value` as bytes. Raises EncodeError unless it is bytes, a bytearray or a memoryview."""

@@ -39,7 +39,8 @@ class Search:
     """Looks for a text in batches of records of one codec. It serves one thread.
 
     anchor: a part of the text that stands as such in the bytes of each record which holds it (where case is ignored, in
-            letters of any case), but for records in which something of `odd` stands (search_kernels.py)
+            letters of any case), but for records in which something of `odd` stands (search_kernels.py); empty where
+            nothing of it need stand there: then all records are decoded
     """
 
     def __init__(self, codec: Codec, text: str, ignore_case: bool) -> None:
@@ -54,6 +55,8 @@ class Search:
     def _anchor_of(self, needle: bytes) -> bytes:
         if self._codec.is_json:
             return max(_WRITTEN_OTHERWISE.split(needle), key=len)
+        if not self._codec.writes_utf8:
+            return b""
         is_of_word = any(needle.decode("utf-8", "replace").lower() in word.lower() for word in _WORDS)
         if is_of_word or _NUMBER.fullmatch(self._text) or (self.ignore_case and self._codec.name != "raw"):
             return b""  # a number or a word may be it, which stand as other bytes

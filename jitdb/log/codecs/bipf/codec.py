@@ -82,6 +82,7 @@ class BipfCodec(Codec):
     """
 
     name: ClassVar[str] = "bipf"
+    writes_utf8: ClassVar[bool] = True
     has_other_readers: ClassVar[bool] = True
 
     def encode(self, value: Any) -> bytes:

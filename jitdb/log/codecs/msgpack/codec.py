@@ -31,6 +31,7 @@ class MsgpackCodec(Codec):
     """
 
     name: ClassVar[str] = "msgpack"
+    writes_utf8: ClassVar[bool] = True
 
     def encode(self, value: Any) -> bytes:
         """The shortest msgpack encoding. Raises EncodeError; dates, sets and UNDEFINED have no encoding."""
