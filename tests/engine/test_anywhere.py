@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import EXAMPLES
-from own_codec import Masked
 from oracle import scalars, text_within
+from own_codec import Masked
 
 import jitdb
 from jitdb import JITDB, Log
