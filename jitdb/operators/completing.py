@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from jitdb.operators.text.expression import format_value
 
 MOST_OFFERED: Final = 500  # fields
+_LOOKED_AT: Final = 1000  # characters before the cursor: what is begun is shorter, and a search takes their square
 _FRAGMENT: Final = re.compile(r"""(?:[\w.@]|\[(?:\d+|"[^"]*"?)?\]?)*$""")  # a field that is begun
 _VALUE: Final = re.compile(  # a value that is begun, and the field that it is compared with
     r"""((?:[\w.@]|\[[^\]]*\])+)\s*(?:==|!=|in\s*\[(?:[^\]]*,)?)\s*("[^"]*|'[^']*|\w*)$"""
@@ -35,6 +36,7 @@ class Offer(NamedTuple):
 
 def offered(text: str, known: Known | None) -> Offer:
     """How an expression that ends at the cursor may go on."""
+    text = text[-_LOOKED_AT:]
     if known is not None and (value := _VALUE.search(text)) and value[1] in known.names():
         return begun_by(value[2], (quoted(each, value[2][:1]) for each in known.values(value[1])))
     fragment = _FRAGMENT.search(text)

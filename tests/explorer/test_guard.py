@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,20 @@ def test_who_comes_from_elsewhere_finds_the_door(site: Served) -> None:
     assert site.request("GET", "/", Sec_Fetch_Site="cross-site", Sec_Fetch_Dest="iframe")[0] == 403
     assert site.request("GET", "/main.js", Sec_Fetch_Site="cross-site")[0] == 403
     assert site.request("GET", "/style.css", Sec_Fetch_Site="same-site")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 90_000 + "!", "[" * 90_000, "a == " * 18_000, '"' + "\\" * 90_000, "a and " * 15_000]
+)
+def test_long_texts_are_soon_answered(site: Served, text: str) -> None:
+    for name, asked in (
+        ("complete", {"text": text}),
+        ("look", {"where": text}),
+        ("refine", {"where": text, "more": text}),
+    ):
+        begun = time.process_time()
+        site.request("POST", f"/api/v1/{name}", json.dumps(asked).encode())
+        assert time.process_time() - begun < 10, name
 
 
 def test_the_log_is_only_read(tmp_path: Path) -> None:

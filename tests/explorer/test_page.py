@@ -227,6 +227,11 @@ def test_a_keyboard_is_enough(browser: Any, site: Served) -> None:
         page.page.wait_for_selector("dialog[open]")
         keys.press("Escape")
         page.page.wait_for_selector("dialog:not([open])", state="attached")
+        for key, title in (("c", "The same elsewhere"), ("p", "Which time"), ("b", "Bars by"), ("e", "Export")):
+            keys.press(key)
+            page.page.wait_for_selector(f"dialog[open] h2:text-is('{title}')")
+            keys.press("Escape")
+            page.page.wait_for_selector("dialog:not([open])", state="attached")
         for _ in range(8):  # and everything that can be clicked is reached
             keys.press("Tab")
             assert page.page.evaluate("document.activeElement.matches('button, input, textarea, a, svg')")

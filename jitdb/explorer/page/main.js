@@ -242,7 +242,8 @@ function step(by) {
 
 function keyed(event) {
   if (event.key === "Escape") closeDrawer();
-  const isTyped = event.target.closest("input, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey;
+  const isTyped =
+    event.target.closest("input, textarea") || $("dialog").open || event.ctrlKey || event.metaKey || event.altKey;
   const act = isTyped ? null : KEYS[event.key];
   if (!act) return;
   event.preventDefault();
