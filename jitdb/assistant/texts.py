@@ -17,7 +17,7 @@ from jitdb.display.sheet import Code, Sheet, Spark, State, number_text, spark_te
 from jitdb.engine.roles import roles_of
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.facets import Facets
+    from jitdb.operators.summaries.exploring.facets import Facets
 
 LINES: Final = 100  # of a table
 CHARACTERS: Final = 12_000  # of an answer: some 4,000 tokens

@@ -42,7 +42,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.dictionary_kernels",
     "jitdb.indexes.kinds.gram_kernels",
     "jitdb.engine.text_kernels",
-    "jitdb.operators.summaries.summary_kernels",
+    "jitdb.operators.summaries.arithmetic.summary_kernels",
     "jitdb.cli.output.cell_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",

@@ -16,7 +16,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.compare import Range
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Operation
-from jitdb.operators.summaries.calendar import Window
+from jitdb.operators.summaries.arithmetic.calendar import Window
 
 _FIRST: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
 _END: Final = 253_402_300_800 * 10**9

@@ -17,8 +17,8 @@ from jitdb.operators.completing import quoted
 from jitdb.operators.nodes.compare import gt
 from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation
-from jitdb.operators.summaries.facet_fields import FacetFields
-from jitdb.operators.summaries.facets import Facet, Spread
+from jitdb.operators.summaries.exploring.facet_fields import FacetFields
+from jitdb.operators.summaries.exploring.facets import Facet, Spread
 
 Part = dict[str, Any]
 

@@ -19,7 +19,7 @@ from jitdb.explorer.steps import nanoseconds
 from jitdb.explorer.view import View
 from jitdb.operators.completing import quoted
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
-from jitdb.operators.summaries.findings import Finding
+from jitdb.operators.summaries.exploring.findings import Finding
 from jitdb.operators.text.expression import parse_expression
 
 Part = dict[str, Any]

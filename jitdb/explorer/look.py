@@ -22,7 +22,7 @@ from jitdb.explorer.wire import level_name, milliseconds, wired
 from jitdb.operators.nodes.compare import declared_time
 from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation, Or, combine
-from jitdb.operators.summaries.calendar import Step
+from jitdb.operators.summaries.arithmetic.calendar import Step
 
 Part = dict[str, Any]
 Known = TypeVar("Known")

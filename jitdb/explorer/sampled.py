@@ -15,7 +15,7 @@ from jitdb.common.times import Unit
 from jitdb.engine.database import JITDB
 from jitdb.errors import EncodeError, RecordTooLarge
 from jitdb.log.log import Log
-from jitdb.operators.summaries.facet_fields import FacetFields, facet_fields
+from jitdb.operators.summaries.exploring.facet_fields import FacetFields, facet_fields
 from jitdb.operators.summaries.fields import Fields, fields_of
 
 if TYPE_CHECKING:

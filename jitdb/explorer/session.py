@@ -24,7 +24,7 @@ from jitdb.logset import LogSet
 from jitdb.operators.nodes.operation import Operation, or_
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selection
-from jitdb.operators.summaries.facet_fields import FacetFields
+from jitdb.operators.summaries.exploring.facet_fields import FacetFields
 from jitdb.operators.summaries.fields import FieldNames, Fields
 
 if TYPE_CHECKING:

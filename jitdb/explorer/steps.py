@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.instants import instant_at
-from jitdb.operators.summaries.calendar import Step, parse_step
+from jitdb.operators.summaries.arithmetic.calendar import Step, parse_step
 
 if TYPE_CHECKING:
     from jitdb.operators.queries import Query

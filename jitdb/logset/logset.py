@@ -30,7 +30,7 @@ from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
-from jitdb.operators.summaries.calendar import Window
+from jitdb.operators.summaries.arithmetic.calendar import Window
 from jitdb.operators.summaries.fields import Logs
 
 if TYPE_CHECKING:

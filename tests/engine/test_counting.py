@@ -35,8 +35,8 @@ from jitdb.operators import (
     value_counts,
     where,
 )
-from jitdb.operators.summaries import calendar
-from jitdb.operators.summaries.calendar import parse_step
+from jitdb.operators.summaries.arithmetic import calendar
+from jitdb.operators.summaries.arithmetic.calendar import parse_step
 from jitdb.operators.summaries.histograms import Bin
 from jitdb.operators.summaries.stats import Stats
 from jitdb.operators.summaries.value_counts import ValueCounts

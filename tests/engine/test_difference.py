@@ -17,8 +17,8 @@ from jitdb.common.paths import CASTS
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import QueryError
 from jitdb.operators import field, seqs
-from jitdb.operators.summaries.difference import Difference
-from jitdb.operators.summaries.findings import Finding, Interval
+from jitdb.operators.summaries.exploring.difference import Difference
+from jitdb.operators.summaries.exploring.findings import Finding, Interval
 
 Record = dict[str, Any]
 

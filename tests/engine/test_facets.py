@@ -22,10 +22,10 @@ from jitdb.common.paths import CASTS, parse_path
 from jitdb.common.values import hashable, value_key
 from jitdb.errors import QueryError, QuestionWarning
 from jitdb.operators import field
-from jitdb.operators.summaries.cells import Cells, added, cells_of, shift_for
-from jitdb.operators.summaries.facet_fields import facet_fields
-from jitdb.operators.summaries.facets import Facet, Facets
-from jitdb.operators.summaries.numbers import Numbers
+from jitdb.operators.summaries.arithmetic.cells import Cells, added, cells_of, shift_for
+from jitdb.operators.summaries.arithmetic.numbers import Numbers
+from jitdb.operators.summaries.exploring.facet_fields import facet_fields
+from jitdb.operators.summaries.exploring.facets import Facet, Facets
 
 VALUES = ("level", "user.plan", "tags[]", "mixed")
 NUMBERS = ("ms", "big")

@@ -13,7 +13,7 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walkers import LONGEST
 from jitdb.logset import member
 from jitdb.operators.nodes.operation import MAX_NESTING
-from jitdb.operators.summaries import bins
+from jitdb.operators.summaries.arithmetic import bins
 from jitdb.operators.text.expression import MAX_LENGTH
 
 ROWS = {

@@ -21,8 +21,8 @@ from jitdb import JITDB, Log
 from jitdb.errors import MalformedWarning, QueryError, QuestionWarning
 from jitdb.operators import field, from_db, patterns, query, to_result
 from jitdb.operators import fits as fits_operation
-from jitdb.operators.summaries.patterns import Patterns
-from jitdb.operators.summaries.similar import MOST
+from jitdb.operators.summaries.exploring.patterns import Patterns
+from jitdb.operators.summaries.exploring.similar import MOST
 
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
 WORDS = [

@@ -9,14 +9,14 @@ from jitdb.cli.expressions import read_expression, within
 from jitdb.cli.failures import UsageError
 from jitdb.cli.options import READING, SUMMARY, fields, number, option
 from jitdb.cli.parser import Show, question
-from jitdb.operators.summaries.difference import FINDINGS
-from jitdb.operators.summaries.facets import VALUES
+from jitdb.operators.summaries.exploring.difference import FINDINGS
+from jitdb.operators.summaries.exploring.facets import VALUES
 
 if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators.queries import Query
-    from jitdb.operators.summaries.difference import Difference
-    from jitdb.operators.summaries.facets import Facets
+    from jitdb.operators.summaries.exploring.difference import Difference
+    from jitdb.operators.summaries.exploring.facets import Facets
 
 _FIELDS = option("--fields PATHS", "only these fields: a.b,c.d (default: those worth it)", type=fields)
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Query
     from jitdb.operators.summaries.distinct import DistinctCounts
+    from jitdb.operators.summaries.exploring.patterns import Patterns
     from jitdb.operators.summaries.fields import Fields
     from jitdb.operators.summaries.histograms import Histogram
-    from jitdb.operators.summaries.patterns import Patterns
     from jitdb.operators.summaries.shares import Shares
     from jitdb.operators.summaries.stats import Stats, StatsBy
     from jitdb.operators.summaries.timelines import Timeline

@@ -11,14 +11,14 @@ from jitdb.common.paths import Path
 from jitdb.engine.answering.coded import BitmapCodes, Coded
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY
 from jitdb.indexes.kinds.roaring import members_of
-from jitdb.operators.summaries.contrast import MATCHING, no_masks
+from jitdb.operators.summaries.exploring.contrast import MATCHING, no_masks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-    from jitdb.operators.summaries.findings import Interval
-    from jitdb.operators.summaries.numbers import Numbers
+    from jitdb.operators.summaries.arithmetic.numbers import Numbers
+    from jitdb.operators.summaries.exploring.findings import Interval
 
 Masks: TypeAlias = "NDArray[np.uint32]"  # of records, in their order
 

@@ -84,7 +84,7 @@ class Pairs:
 
     def add(self, groups: NDArray[np.int64], values: NDArray[Any], most: int) -> None:
         """Of so many groups in all."""
-        from jitdb.operators.summaries.summary_kernels import mark_bits
+        from jitdb.operators.summaries.arithmetic.summary_kernels import mark_bits
 
         pairs = groups * self._values + values
         size = -(-most * self._values // 8)

@@ -1,4 +1,4 @@
-"""The numbers of a field in cells (operators/summaries/cells.py), and those of some cells."""
+"""The numbers of a field in cells (operators/summaries/arithmetic/cells.py), and those of some cells."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from jitdb.engine.answering.members import NOWHERE
 from jitdb.indexes.kinds.numbers import load_numbers, number_range
-from jitdb.operators.summaries.cells import NO_CELLS, Cells, Taken, added, in_order, shift_for
-from jitdb.operators.summaries.numbers import Numbers
-from jitdb.operators.summaries.summary_kernels import choose_in_cells, count_chosen
+from jitdb.operators.summaries.arithmetic.cells import NO_CELLS, Cells, Taken, added, in_order, shift_for
+from jitdb.operators.summaries.arithmetic.numbers import Numbers
+from jitdb.operators.summaries.arithmetic.summary_kernels import choose_in_cells, count_chosen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ from jitdb.engine.answering.coded import BitmapCodes, Coded
 from jitdb.engine.answering.coded_column import CodedColumn
 from jitdb.indexes.kinds.numbers import HAS_RESTS, load_extremes, load_numbers, number_range
 from jitdb.indexes.segment import ZONE
-from jitdb.operators.summaries.bins import NOWHERE
+from jitdb.operators.summaries.arithmetic.bins import NOWHERE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -35,9 +35,9 @@ from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Or, combine
-from jitdb.operators.summaries.calendar import Window
-from jitdb.operators.summaries.cells import Cells, Taken, cells_of_one
-from jitdb.operators.summaries.numbers import Numbers
+from jitdb.operators.summaries.arithmetic.calendar import Window
+from jitdb.operators.summaries.arithmetic.cells import Cells, Taken, cells_of_one
+from jitdb.operators.summaries.arithmetic.numbers import Numbers
 from jitdb.operators.summaries.summary import DECLARED_TIME, Opposed, Ranked, Summary, ValuesIn, View
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from jitdb.operators.nodes.operation import EVERYTHING, Operation
 from jitdb.operators.nodes.selection import named
 from jitdb.operators.question import Context, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
-from jitdb.operators.summaries.facet_fields import SAMPLE, FacetFields, facet_fields
+from jitdb.operators.summaries.exploring.facet_fields import SAMPLE, FacetFields, facet_fields
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:

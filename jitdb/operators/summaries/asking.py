@@ -8,12 +8,12 @@ from datetime import timedelta
 from jitdb.operators.nodes.compare import Bound
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
-from jitdb.operators.summaries.difference import FINDINGS, Difference, DifferenceAsked
 from jitdb.operators.summaries.distinct import DistinctAsked, DistinctCounts
-from jitdb.operators.summaries.facets import VALUES, Facets, FacetsAsked
+from jitdb.operators.summaries.exploring.difference import FINDINGS, Difference, DifferenceAsked
+from jitdb.operators.summaries.exploring.facets import VALUES, Facets, FacetsAsked
+from jitdb.operators.summaries.exploring.patterns import Patterns, PatternsAsked
 from jitdb.operators.summaries.groups import By
 from jitdb.operators.summaries.histograms import Histogram, HistogramAsked
-from jitdb.operators.summaries.patterns import Patterns, PatternsAsked
 from jitdb.operators.summaries.shares import ShareAsked, Shares
 from jitdb.operators.summaries.stats import Stats, StatsAsked, StatsBy, StatsByAsked
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES, S, Summary

@@ -19,7 +19,7 @@ from jitdb.operators.summaries.pictures import columns_plot
 from jitdb.operators.summaries.summary import BINS, Drawn, Summary, View, charted
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.bins import Extent, Tally, Width
+    from jitdb.operators.summaries.arithmetic.bins import Extent, Tally, Width
 
 
 class Bin(NamedTuple):
@@ -93,28 +93,28 @@ class HistogramAsked(Summary[Histogram]):
         return isinstance(self.bins, int)
 
     def survey(self, view: View) -> Extent:
-        from jitdb.operators.summaries.bins import Extent
+        from jitdb.operators.summaries.arithmetic.bins import Extent
 
         return reduce(Extent.with_, map(Extent.of, view.numbers(self.path)), Extent())
 
     def settled(self, surveys: Sequence[Extent], window: object) -> Width | None:
         """How wide the bins are, unless they were given."""
-        from jitdb.operators.summaries.bins import Extent, Width, round_width
+        from jitdb.operators.summaries.arithmetic.bins import Extent, Width, round_width
 
         if isinstance(self.bins, tuple):
             return None
         return round_width(reduce(Extent.with_, surveys, Extent()), self.bins) or Width(1, 0)
 
     def count(self, view: View, settled: Width | None) -> Tally:
-        from jitdb.operators.summaries.bins import Tally, binned
-        from jitdb.operators.summaries.numbers import known
+        from jitdb.operators.summaries.arithmetic.bins import Tally, binned
+        from jitdb.operators.summaries.arithmetic.numbers import known
 
         bins = self.bins if isinstance(self.bins, tuple) else settled
         assert bins is not None
         return Tally.of((binned(known(part), bins) for part in view.numbers(self.path)), len(view.matches))
 
     def result(self, counts: Sequence[Tally], settled: Width | None) -> Histogram:
-        from jitdb.operators.summaries.bins import Tally
+        from jitdb.operators.summaries.arithmetic.bins import Tally
 
         series, total, missing, below, above = Tally.added(counts)
         edges: Sequence[float] = ()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.operators.summaries.numbers import Moments, Numbers
-    from jitdb.operators.summaries.quantiles import Measured, Stream
+    from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
+    from jitdb.operators.summaries.arithmetic.quantiles import Measured, Stream
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
 _TOGETHER: Final = 64  # groups whose stats are made at once
@@ -165,8 +165,8 @@ class StatsAsked(Summary[Stats]):
     def count(self, view: View, settled: object) -> tuple[int, Measured]:
         import numpy as np
 
-        from jitdb.operators.summaries.numbers import Moments
-        from jitdb.operators.summaries.quantiles import measured
+        from jitdb.operators.summaries.arithmetic.numbers import Moments
+        from jitdb.operators.summaries.arithmetic.quantiles import measured
 
         def stream() -> Stream:
             return ((numbers, None) for part in view.parts() for numbers in part.numbers(self.path))
@@ -179,7 +179,7 @@ class StatsAsked(Summary[Stats]):
     def result(self, counts: Sequence[tuple[int, Measured]], settled: object) -> Stats:
         import numpy as np
 
-        from jitdb.operators.summaries.quantiles import merged
+        from jitdb.operators.summaries.arithmetic.quantiles import merged
 
         found = merged([part for _, part in counts], [np.zeros(1, np.int64)] * len(counts), 1, self.quantiles)
         return _Found(self.path, self.quantiles, found, [sum(total for total, _ in counts)])[0]
@@ -248,8 +248,8 @@ class StatsByAsked(GroupsAsked[StatsBy]):
     def part(self, view: View, grouping: Grouping) -> Part:
         import numpy as np
 
-        from jitdb.operators.summaries.numbers import Moments, joined
-        from jitdb.operators.summaries.quantiles import measured
+        from jitdb.operators.summaries.arithmetic.numbers import Moments, joined
+        from jitdb.operators.summaries.arithmetic.quantiles import measured
 
         def stream() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
             return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
@@ -280,7 +280,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
     def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> _Found:
         import numpy as np
 
-        from jitdb.operators.summaries.quantiles import merged
+        from jitdb.operators.summaries.arithmetic.quantiles import merged
 
         totals = np.zeros(groups, np.int64)
         for part, numbers in zip(parts, to, strict=True):

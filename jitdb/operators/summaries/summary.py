@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.nodes.selection import SortKeys
-    from jitdb.operators.summaries.calendar import Window
-    from jitdb.operators.summaries.cells import Cells, Taken
-    from jitdb.operators.summaries.numbers import Numbers
+    from jitdb.operators.summaries.arithmetic.calendar import Window
+    from jitdb.operators.summaries.arithmetic.cells import Cells, Taken
+    from jitdb.operators.summaries.arithmetic.numbers import Numbers
 
 #: The defaults of methods and commands.
 AUTO: Final = "auto"

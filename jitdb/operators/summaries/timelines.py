@@ -14,13 +14,13 @@ from jitdb.display.cells import cell
 from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, Spark, cut
 from jitdb.errors import QueryError
-from jitdb.operators.summaries.calendar import Step, parse_step, zone_called
+from jitdb.operators.summaries.arithmetic.calendar import Step, parse_step, zone_called
 from jitdb.operators.summaries.groups import By, Every, Grouped, Settled, named, names_of, start_texts
 from jitdb.operators.summaries.pictures import steps_plot
 from jitdb.operators.summaries.summary import AUTO, DECLARED_TIME, SERIES, Drawn, View, charted
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.bins import Tally
+    from jitdb.operators.summaries.arithmetic.bins import Tally
 
 _THIN: Final = 40  # numbers of a small chart
 
@@ -150,8 +150,8 @@ class TimelineAsked(Grouped[Timeline]):
     def count(self, view: View, settled: Settled) -> Tally:
         import numpy as np
 
-        from jitdb.operators.summaries.bins import Series, Tally, by_clock, shared_steps
-        from jitdb.operators.summaries.numbers import joined
+        from jitdb.operators.summaries.arithmetic.bins import Series, Tally, by_clock, shared_steps
+        from jitdb.operators.summaries.arithmetic.numbers import joined
 
         step = settled.step
         assert step is not None
@@ -180,7 +180,7 @@ class TimelineAsked(Grouped[Timeline]):
             return datetime.max.replace(tzinfo=start_of(number).tzinfo)
 
     def result(self, counts: Sequence[Tally], settled: Settled) -> Timeline:
-        from jitdb.operators.summaries.bins import Tally
+        from jitdb.operators.summaries.arithmetic.bins import Tally
 
         step, many = settled.step, settled.many if self.by else 0
         assert step is not None

@@ -121,7 +121,7 @@ class Moments:
 
     def add(self, numbers: Numbers, groups: NDArray[np.int64] | None = None) -> None:
         """Each number to its group, none where that is below 0; all to the first without groups."""
-        from jitdb.operators.summaries import summary_kernels as kernels
+        from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 
         hi, own = np.ascontiguousarray(numbers.hi, np.float64), np.empty(0, np.int64) if groups is None else groups
         self.has_rests |= numbers.lo is not None

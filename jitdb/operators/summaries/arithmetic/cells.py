@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.operators.summaries.numbers import Numbers, joined, number_of
-from jitdb.operators.summaries.quantiles import places_at
+from jitdb.operators.summaries.arithmetic.numbers import Numbers, joined, number_of
+from jitdb.operators.summaries.arithmetic.quantiles import places_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

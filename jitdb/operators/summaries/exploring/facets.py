@@ -13,15 +13,15 @@ from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, number_text, short, spark_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.summaries.facet_fields import FacetFields
+from jitdb.operators.summaries.exploring.facet_fields import FacetFields
 from jitdb.operators.summaries.summary import Listed, Ranked, Summary, View, limit_of
 from jitdb.operators.summaries.value_counts import ValueCount, added
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
-    from jitdb.operators.summaries.calendar import Window
-    from jitdb.operators.summaries.cells import Cells, Taken, Wanted
+    from jitdb.operators.summaries.arithmetic.calendar import Window
+    from jitdb.operators.summaries.arithmetic.cells import Cells, Taken, Wanted
 
 VALUES: Final = 5  # of a field
 SHARES: Final = (0.0, 0.5, 0.95, 0.99, 1.0)  # the quantiles of numbers
@@ -237,8 +237,8 @@ class FacetsAsked(Summary[Facets]):
         return [view.cells(path) for path in self.known.numbers]
 
     def settled(self, surveys: Sequence[list[Cells]], window: Window) -> Settled:
-        from jitdb.operators.summaries.cells import Wanted
-        from jitdb.operators.summaries.cells import added as together
+        from jitdb.operators.summaries.arithmetic.cells import Wanted
+        from jitdb.operators.summaries.arithmetic.cells import added as together
 
         cells = [together(parts) for parts in zip(*surveys, strict=True)] if surveys else []
         return Settled(cells, [Wanted.at(each, SHARES if len(each.places) else ()) for each in cells])

@@ -16,9 +16,9 @@ from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError, Remedy
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import EVERYTHING, Operation, or_
-from jitdb.operators.summaries.facet_fields import FacetFields
-from jitdb.operators.summaries.facets import Database, chosen_fields, named_fields
-from jitdb.operators.summaries.findings import Finding, Interval, Together, plain_number
+from jitdb.operators.summaries.exploring.facet_fields import FacetFields
+from jitdb.operators.summaries.exploring.facets import Database, chosen_fields, named_fields
+from jitdb.operators.summaries.exploring.findings import Finding, Interval, Together, plain_number
 from jitdb.operators.summaries.summary import Listed, Summary, View, limit_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.operators.question import Question
-    from jitdb.operators.summaries.calendar import Window
-    from jitdb.operators.summaries.contrast import Settled, Surveyed
+    from jitdb.operators.summaries.arithmetic.calendar import Window
+    from jitdb.operators.summaries.exploring.contrast import Settled, Surveyed
 
 FINDINGS: Final = 10  # that are told
 
@@ -186,7 +186,7 @@ class DifferenceAsked(Summary[Difference]):
         return True
 
     def survey(self, view: View) -> Surveyed:
-        from jitdb.operators.summaries.contrast import Surveyed, fewest_of
+        from jitdb.operators.summaries.exploring.contrast import Surveyed, fewest_of
 
         held = view.held
         matching, total = len(held.matches), len(view.matches)
@@ -199,7 +199,7 @@ class DifferenceAsked(Summary[Difference]):
         return Surveyed(matching, total - matching, values, numbers)
 
     def settled(self, surveys: Sequence[Surveyed], window: Window) -> Settled:
-        from jitdb.operators.summaries.contrast import candidates_of
+        from jitdb.operators.summaries.exploring.contrast import candidates_of
 
         return candidates_of(self.known, surveys)
 
@@ -208,7 +208,7 @@ class DifferenceAsked(Summary[Difference]):
         return view.marked([(found.path, found.held) for found in settled.candidates])
 
     def result(self, counts: Sequence[NDArray[np.int64]], settled: Settled) -> Difference:
-        from jitdb.operators.summaries.contrast import no_masks, told
+        from jitdb.operators.summaries.exploring.contrast import no_masks, told
 
         masks = sum(counts[1:], start=counts[0]) if counts else no_masks()
         findings, together = told(settled, masks, self.limit)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.operators.question import Question
-    from jitdb.operators.summaries.bins import Extent, Tally
-    from jitdb.operators.summaries.calendar import Window
+    from jitdb.operators.summaries.arithmetic.bins import Extent, Tally
+    from jitdb.operators.summaries.arithmetic.calendar import Window
 
 _THIN: Final = 24  # characters of a small chart
 USUAL: Final[Path] = ("message",)  # where no field has a usual name
@@ -219,7 +219,7 @@ class PatternsAsked(Grouped[Patterns]):
 
     @property
     def most(self) -> int:
-        from jitdb.operators.summaries.similar import MOST
+        from jitdb.operators.summaries.exploring.similar import MOST
 
         return MOST
 
@@ -256,8 +256,8 @@ class PatternsAsked(Grouped[Patterns]):
     def count(self, view: View, settled: _Settled) -> Tally:
         import numpy as np
 
-        from jitdb.operators.summaries.bins import Series, Tally, by_clock, shared_steps
-        from jitdb.operators.summaries.numbers import joined
+        from jitdb.operators.summaries.arithmetic.bins import Series, Tally, by_clock, shared_steps
+        from jitdb.operators.summaries.arithmetic.numbers import joined
 
         step, values, width = settled.steps.step, settled.steps.values, len(settled.rows) + 2
         if step is None:
@@ -277,7 +277,7 @@ class PatternsAsked(Grouped[Patterns]):
         return Tally.of(((series, 0, 0) for series in found), len(view.matches))
 
     def result(self, counts: Sequence[Tally], settled: _Settled) -> Patterns:
-        from jitdb.operators.summaries.bins import Tally
+        from jitdb.operators.summaries.arithmetic.bins import Tally
 
         step, rows, starts = settled.steps.step, settled.rows, list[datetime]()
         if step is not None:
@@ -318,7 +318,7 @@ def _earlier(surveys: Sequence[_Found], pattern_of: Callable[[bytes], str]) -> s
 
 def _pattern_of(there: Sequence[Sequence[bytes] | None]) -> Callable[[bytes], str]:
     """What gives the pattern of a text's own, by its key: of those of all logs, that which it becomes a part of."""
-    from jitdb.operators.summaries.similar import MOST, merged
+    from jitdb.operators.summaries.exploring.similar import MOST, merged
 
     held = [keys for keys in there if keys is not None]
     own = tuple(held[0]) if len(held) == 1 else tuple(dict.fromkeys(chain.from_iterable(held)))

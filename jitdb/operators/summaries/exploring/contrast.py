@@ -16,14 +16,14 @@ import numpy as np
 
 from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED, value_of_key
-from jitdb.operators.summaries.cells import Cells, added
-from jitdb.operators.summaries.findings import Finding, Interval, Together
+from jitdb.operators.summaries.arithmetic.cells import Cells, added
+from jitdb.operators.summaries.exploring.findings import Finding, Interval, Together
 from jitdb.operators.summaries.summary import Opposed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.operators.summaries.facet_fields import FacetFields
+    from jitdb.operators.summaries.exploring.facet_fields import FacetFields
 
 ABSENT_KEY: Final = b"\0"  # that of no value
 CANDIDATES: Final = 15  # findings that are looked at together: a bit each

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import numpy as np
 
 from jitdb.errors import QueryError
-from jitdb.operators.summaries.calendar import spans
-from jitdb.operators.summaries.numbers import Numbers
+from jitdb.operators.summaries.arithmetic.calendar import spans
+from jitdb.operators.summaries.arithmetic.numbers import Numbers
 from jitdb.operators.summaries.summary import LACKING, OTHERS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from jitdb.operators.summaries.calendar import Step
+    from jitdb.operators.summaries.arithmetic.calendar import Step
 
 MOST: Final = 100_000  # bins of an answer
 _DAY: Final = 86_400 * 10**9
@@ -207,7 +207,7 @@ def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, widt
 
     Times outside of the years 1 to 9999 are left out. Raises QueryError where they are too far apart.
     """
-    from jitdb.operators.summaries import summary_kernels as kernels
+    from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 
     hi, lo = times
     low, high = (float(end.reduce(hi, initial=math.nan)) for end in (np.fmin, np.fmax))

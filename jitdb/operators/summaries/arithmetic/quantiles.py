@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from jitdb.common import memory
-from jitdb.operators.summaries.numbers import Moments, Numbers, number_of
+from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers, number_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,7 +218,7 @@ def _from_parts(
     """The numbers at these places among those of a group that are the double `least`, or one of so many behind it, in
     the order of doubles.
     """
-    from jitdb.operators.summaries import summary_kernels as kernels
+    from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 
     shift = max(0, size.bit_length() - _PART_BITS)
     cells = np.zeros((size >> shift) + 1, np.int64)
@@ -293,7 +293,7 @@ def _rows(moments: Moments, groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _counted(stream: Callable[[], Stream], rows: NDArray[np.int64], least: int, width: int, groups: int) -> Ordered:
-    from jitdb.operators.summaries.summary_kernels import count_cells
+    from jitdb.operators.summaries.arithmetic.summary_kernels import count_cells
 
     cells = np.zeros(groups * width, np.uint32)
     for numbers, own in stream():
@@ -306,7 +306,7 @@ def _counted(stream: Callable[[], Stream], rows: NDArray[np.int64], least: int, 
 def _sorted(
     stream: Callable[[], Stream], rows: NDArray[np.int64], ends: NDArray[np.int64], has_rests: bool
 ) -> Ordered:  # fmt: skip
-    from jitdb.operators.summaries import summary_kernels as kernels
+    from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 
     begins = np.append(0, ends[:-1])
     hi, lo = np.empty(int(ends[-1])), np.zeros(int(ends[-1]) if has_rests else 0, np.int16)
