@@ -59,6 +59,7 @@ class Handler(BaseHTTPRequestHandler):
     """A connection, and the requests on it one by one."""
 
     protocol_version = "HTTP/1.1"
+    server_version, sys_version = "jitdb", ""
     timeout = 30  # seconds: a connection on which nothing comes is closed
     disable_nagle_algorithm = True
     server: Serving  # type: ignore[assignment]

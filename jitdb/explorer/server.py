@@ -9,7 +9,7 @@ from http.server import ThreadingHTTPServer
 from socket import SHUT_RDWR, socket
 from typing import Any, Final
 
-from jitdb.explorer.guard import LOOPBACK, Guard
+from jitdb.explorer.guard import LOOPBACK, Guard, is_ours
 from jitdb.explorer.handler import Handler
 from jitdb.explorer.session import Session
 
@@ -76,6 +76,10 @@ class Server(ThreadingHTTPServer):
         self.session.close()
 
     # --- socketserver ------------------------------------------------------------------------------------------------
+
+    def verify_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> bool:
+        """Whether it comes from a process of this user."""
+        return is_ours(client_address[1], self.server_port)
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
         """Where there is no room, the connection that has asked nothing for longest makes some."""

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -35,6 +36,19 @@ def test_it_listens_on_this_machine_alone(site: Served) -> None:
     assert site.server.server_address[0] == "127.0.0.1"
     assert site.server.address == f"http://127.0.0.1:{site.port}/#token={site.token}"
     assert len(site.token) >= 43  # 256 bits
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_another_user_of_the_machine_gets_nothing(site: Served) -> None:
+    asked = f"exec 3<>/dev/tcp/127.0.0.1/{site.port} && printf 'GET / HTTP/1.1\\r\\nHost: {site.host}\\r\\n"
+    asked += "Connection: close\\r\\n\\r\\n' >&3 && echo connected && cat <&3"
+    told = [
+        subprocess.run(["bash", "-c", asked], user=user, capture_output=True, text=True, cwd="/").stdout
+        for user in (0, 65534)
+    ]
+    assert told[0].startswith("connected\nHTTP/1.1 200 OK")
+    assert told[1] in ("connected\n", "")
+    assert site.exact(parts=["count"])["count"]["count"] == 100
 
 
 @pytest.mark.parametrize(
