@@ -234,6 +234,7 @@ def test_what_was_misspelt_is_said(site: Served) -> None:
     assert "level" in found["count"]["notes"][0]
 
 
+@pytest.mark.filterwarnings("ignore::jitdb.errors.MalformedWarning")
 def test_lines_that_are_no_records_are_told_of(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.ndjson", RECORDS[:50])
     with path.open("a") as file:
