@@ -52,6 +52,7 @@ MODULES: Final = (
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.common.placeholders",
+    "jitdb.indexes.kinds.place_kernels",
     "jitdb.indexes.kinds.seen",
     "jitdb.indexes.kinds.time_text",
     "jitdb.log.codecs.fields.shape_kernels",

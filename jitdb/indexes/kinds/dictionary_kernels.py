@@ -9,6 +9,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, FALSE, NULL, NUMBER, TRUE
 from jitdb.indexes.hash_kernels import number_bits
+from jitdb.indexes.kinds.place_kernels import number_of_places, place_at
 from jitdb.indexes.numbering_kernels import copy_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 
@@ -52,14 +53,8 @@ def code_at(codes, width, at):
 @kernel
 def count_codes(codes: U8, width: int, begin: int, end: int, places: U32, counts: I64) -> None:
     """counts[code] += 1 for the code at each of these places; without any, for those from `begin` to `end`."""
-    some = places.shape[0] != 0
-    number = np.int64(places.shape[0])
-    if not some:
-        number = end - begin
-    for i in range(number):
-        at = np.uint64(begin + i)
-        if some:
-            at = np.uint64(places[np.uint64(i)])
+    for i in range(number_of_places(begin, end, places)):
+        at = place_at(begin, places, i)
         counts[code_at(codes, width, at)] += 1
 
 
@@ -75,15 +70,9 @@ def count_in_runs(
     rows:    of each run its row; -1: none, and its records are not counted
     columns: of each code its column
     """
-    some = places.shape[0] != 0
-    number = np.int64(places.shape[0])
-    if not some:
-        number = end - begin
     run = np.uint64(0)
-    for i in range(number):
-        at = np.uint64(begin + i)
-        if some:
-            at = np.uint64(places[np.uint64(i)])
+    for i in range(number_of_places(begin, end, places)):
+        at = place_at(begin, places, i)
         while first + np.int64(at) >= ends[run]:
             run += np.uint64(1)
         if rows[run] >= 0:
@@ -93,14 +82,8 @@ def count_in_runs(
 @kernel
 def mark_codes(codes: U8, width: int, begin: int, end: int, places: U32, table: U32, masks: U32) -> None:
     """masks[i] |= table[code] for the code at each of these places; without any, for those from `begin` to `end`."""
-    some = places.shape[0] != 0
-    number = np.int64(places.shape[0])
-    if not some:
-        number = end - begin
-    for i in range(number):
-        at = np.uint64(begin + i)
-        if some:
-            at = np.uint64(places[np.uint64(i)])
+    for i in range(number_of_places(begin, end, places)):
+        at = place_at(begin, places, i)
         masks[np.uint64(i)] |= table[code_at(codes, width, at)]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
+from jitdb.indexes.kinds.place_kernels import number_of_places, place_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I16, I64, U8, U32, Bools, I64Rows
@@ -292,14 +293,8 @@ def cell_of(number, shift):
 @kernel
 def count_chosen(hi: F64, begin: int, end: int, places: U32, shift: int, first: int, cells: I64) -> None:
     """cells[cell - first] += 1 for each number (not NaN) at these places; without any, from `begin` to `end`."""
-    some = places.shape[0] != 0
-    number = np.int64(places.shape[0])
-    if not some:
-        number = end - begin
-    for i in range(number):
-        at = np.uint64(begin + i)
-        if some:
-            at = np.uint64(places[np.uint64(i)])
+    for i in range(number_of_places(begin, end, places)):
+        at = place_at(begin, places, i)
         if hi[at] == hi[at]:
             cells[np.uint64(cell_of(hi[at], shift) - first)] += 1
 
@@ -312,15 +307,9 @@ def choose_in_cells(
 
     wanted[cell - first]; cells beyond are not.
     """
-    some = places.shape[0] != 0
-    number = np.int64(places.shape[0])
-    if not some:
-        number = end - begin
     taken = np.int64(0)
-    for i in range(number):
-        at = np.uint64(begin + i)
-        if some:
-            at = np.uint64(places[np.uint64(i)])
+    for i in range(number_of_places(begin, end, places)):
+        at = place_at(begin, places, i)
         if hi[at] == hi[at]:
             place = cell_of(hi[at], shift) - first
             if 0 <= place < wanted.shape[0] and wanted[np.uint64(place)]:

@@ -16,10 +16,15 @@ from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError, Remedy
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import EVERYTHING, Operation, or_
-from jitdb.operators.summaries.exploring.facet_fields import FacetFields
-from jitdb.operators.summaries.exploring.facets import Database, chosen_fields, named_fields
+from jitdb.operators.summaries.exploring.facet_fields import (
+    Database,
+    FacetFields,
+    OfFields,
+    chosen_fields,
+    named_fields,
+)
 from jitdb.operators.summaries.exploring.findings import Finding, Interval, Together, plain_number
-from jitdb.operators.summaries.summary import Listed, Summary, View, limit_of
+from jitdb.operators.summaries.summary import Listed, View, limit_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,7 +128,7 @@ def _plain_finding(row: Finding) -> dict[str, Any]:
 # --- what is asked ---------------------------------------------------------------------------------------------------
 
 
-class DifferenceAsked(Summary[Difference]):
+class DifferenceAsked(OfFields[Difference]):
     """What the records of the question have more often than others.
 
     against: which others; None: all
@@ -137,7 +142,6 @@ class DifferenceAsked(Summary[Difference]):
     name = "difference"
 
     against: Operation | None
-    fields: FacetFields | tuple[Path, ...] | None
     limit: int
     condition: Operation | None
     left: tuple[Path, ...]
@@ -167,19 +171,6 @@ class DifferenceAsked(Summary[Difference]):
         left = tuple(path for path in (*fields.order, *fields.unique) if before_cast(path) in about)
         asked = self.changed(condition=condition, fields=fields.without(about), left=left)
         return question.changed(operation=EVERYTHING if against is None else or_(condition, against), summary=asked)
-
-    @property
-    def known(self) -> FacetFields:
-        assert isinstance(self.fields, FacetFields)
-        return self.fields
-
-    @property
-    def values_of(self) -> tuple[Path, ...]:
-        return self.known.values
-
-    @property
-    def columns(self) -> tuple[Path, ...]:
-        return self.known.numbers
 
     @property
     def surveys(self) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from jitdb.common.paths import CASTS, Path, before_cast
 from jitdb.common.values import ARRAY, MAP, number_of, value_key
+from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.summaries.fields import walk
+from jitdb.operators.summaries.summary import S, Summary
+
+if TYPE_CHECKING:
+    from jitdb.operators.nodes.operation import Operation
 
 SAMPLE: Final = 1000  # records
 _MOST: Final = 100  # fields: those that most records have
@@ -82,3 +87,61 @@ def _kind_of(path: Path, counts: Counter[bytes], numbers: int) -> str:
     if 2 * len(singles) > total and 2 * sum(key.count(b" ") > 1 for key in singles) > len(singles):
         return "messages"
     return "unique" if pairs < _PAIRS * (total / SAMPLE) ** 2 else "values"
+
+
+# --- what is asked of them -------------------------------------------------------------------------------------------
+
+
+class Database(Protocol):
+    """What a summary asks of a database beforehand."""
+
+    def facet_fields(self, where: Operation) -> FacetFields:
+        """The fields worth counting, of records that match among others."""
+
+    def condition(self, where: Operation) -> Operation:
+        """The condition with what its tasks give."""
+
+
+class OfFields(Summary[S]):
+    """What is asked of many fields at once. `fields`: these; None: those worth it, until ready() says which."""
+
+    __slots__ = ()
+
+    fields: FacetFields | tuple[Path, ...] | None
+
+    @property
+    def known(self) -> FacetFields:
+        assert isinstance(self.fields, FacetFields)
+        return self.fields
+
+    @property
+    def values_of(self) -> tuple[Path, ...]:
+        return self.known.values
+
+    @property
+    def columns(self) -> tuple[Path, ...]:
+        return self.known.numbers
+
+
+def named_fields(name: str, fields: Sequence[PathLike] | FacetFields | None) -> Any:
+    """The paths of these fields. Raises QueryError."""
+    if fields is None or isinstance(fields, FacetFields):
+        return fields
+    return tuple(as_path(name, field) for field in fields)
+
+
+def chosen_fields(
+    database: Database, fields: FacetFields | Sequence[Path] | None, where: Operation
+) -> FacetFields:  # fmt: skip
+    """The fields that are worth it of records that match; of some named ones, how each is looked at."""
+    if isinstance(fields, FacetFields):
+        return fields
+    known = database.facet_fields(where)
+    if fields is None:
+        return known
+    return FacetFields(
+        tuple(path for path in fields if path not in known.numbers),
+        tuple(path for path in fields if path in known.numbers),
+        (),
+        tuple(fields),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import Path, format_path
 from jitdb.common.values import value_of_key
@@ -13,12 +13,17 @@ from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, number_text, short, spark_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_path
-from jitdb.operators.summaries.exploring.facet_fields import FacetFields
-from jitdb.operators.summaries.summary import Listed, Ranked, Summary, View, limit_of
+from jitdb.operators.summaries.exploring.facet_fields import (
+    Database,
+    FacetFields,
+    OfFields,
+    chosen_fields,
+    named_fields,
+)
+from jitdb.operators.summaries.summary import Listed, Ranked, View, limit_of
 from jitdb.operators.summaries.value_counts import ValueCount, added
 
 if TYPE_CHECKING:
-    from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
     from jitdb.operators.summaries.arithmetic.calendar import Window
     from jitdb.operators.summaries.arithmetic.cells import Cells, Taken, Wanted
@@ -26,16 +31,6 @@ if TYPE_CHECKING:
 VALUES: Final = 5  # of a field
 SHARES: Final = (0.0, 0.5, 0.95, 0.99, 1.0)  # the quantiles of numbers
 _BARS: Final = 24  # of a small chart
-
-
-class Database(Protocol):
-    """What a summary asks of a database beforehand."""
-
-    def facet_fields(self, where: Operation) -> FacetFields:
-        """The fields worth counting, of records that match among others."""
-
-    def condition(self, where: Operation) -> Operation:
-        """The condition with what its tasks give."""
 
 
 class Spread(NamedTuple):
@@ -196,7 +191,7 @@ class Settled(NamedTuple):
     wanted: list[Wanted]
 
 
-class FacetsAsked(Summary[Facets]):
+class FacetsAsked(OfFields[Facets]):
     """What is in the records.
 
     fields: these; None: those that a sample of the records shows to be worth it
@@ -206,7 +201,6 @@ class FacetsAsked(Summary[Facets]):
     __slots__ = __match_args__ = ("fields", "limit")
     name = "facets"
 
-    fields: FacetFields | tuple[Path, ...] | None
     limit: int
 
     def __init__(self, fields: Sequence[PathLike] | FacetFields | None = None, limit: int = VALUES) -> None:
@@ -215,19 +209,6 @@ class FacetsAsked(Summary[Facets]):
     def ready(self, question: Question, database: Database) -> Question:
         fields = chosen_fields(database, self.fields, question.operation)
         return question.changed(summary=self.changed(fields=fields))
-
-    @property
-    def known(self) -> FacetFields:
-        assert isinstance(self.fields, FacetFields)
-        return self.fields
-
-    @property
-    def values_of(self) -> tuple[Path, ...]:
-        return self.known.values
-
-    @property
-    def columns(self) -> tuple[Path, ...]:
-        return self.known.numbers
 
     @property
     def surveys(self) -> bool:
@@ -261,30 +242,6 @@ class FacetsAsked(Summary[Facets]):
         same = {path: value for path, facet in found.items() if (value := _same(facet, total)) is not ...}
         rows = tuple(found[path] for path in self.known.order if path not in same and found[path].count)
         return Facets(rows, total, same, self.known.unique)
-
-
-def named_fields(name: str, fields: Sequence[PathLike] | FacetFields | None) -> Any:
-    """The paths of these fields. Raises QueryError."""
-    if fields is None or isinstance(fields, FacetFields):
-        return fields
-    return tuple(as_path(name, field) for field in fields)
-
-
-def chosen_fields(
-    database: Database, fields: FacetFields | Sequence[Path] | None, where: Operation
-) -> FacetFields:  # fmt: skip
-    """The fields that are worth it of records that match; of some named ones, how each is looked at."""
-    if isinstance(fields, FacetFields):
-        return fields
-    known = database.facet_fields(where)
-    if fields is None:
-        return known
-    return FacetFields(
-        tuple(path for path in fields if path not in known.numbers),
-        tuple(path for path in fields if path in known.numbers),
-        (),
-        tuple(fields),
-    )
 
 
 def _same(facet: Facet, total: int) -> Any:
