@@ -44,7 +44,7 @@ def facet(session: Session, body: dict[str, Any], cancel: threading.Event) -> It
     """More values of one field."""
     view = View(session, session.db, Asked.of(body), body, cancel)
     path = _path(body, "field")
-    if path in session.facet_fields.numbers and not body.get("values"):
+    if path in session.sampled.facet_fields.numbers and not body.get("values"):
         yield numbers(view, path)
     else:
         yield values(view, path, max(1, number(body, "limit", 100, _MOST_VALUES)))
@@ -86,7 +86,7 @@ def complete(session: Session, body: dict[str, Any], cancel: threading.Event) ->
     """How the text before the cursor may go on; and what is wrong with the whole of it."""
     text = optional_text(body, "text") or ""
     at = number(body, "at", len(text), len(text))
-    offer = offered(text[:at], session.names)
+    offer = offered(text[:at], session.sampled.names)
     yield {"part": "offer", "from": at - len(offer.begun), "texts": offer.texts[:50]}
 
 

@@ -36,7 +36,8 @@ def facets(view: View) -> Iterator[Part]:
     counted when they are asked for by name. And what they leave unsaid.
     """
     said = conditions(view.asked.where)
-    known, (*batches, many) = view.session.facet_fields, view.session.facet_batches
+    sampled = view.session.sampled
+    known, (*batches, many) = sampled.facet_fields, sampled.facet_batches
     named = {path for path in known.values if any(set(each.means.all_paths()) == {path} for each in said)}
     yield from (values(view, path, SHOWN, said) for path in known.order if path in named)
     about: Part = {

@@ -41,7 +41,7 @@ def why(session: Session, body: dict[str, Any], cancel: threading.Event) -> Iter
         asked = asked._replace(as_of=session.now())
     view = View(session, session.db, asked, body, cancel)
     low, high, other = (optional_text(body, name) for name in ("from", "to", "against"))
-    query, fields = view.query(), session.facet_fields
+    query, fields = view.query(), session.sampled.facet_fields
     if low is not None and high is not None:
         against: Operation | None = query.question.operation
         query = query.since(low).until(high)

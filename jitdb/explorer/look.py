@@ -61,15 +61,10 @@ def look(session: Session, body: dict[str, Any], cancel: threading.Event) -> Ite
 
 def needs_of(view: View, operation: Operation) -> list[Operation]:
     """Operations that are answered from the indexes that the look will take."""
-    by = by_field(view)
+    by, sampled = by_field(view), view.session.sampled
+    soon = needed(sampled.facet_fields.without(sampled.facet_batches[-1]))
     own = [operation, *([equal(by, "")] if by is not None else [])]
-    return [
-        *own,
-        combine(
-            Or,
-            (declared_time > float("-inf"), *needed(view.session.facet_fields.without(view.session.facet_batches[-1]))),
-        ),
-    ]
+    return [*own, combine(Or, (declared_time > float("-inf"), *soon))]
 
 
 def _parts(view: View, wanted: list[str]) -> Iterator[Part]:
@@ -107,7 +102,7 @@ def by_field(view: View) -> Path | None:
     chosen = optional_text(view.body, "by")
     if chosen == "-":
         return None
-    return view.session.roles.level if chosen is None else parse_path(chosen)
+    return view.session.sampled.roles.level if chosen is None else parse_path(chosen)
 
 
 def extent(view: View) -> Extent | None:
@@ -158,7 +153,7 @@ def row_of(
 ) -> Part:
     """A record as the list has it."""
     paths, unit = session.db.times
-    usual, own = session.roles, session.roles_in(record)
+    usual, own = session.sampled.roles, session.roles_in(record)
     meant = {usual.level: own.level, usual.message: own.message}
     cells = []
     for _, path in columns:

@@ -6,16 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
-from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.values import UNDEFINED, value_at, value_key
+from jitdb.common.paths import Path, format_path
 from jitdb.common.words import counted
-from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
-from jitdb.engine.roles import Roles, is_time_name, roles_of
+from jitdb.engine.roles import Roles, roles_of
 from jitdb.errors import JitdbError
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled
@@ -24,8 +21,6 @@ from jitdb.logset import LogSet
 from jitdb.operators.nodes.operation import Operation, or_
 from jitdb.operators.nodes.positions import offsets
 from jitdb.operators.nodes.selection import selection
-from jitdb.operators.summaries.exploring.facet_fields import FacetFields
-from jitdb.operators.summaries.fields import FieldNames, Fields
 
 if TYPE_CHECKING:
     from jitdb.explorer.opening import Opening
@@ -35,13 +30,9 @@ if TYPE_CHECKING:
 Known = TypeVar("Known")
 
 SAMPLE: Final = 1000  # records
+_REMEMBERED: Final = 1000  # operations
 _LAST: Final = 0.5  # seconds that the end waits for a sample
-_FACETS: Final = 60  # fields that have one
-_MANY: Final = 100  # different values in the sample
-_TOGETHER: Final = 8  # fields of many logs that are asked together
 _SIZED: Final = 1000  # files whose sizes are added up
-_COLUMNS: Final = 3  # beside time and message, where nobody chose; where there is no message:
-_WITHOUT_MESSAGE: Final = 7
 _LONGEST: Final = 100_000  # characters of a text in a request
 _MOST: Final = 100  # columns that are shown
 
@@ -73,7 +64,7 @@ class Session:
         self.db, self.opening = db, opening
         self._lock = threading.Lock()
         self._files: list[str] = []  # a number stands for a path on its way to the page and back
-        self._sampled: tuple[object, Sampled] | None = None
+        self._samples: dict[object, Sampled] = {}  # by what the log was; an answer under way may use an earlier one
         self._fresh: set[Any] = set()  # identities of operations whose indexes were built for this page
         self._known: tuple[int | None, dict[str, Any]] = None, {}  # what is the same for all questions of a state
 
@@ -113,83 +104,35 @@ class Session:
 
     @property
     def sampled(self) -> Sampled:
-        """Some records of the log, as a log; the same ones until the log is another one."""
+        """Some records of the log; others once it is another one, or twice as large."""
         with self._lock:
-            state = self.opening if self.log is None else (self.log.identity, self.log.durable_end < 1 << 20)
-            if self._sampled is None or self._sampled[0] != state:
-                if self._sampled is not None:
-                    self._sampled[1].close()
-                self._sampled = state, Sampled(self.db, SAMPLE)
-            return self._sampled[1]
+            state = self._size_of_sampled()
+            if self._samples.get(state) is None:
+                self._samples[state] = Sampled(self.db, SAMPLE)
+            return self._samples[state]
 
-    @property
-    def fields(self) -> Fields:
-        """Those of the sample."""
-        return self.sampled.fields
-
-    @cached_property
-    def names(self) -> FieldNames:
-        """The fields of the sample, and their values, for completion."""
-        return FieldNames(lambda _: self.sampled.records, lambda: id(self.sampled))
-
-    @cached_property
-    def roles(self) -> Roles:
-        """The fields that say when, how bad, and what."""
-        return roles_of(self.sampled.records)
+    def _size_of_sampled(self) -> object:
+        if isinstance(self.db, JITDB):
+            return self.db.log.identity, self.db.log.durable_end.bit_length()
+        return len(self.db.members).bit_length()
 
     def roles_in(self, record: Any) -> Roles:
-        """Those of one record: in a set, logs of several programs name them differently."""
+        """The fields that say when, how bad, and what in one record: logs of several programs name them differently."""
         if self.log is not None or not isinstance(record, dict):
-            return self.roles
+            return self.sampled.roles
         return roles_of([record])
 
     def columns(self, chosen: Sequence[str]) -> list[tuple[str, Path]]:
         """The columns of the list of records, by name: those that were chosen, or the most telling ones."""
-        if chosen:
-            return [(format_path(path), path) for _, path in selection("columns", chosen[:_MOST])]
-        return self._usual_columns
-
-    @cached_property
-    def _usual_columns(self) -> list[tuple[str, Path]]:
-        roles, records = self.roles, self.sampled.records
-        known = [path for path in (roles.level, roles.message) if path is not None]
-        left_out = {*known, roles.time, *self.db.declared_time}
-        most = _WITHOUT_MESSAGE if roles.message is None else _COLUMNS + len(known)
-        found = choose_columns(records, most + 1)
-        others = [path for path in found if path not in left_out and not is_time_name(path)]
-        paths = [*known, *others] if roles.message is None else [*known[:-1], *others[:1], known[-1]]
+        paths = [path for _, path in selection("columns", chosen[:_MOST])] if chosen else self.sampled.columns
         return [("" if path == ("",) else format_path(path), path) for path in paths]
-
-    @cached_property
-    def facet_fields(self) -> FacetFields:
-        """The fields that are worth a facet, the level first."""
-        found, level = self.sampled.facet_fields, self.roles.level
-        order = found.order if level not in found.order else (level, *(path for path in found.order if path != level))
-        return FacetFields(found.values, found.numbers, found.unique, order).without(order[_FACETS:])
-
-    @cached_property
-    def facet_batches(self) -> list[list[Path]]:
-        """Those fields as they are asked together; the last of these lists has those with many values.
-
-        Of many logs few together, those first that most records have.
-        """
-        records, fields = self.sampled.records, self.facet_fields
-        seen: dict[Path, list[Any]] = {path: [] for path in fields.order}
-        for record in records:
-            for path, found in seen.items():
-                value = value_at(record, path)
-                found += value if ANY in path and isinstance(value, list) else [] if value is UNDEFINED else [value]
-        many = [path for path in fields.values if len(set(map(value_key, seen[path]))) > _MANY]
-        soon = [path for path in fields.order if path not in many]
-        if self.log is not None:
-            return [soon, many]
-        soon.sort(key=lambda path: -len(seen[path]))
-        return [*(soon[at : at + _TOGETHER] for at in range(0, len(soon), _TOGETHER)), many]
 
     # --- scans -------------------------------------------------------------------------------------------------------
 
     def stale(self, operations: Sequence[Operation]) -> tuple[list[Operation], int]:
         """Which of these need indexes that are not there yet, and how many bytes must be read for them."""
+        if len(self._fresh) > _REMEMBERED:
+            self._fresh = set()
         new = [each for each in operations if each.identity not in self._fresh]
         size = self.db.explain(self.db.query(or_(*new)).question).scan_bytes if new else 0
         if not size:
@@ -270,8 +213,9 @@ class Session:
 
         def take() -> None:
             with suppress(JitdbError, OSError):
-                _ = self._usual_columns
-                self.sampled.db.facets(fields=self.facet_batches[0])
+                sampled = self.sampled
+                _ = sampled.columns
+                sampled.db.facets(fields=sampled.facet_batches[0])
 
         threading.Thread(target=take, name="jitdb explorer", daemon=True).start()
 
@@ -279,8 +223,8 @@ class Session:
         """Remove the sample; one that is taken just now removes itself when the program ends."""
         if self._lock.acquire(timeout=_LAST):
             try:
-                if self._sampled is not None:
-                    self._sampled[1].close()
+                for sampled in self._samples.values():
+                    sampled.close()
             finally:
                 self._lock.release()
 

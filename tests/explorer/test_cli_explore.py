@@ -38,8 +38,8 @@ def exploring(*words: Any, **environment: str) -> Iterator[tuple[subprocess.Pope
         assert process.stdout is not None
         yield process, process.stdout.readline().strip()
     finally:
-        process.kill()
-        process.communicate()
+        process.terminate()  # which leaves nothing behind
+        process.communicate(timeout=20)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])

@@ -284,3 +284,15 @@ def test_a_log_without_time_or_message_or_records(tmp_path: Path) -> None:
     with served(tmp_path / "empty.ndjson") as site:
         found = site.exact(where="")
         assert (found["count"]["count"], found["records"]["rows"]) == (0, [])
+
+
+def test_a_log_that_begins_empty_gets_its_fields_as_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "live.ndjson"
+    path.write_text("")
+    with served(path) as site:
+        assert site.exact(where="")["facet"] == {}
+        write_lines(path, RECORDS[:400])
+        found = site.exact(where='level == "info"')
+        assert {"level", "service", "request.ms"} <= found["facet"].keys()
+        assert found["records"]["columns"] == ["level", "service", "message"]
+        assert found["timeline"]["by"] == "level"
