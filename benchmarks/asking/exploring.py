@@ -118,5 +118,5 @@ def run() -> list[Figure]:
     duck().execute(f"create table service as select * from read_json('{path}')")
     with jitdb.open(path, read_only=True) as db:
         found = db.difference(INCIDENT, against='level == "error"')
-        assert {"version = 2.1", "region = eu-west"} <= {str(each) for each in found.together[0].findings}
+        assert {'version = "2.1"', "region = eu-west"} <= {str(each) for each in found.together[0].findings}
         return [*questions(db), *facets(db)]

@@ -19,6 +19,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
 _GROUPED: Final = 10**30  # larger numbers are not grouped
 _GAP: Final = "  "
+_WORDS: Final = ("true", "false", "null")
 
 
 class Spark(NamedTuple):
@@ -161,6 +162,17 @@ def _bar(length: float, blocks: bool) -> str:
         return "#" * round(length)
     whole, part = divmod(round(8 * length), 8)
     return "█" * whole + (_EIGHTHS[part] if part else "" if whole or not length else _EIGHTHS[1])
+
+
+def as_told(value: Any) -> str:
+    """A value within a sentence: short, and text in quotes where it would look like a value of another kind, or none.
+
+    >>> as_told("web"), as_told(200), as_told("200"), as_told(""), as_told(True), as_told("true")
+    ('web', '200', '"200"', '""', 'true', '"true"')
+    """
+    text = short("value", value)
+    is_odd = isinstance(value, str) and (not value or value in _WORDS or number_of(value) is not None)
+    return f'"{text}"' if is_odd else text
 
 
 def short(name: str, value: Any) -> str:

@@ -15,7 +15,7 @@ import jitdb
 from jitdb import JITDB
 from jitdb.common.paths import CASTS
 from jitdb.common.values import UNDEFINED, value_at
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, QuestionWarning
 from jitdb.operators import field, seqs
 from jitdb.operators.summaries.exploring.difference import Difference
 from jitdb.operators.summaries.exploring.findings import Finding, Interval
@@ -100,7 +100,7 @@ def test_an_incident_is_explained(tmp_path: Path) -> None:
         found = db.difference("status >= 500")
         check(found, these, others)
         group = found.together[0]
-        assert {str(each) for each in group.findings} >= {"version = 2.0", "region = eu", "error.type = PoolTimeout"}
+        assert {str(each) for each in group.findings} >= {'version = "2.0"', "region = eu", "error.type = PoolTimeout"}
         assert group.share > 0.6
         assert group.other_share == 0
         (type_of,) = [row for row in found if str(row) == "error.type = PoolTimeout"]
@@ -249,10 +249,32 @@ def test_fields_that_few_records_have(tmp_path: Path) -> None:
         assert "err.kind = Broken" in names(found)
 
 
+def test_misspelt_fields_are_told(tmp_path: Path) -> None:
+    with jitdb.open(write(tmp_path / "some.ndjson", service(100, 12))) as db:
+        with pytest.warns(QuestionWarning, match="versoin"):
+            db.difference("status == 404", fields=["versoin", "region"])
+        with pytest.warns(QuestionWarning, match="regin"):
+            db.difference("status == 404", against="regin == 'eu'")
+
+
+def test_text_is_told_from_other_values(tmp_path: Path) -> None:
+    def say(each: Record, chance: random.Random) -> None:
+        each["bad"] = chance.random() < 0.2
+        each["code"] = chance.choice(["200", ""]) if each["bad"] else chance.choice([200, True])
+
+    with jitdb.open(write(tmp_path / "some.ndjson", service(500, 13, say))) as db:
+        assert sorted(names(db.difference("bad == true"))) == ['code = ""', 'code = "200"']
+        assert sorted(names(db.difference("bad == false"))) == ["code = 200", "code = true"]
+        assert '"200" ' in str(db.facets("bad == true"))
+
+
 def test_nothing_to_tell(tmp_path: Path) -> None:
     with jitdb.open(write(tmp_path / "some.ndjson", service(100, 9))) as db:
         db.warns_of_questions = False
         none = db.difference("status == 999")
+        assert "no record matches: there is nothing to compare" in str(none)
+        assert "there are no other records" in str(db.difference("status < 999"))
+        assert "there is no field to compare" in str(db.difference("status == 404", fields=["status"]))
         assert (none.matching, none.others, list(none), none.together) == (0, 100, [], ())
         all_of_them = db.difference("status < 999")
         assert (all_of_them.matching, all_of_them.others, list(all_of_them)) == (100, 0, [])
@@ -270,7 +292,7 @@ def test_it_shows_itself(tmp_path: Path) -> None:
     lines = str(found).splitlines()
     assert lines[0].split() == ["field", "value", "here", "of", "these", "there", "of", "others"]
     assert any("of these, and 0.0 % of the others, have all of: " in line for line in lines)
-    assert "left out, for the question is about them: status" in lines
+    assert "not compared, because the question uses them: status" in lines
     assert "<table" in found._repr_html_()
     plain = found.plain_sheet()
     row = dict(zip(plain.names, plain.rows[0], strict=True))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import read_expression, within
 from jitdb.cli.failures import UsageError
 from jitdb.cli.options import READING, SUMMARY, fields, number, option
+from jitdb.cli.output.notes import note_counted, note_missing, note_unknown_columns
 from jitdb.cli.parser import Show, question
+from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.exploring.difference import FINDINGS
 from jitdb.operators.summaries.exploring.facets import VALUES
 
@@ -24,7 +27,7 @@ _FIELDS = option("--fields PATHS", "only these fields: a.b,c.d (default: those w
 @question(
     "LOG [EXPR] [options]",
     "Show what is in the records: of each field the most frequent values, or how large its numbers are. A sample of "
-    "records says which fields are worth it: those of which hardly two records have the same value are only named.",
+    "records says which fields are worth it: those whose values are nearly all different, such as ids, are only named.",
     [
         ("facets events.log", "of all records"),
         ("facets events.log 'level == \"error\"' --limit 3", "of those that match, with three values each"),
@@ -46,7 +49,8 @@ def facets(db: AnyDatabase, options: Namespace, show: Show) -> Facets:
 @question(
     "LOG EXPR [options]",
     "Show what is different about the records that match: values, and intervals of numbers, that they have more often "
-    "than all others, or than those of another question. Exact shares of both; what chance would give is left out.",
+    "than all others, or than those of another question. Shares are exact; differences that chance could explain are "
+    "not shown.",
     [
         ("diff events.log 'status >= 500'", "what the failing ones have in common"),
         ("diff events.log 'ms > 200' --against 'service == \"checkout\"'", "against the others of one service"),
@@ -69,6 +73,8 @@ def diff(db: AnyDatabase, options: Namespace, show: Show) -> Difference:
     found = _asked(db, options).difference(against=against, fields=options.fields or None, limit=options.limit)
     show(found)
     _note_nothing(db, options, found.matching)
+    if options.against:
+        note_missing(db, read_expression(options.against), options, is_empty=not found.others)
     return found
 
 
@@ -78,6 +84,6 @@ def _asked(db: AnyDatabase, options: Namespace) -> Query:
 
 
 def _note_nothing(db: AnyDatabase, options: Namespace, total: int) -> None:
-    from jitdb.cli.output.notes import note_counted
-
     note_counted(db, options.operation, options, is_empty=not total)
+    lack = db.evidence().lack
+    note_unknown_columns(db, filter(lack, map(partial(as_path, "--fields"), options.fields or ())), options)

@@ -179,7 +179,7 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     option("--every STEP", "a row for each step of time: 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, …, or auto"),
     "tz",
     option("--distinct", "count the different values of the field, of any kind"),
-    option("--share EXPR", "of how many of the records this is true, too; without a field"),
+    option("--share EXPR", "the share of the records for which EXPR is true; give no FIELD with it"),
     option(
         "--order NAME",
         "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, matching, share, …",
@@ -283,7 +283,12 @@ def patterns(db: AnyDatabase, options: Namespace, show: Show) -> Patterns:
     )
     show(found)
     is_empty = found.missing == found.total
-    _note_nothing(db, options, found.total, [found.path] if is_empty else ())
+    kinds = next((field.kinds for field in db.fields() if field.path == found.path), None) if is_empty else None
+    if kinds and found.total:
+        note(
+            options, f"`{format_path(found.path)}` holds no text but {' and '.join(kinds)}: `jitdb values` counts them"
+        )
+    _note_nothing(db, options, found.total, [found.path] if is_empty and not kinds else ())
     others = [format_path(path) for path in db.messages if path != found.path] if found.missing else []
     if options.field is None and others:
         note(options, f"other logs have their messages elsewhere: --field {others[0]}" + _or(others[1:]))

@@ -28,8 +28,8 @@ def show_result(options: Namespace, found: Any) -> None:
 
         for line in table_lines(sheet, columns(80), _has_blocks(), is_cut=bool(sys.stdout and sys.stdout.isatty())):
             show(line)
-        if not options.quiet:
-            show(sheet.footer)
+        for line in found.told() if options.quiet else [sheet.footer]:
+            show(line)
     elif form in ("csv", "tsv"):
         from jitdb.cli.output.separated import separated_lines
         from jitdb.display.sheet import without_charts

@@ -157,10 +157,16 @@ class Asker(Summaries, Shown, ABC):
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """The Result of the question's `summary`: see value_counts() and its siblings."""
         asked = self._ready(question, {}, None, cancel)
-        assert asked.summary is not None
-        asked = asked.summary.ready(asked, self)
+        summary = asked.summary
+        assert summary is not None
+        asked = summary.ready(asked, self)
         assert asked.summary is not None
         found = self._summary(asked, cancel)
+        lacking = [path for path in summary.named if found.total and self.evidence().lack(path)]
+        if lacking:
+            self._tell(Question(), True, lacking)
+        if summary.others is not None:
+            self._tell(Question(operation=summary.others), not found.others)
         is_empty = found.missing == found.total
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         if asked.summary.condition is not None:

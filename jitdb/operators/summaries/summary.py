@@ -219,6 +219,16 @@ class Summary(Immutable, Generic[S]):
     __slots__ = ()
     name = ""
 
+    @property
+    def named(self) -> tuple[Path, ...]:
+        """Fields among many that were asked for by name: what none of the records has is told."""
+        return ()
+
+    @property
+    def others(self) -> Operation | None:
+        """Which other records it is about, beside those that match; None: all, or none."""
+        return None
+
     def ready(self, question: Any, database: Any) -> Any:
         """The Question that asks this, with what must be known of the database beforehand."""
         return question
@@ -315,6 +325,10 @@ class Result(Immutable, Tabular, Shown):
     def seen_sheet(self) -> Sheet:
         """The same for people."""
         return self.sheet()
+
+    def told(self) -> list[str]:
+        """Lines of its footer that are part of the answer, and no remarks on it."""
+        return []
 
     def plain_sheet(self) -> Sheet:
         """The same for JSON, where cells need not be text."""

@@ -87,14 +87,15 @@ class Difference(Listed[Finding]):
         names = ["field", "value", "low", "high", "here", "there", "share", "other_share", "expression", "same_as"]
         return Sheet(names, rows, None, about, self._footer())
 
-    def _footer(self) -> str:
-        lines = [
+    def told(self) -> list[str]:
+        return [
             f"{_percent(group.share)} of these, and {_percent(group.other_share)} of the others, have all of: "
             + ", ".join(map(str, group.findings))
             for group in self.together
         ]
-        if not len(self):
-            lines.append("nothing is more frequent here than chance would have it")
+
+    def _footer(self) -> str:
+        lines = [*self.told(), *([] if len(self) else [self._nothing()])]
         lines += [
             f"{', '.join(map(str, row.same_as))} {'says' if len(row.same_as) == 1 else 'say'} the same as {row}"
             for row in self if row.same_as
@@ -102,10 +103,20 @@ class Difference(Listed[Finding]):
         what = counted(self.compared, "value or interval", "values and intervals")
         lines.append(f"{counted(self.matching, 'record', 'records')} against {self.others:,} others; {what} compared")
         if self.asked:
-            lines.append(f"left out, for the question is about them: {', '.join(map(format_path, self.asked))}")
-        if self.unique:
+            lines.append(f"not compared, because the question uses them: {', '.join(map(format_path, self.asked))}")
+        if self.unique and self.total:
             lines.append(f"nearly unique, not compared: {', '.join(map(format_path, self.unique))}")
         return "\n".join(lines)
+
+    def _nothing(self) -> str:
+        """Why there is no finding."""
+        if not self.matching:
+            return "no record matches: there is nothing to compare"
+        if not self.others:
+            return "there are no other records to compare with"
+        if not self.compared:
+            return "there is no field to compare"
+        return "nothing is more frequent here than chance would have it"
 
 
 def _percent(share: float) -> str:
@@ -155,6 +166,10 @@ class DifferenceAsked(OfFields[Difference]):
         left: tuple[Path, ...] = (),
     ) -> None:
         self._keep(against, named_fields(self.name, fields), limit_of(limit), condition, left)
+
+    @property
+    def others(self) -> Operation | None:
+        return self.against
 
     def ready(self, question: Question, database: Database) -> Question:
         condition = question.operation

@@ -110,6 +110,10 @@ class OfFields(Summary[S]):
     fields: FacetFields | tuple[Path, ...] | None
 
     @property
+    def named(self) -> tuple[Path, ...]:
+        return () if self.fields is None or isinstance(self.fields, FacetFields) else self.fields
+
+    @property
     def known(self) -> FacetFields:
         assert isinstance(self.fields, FacetFields)
         return self.fields

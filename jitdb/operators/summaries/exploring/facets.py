@@ -10,7 +10,7 @@ from jitdb.common.paths import Path, format_path
 from jitdb.common.values import value_of_key
 from jitdb.common.words import counted
 from jitdb.display.parts import Display
-from jitdb.display.sheet import Sheet, number_text, short, spark_text
+from jitdb.display.sheet import Sheet, as_told, number_text, spark_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.summaries.exploring.facet_fields import (
@@ -138,22 +138,20 @@ class Facets(Listed[Facet]):
     def _most_of(self, row: Facet) -> str:
         if row.spread is not None:
             return _spread_text(row.spread)
-        return " · ".join(f"{short('value', value)} {_share(count, self.total)}" for value, count in row.values)
+        return " · ".join(f"{as_told(value)} {_share(count, self.total)}" for value, count in row.values)
 
     def _display(self) -> Display:
         return Display("", "", [self.seen_sheet()])
 
-    def _footer(self) -> str:
-        return "\n".join([counted(self.total, "record", "records"), *self._notes()])
+    def told(self) -> list[str]:
+        same = ", ".join(f"{format_path(path)} = {as_told(value)}" for path, value in self.same.items())
+        return [f"the same in all: {same}"] if same else []
 
-    def _notes(self) -> list[str]:
-        notes = []
-        if self.same:
-            same = ", ".join(f"{format_path(path)} = {short('value', value)}" for path, value in self.same.items())
-            notes.append(f"the same in all: {same}")
-        if self.unique:
-            notes.append(f"nearly unique, not counted: {', '.join(map(format_path, self.unique))}")
-        return notes
+    def _footer(self) -> str:
+        lines = [counted(self.total, "record", "records"), *self.told()]
+        if self.unique and self.total:
+            lines.append(f"nearly unique, not counted: {', '.join(map(format_path, self.unique))}")
+        return "\n".join(lines)
 
 
 def _share(count: int, total: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jitdb.common.paths import Path, format_path
 from jitdb.common.values import UNDEFINED
-from jitdb.display.sheet import number_text, short
+from jitdb.display.sheet import as_told, number_text
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operation import Operation, and_
 
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
         """What it says of the field."""
         if self.value is UNDEFINED:
             return "is missing"
-        return str(self.value) if isinstance(self.value, Interval) else f"= {short('value', self.value)}"
+        return str(self.value) if isinstance(self.value, Interval) else f"= {as_told(self.value)}"
 
 
 class Together(NamedTuple):
