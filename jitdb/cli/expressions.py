@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,11 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
         options.path = _take_field(options)
     check_operands(options)
     texts = without_logs(options)
+    if getattr(options, "share", None) and texts and not (len(texts) == 1 and is_expression(texts[0])):
+        raise UsageError(
+            f"{options.command}: --share is of records, and goes without a field",
+            f"jitdb {options.command} {options.log} --share {shlex.quote(options.share)} [EXPR]",
+        )
     if len(texts) > 1:
         raise UsageError(
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
@@ -66,8 +72,6 @@ def _one_field(options: argparse.Namespace, text: str) -> Path:
 
     plain = re.sub(r'\["[^"]*"\]', "", text)  # without keys that may have any letters
     if re.search(r"[\s,]", plain):
-        import shlex
-
         behind = shlex.join(["jitdb", options.command, options.log, "FIELD", text])
         told = f"{options.command}: one field is expected here, not {text}"
         if _is_whole_expression(text):

@@ -420,3 +420,11 @@ def test_text_that_spells_a_number_beside_numbers(run: Run, tmp_path: Path) -> N
     assert [line.split()[0] for line in lines] == ["200", '"200"', "x"]
     (tmp_path / "b.ndjson").write_text('{"s": "200"}\n')
     assert run("values", "b.ndjson", "s").stdout.splitlines()[1].startswith("200 ")
+
+
+def test_a_share_goes_without_a_field(run: Run, events: Path) -> None:
+    for words in (["status"], ["status", 'level == "error"']):
+        done = run("stats", "events.log", *words, "--share", "status > 400")
+        assert done.returncode == 2
+        assert "--share is of records, and goes without a field" in done.stderr
+        assert "jitdb stats events.log --share 'status > 400' [EXPR]" in done.stderr

@@ -94,12 +94,14 @@ def test_typing_completing_and_what_is_wrong(browser: Any, site: Served) -> None
         assert page.count == f"{len(ERRORS):,}"
         page.ask("level = 'error'")
         assert "equality is written `==`" in tab.inner_text("#wrong")
+        assert tab.inner_text("#exact") == "the answer of the question before"
         assert "^" in tab.inner_text("#wrong pre")
         assert tab.get_attribute("#where", "aria-invalid") == "true"
         tab.click("#wrong button")
         page.settled()
         assert page.count == f"{len(ERRORS):,}"
         assert tab.is_hidden("#wrong")
+        assert tab.inner_text("#exact") == "exact, no sampling"
 
 
 def test_facets_narrow_and_widen_and_back_goes_back(browser: Any, site: Served) -> None:
@@ -169,7 +171,7 @@ def test_a_stretch_of_time_is_asked_why(browser: Any, site: Served) -> None:
         assert f"{len(inside)} records Nov 20, 14:00 \N{EN DASH} 15:00 UTC" in page.page.inner_text(".why .head")
         assert f"{len(ERRORS) - len(inside)} of other times" in page.page.inner_text(".why .head")
         found = dict(zip(page.texts(".why .row .name"), page.texts(".why .row .v"), strict=True))
-        assert found["version"] == "2.0"
+        assert found["version"] == '"2.0"'
         page.page.wait_for_selector(".patterns .row")
         assert page.page.locator(".patterns .row:first-of-type .v").inner_text() == "pool timeoutonly in this time"
         newest = [each["message"] for each in sorted(inside, key=lambda each: each["time"], reverse=True)[:50]]

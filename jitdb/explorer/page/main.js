@@ -159,13 +159,19 @@ function showCount(part) {
   counted = part.ms;
   $("took").textContent = isSample ? "reading the log" : `count ${milliseconds(counted)}`;
   $("exact").textContent = isSample ? "a sample, until the log was read once" : "exact, no sampling";
+  document.body.classList.remove("stale");
   document.body.classList.toggle("sampled", isSample);
   showNotes(part.notes);
 }
 
+/** What is wrong stands under the question; below it still stands the answer of the one before, and says so. */
 function fail(error) {
+  if (error.name === "AbortError") return;
+  document.body.classList.add("stale");
+  showNotes([]);
+  $("exact").textContent = "the answer of the question before";
   if (error instanceof Failed) showWrong(error.part);
-  else if (error.name !== "AbortError") showWrong({ reason: `the answer broke off: ${error.message}` });
+  else showWrong({ reason: `the answer broke off: ${error.message}` });
 }
 
 // --- to follow -------------------------------------------------------------------------------------------------------
