@@ -32,10 +32,8 @@ _NAMED: Final = 40  # fields that are not shown
 def of_sheet(sheet: Sheet) -> str:
     """A table, and what stands below it.
 
-    >>> print(of_sheet(Sheet(["level", "count", "share"], [["info", 3000, 0.5]], None, {}, "6,000 records")))
-    level	count	share
-    info	3000	50.0%
-    6,000 records
+    >>> of_sheet(Sheet(["level", "count", "share"], [["info", 3000, 0.5]], None, {}, "6,000 records")).splitlines()
+    ['level\\tcount\\tshare', 'info\\t3000\\t50.0%', '6,000 records']
     """
     rows = [[_cell(name, value) for name, value in zip(sheet.names, row, strict=True)] for row in sheet.rows]
     head = list(sheet.names)

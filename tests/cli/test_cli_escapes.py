@@ -152,7 +152,7 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path, setting
     commands: list[list[str]] = [
         [f"{ODD}\0"], ["help", ODD], ["demo", "--keep", home], ["completion", ODD],
         ["prebuild", "--master", ODD, ODD, "a"], ["save", ODD, "n == 1"], ["save", "odd", f"a == {json.dumps(ODD)}"],
-        ["save"], ["explore", ODD], ["find", place["lines"], ODD], ["find", home, ODD[-3:]],
+        ["save"], ["explore", ODD], ["mcp", ODD], ["find", place["lines"], ODD], ["find", home, ODD[-3:]],
         ["hyperdb", "put", database, ODD, f"v{ODD}"], *(["hyperdb", each, database, ODD] for each in HYPERDB),
         *(["hyperdb", each, database, "--json"] for each in HYPERDB), ["hyperdb", "list", database],
         ["tail", home, "--old", "--limit", "2"], ["tail", place["log"], "--after", ODD],
@@ -166,7 +166,7 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path, setting
         commands += [[each, log] for each in ("info", "indexes", "verify", "repair", "compact", "count", "fields")]
         asked = f"not {key} == {json.dumps(ODD)}"
         commands += [[each, log, asked] for each in ("query", "export", "explain", "timeline")]
-        commands += [[*words, "--no-progress"] for words in (["facets", log], ["diff", log, asked])]
+        commands += [[*words, "--no-progress"] for words in (["facets", log], ["diff", log, asked], ["patterns", log])]
         commands += [[each, log, key] for each in ("values", "stats", "histogram", "prepare")]
         commands += [["explain", log, f"{key} contains {json.dumps(ODD)}", "--json"], ["indexes", log, "--drop", ODD]]
     wrong = (f"n == 1 {ODD}", "n == \0", f"n == '{ODD}", f"{key}x == 1", f"no{ODD}(1)", f"n matches '{ODD}['")

@@ -52,7 +52,7 @@ def test_it_serves_until_it_is_told_to_end(log: Path, number: signal.Signals, co
             assert b"<title>jitdb</title>" in page.read()
         begun = time.monotonic()
         process.send_signal(number)
-        assert process.wait(20) == code
+        assert process.wait(20) == code, process.stderr.read()  # type: ignore[union-attr]
         assert time.monotonic() - begun < 5  # of a loaded machine: there is nothing to wait for
         assert process.stderr is not None
         assert process.stderr.read() == ""
