@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import statistics
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-import jitdb
 from jitdb.explorer.guard import TOKEN
-from jitdb.explorer.opening import opening_of
-from jitdb.explorer.server import Server
-from jitdb.explorer.session import Session
 from jitdb.log.lines.kept import forget
 
 from ..measure import Figure
@@ -61,12 +59,15 @@ def run() -> Iterator[Figure]:
 
 @contextmanager
 def serving(path: Path) -> Iterator[Any]:
-    """What asks a server of the page: gives when the last of each part came, in milliseconds, of a sample and exact."""
-    with jitdb.open(path, read_only=True) as db, Server(Session(db, opening_of([str(path)], {}, False))) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=600)
-        headers = {TOKEN: server.guard.token, "Content-Type": "application/json"}
+    """What asks a server of the page, which is another process as for a browser: gives when the last of each part came,
+    in milliseconds, of a sample and exact.
+    """
+    words = [sys.executable, "-m", "jitdb", "explore", str(path), "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        address = urlsplit(server.stdout.readline().strip())
+        connection = HTTPConnection(address.netloc, timeout=600)
+        headers = {TOKEN: address.fragment.partition("=")[2], "Content-Type": "application/json"}
 
         def ask(name: str, asked: dict[str, Any]) -> dict[tuple[str, bool], float]:
             begun, found = time.perf_counter(), {}
@@ -80,5 +81,4 @@ def serving(path: Path) -> Iterator[Any]:
             yield ask
         finally:
             connection.close()
-            server.shutdown()
-            thread.join()
+            server.terminate()

@@ -16,6 +16,7 @@ from jitdb.explorer.wire import wired
 from jitdb.operators.completing import quoted
 from jitdb.operators.nodes.compare import gt
 from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.summaries.exploring.facet_fields import FacetFields
 from jitdb.operators.summaries.exploring.facets import Facet, Spread
@@ -28,7 +29,12 @@ _NAMED: Final = 50  # values that a question names, and that are shown beside th
 
 def needed(fields: FacetFields) -> list[Operation]:
     """Operations that are answered from the indexes that the facets take."""
-    return [*(equal(path, "") for path in fields.values), *(gt(0, path) for path in fields.numbers)]
+    return [*map(of_all_values, fields.values), *(gt(0, path) for path in fields.numbers)]
+
+
+def of_all_values(path: Path) -> Operation:
+    """An operation that is answered from the index of all values of a field, from which they are counted soonest."""
+    return CompareLevel(path, "gte", "emerg")
 
 
 def facets(view: View) -> Iterator[Part]:

@@ -14,13 +14,12 @@ from typing import Any, Final, TypeVar
 from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import QueryCancelled
-from jitdb.explorer.facets import facets, needed
+from jitdb.explorer.facets import facets, needed, of_all_values
 from jitdb.explorer.session import Asked, Session, number, optional_text, texts
 from jitdb.explorer.steps import MOST_STEPS, Extent, asked_extent, drawn, extent_of, extent_of_records
 from jitdb.explorer.view import View
 from jitdb.explorer.wire import level_name, milliseconds, wired
 from jitdb.operators.nodes.compare import declared_time
-from jitdb.operators.nodes.equal import equal
 from jitdb.operators.nodes.operation import Operation, Or, combine
 from jitdb.operators.summaries.arithmetic.calendar import Step
 
@@ -63,7 +62,7 @@ def needs_of(view: View, operation: Operation) -> list[Operation]:
     """Operations that are answered from the indexes that the look will take."""
     by, sampled = by_field(view), view.session.sampled
     soon = needed(sampled.facet_fields.without(sampled.facet_batches[-1]))
-    own = [operation, *([equal(by, "")] if by is not None else [])]
+    own = [operation, *([of_all_values(by)] if by is not None else [])]
     return [*own, combine(Or, (declared_time > float("-inf"), *soon))]
 
 

@@ -25,6 +25,7 @@ Masks: TypeAlias = "NDArray[np.uint32]"  # of records, in their order
 
 def marked(
     findings: Sequence[tuple[Path, bytes | Interval]],
+    matches: BitMap,
     parts: Iterable[BitMap],
     meeting: BitMap,
     coded: Callable[[Path], Coded],
@@ -32,7 +33,8 @@ def marked(
 ) -> NDArray[np.int64]:
     """See View.marked(). Raises IndexDamaged.
 
-    parts:   the records, some after the other
+    matches: the records
+    parts:   the same, some after the other
     meeting: those that meet the condition, among others, too
     coded:   the values of a field as numbers
     numbers: the numbers of a field
@@ -40,7 +42,9 @@ def marked(
     counts = no_masks()
     bits = [np.uint32(1 << number) for number in range(len(findings))]
     tests = [
-        _of_value(coded(path), held, bit) if isinstance(held, bytes) else _of_interval(numbers, path, held, bit)
+        _of_value(coded(path), held, bit, matches)
+        if isinstance(held, bytes)
+        else _of_interval(numbers, path, held, bit)
         for (path, held), bit in zip(findings, bits, strict=True)
     ]
     for records in parts:
@@ -65,10 +69,11 @@ def _of_interval(
     return mark
 
 
-def _of_value(coded: Coded, key: bytes, bit: np.uint32) -> Callable[[BitMap, Masks], None]:
+def _of_value(coded: Coded, key: bytes, bit: np.uint32, matches: BitMap) -> Callable[[BitMap, Masks], None]:
     """What sets the bit of records that have the value with this key, or none (ABSENT_KEY)."""
     if isinstance(coded, BitmapCodes):
-        return lambda records, masks: _mark(records, coded.having(key, records), bit, masks)
+        having = coded.having(key, matches)
+        return lambda records, masks: _mark(records, having & records, bit, masks)
     table = np.zeros(len(coded), np.uint32)
     code = 0 if key == ABSENT_KEY else int(coded.code_of([key])[0])
     if code or key == ABSENT_KEY:

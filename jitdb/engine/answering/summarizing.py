@@ -196,7 +196,7 @@ class LogView(NamedTuple):
             return self._replace(members=Members(matches)).numbers(path)
 
         parts = (part.matches for part in self.parts())
-        return marked(findings, parts, self.meeting, self.coded, numbers)
+        return marked(findings, self.matches, parts, self.meeting, self.coded, numbers)
 
     def _columns(self, path: Path) -> Sequence[Segment]:
         return self.manager.catalog.get(self.manager.core.column(path)).segments

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Asked: TypeAlias = str | Operation | Question | None
 Cancel: TypeAlias = threading.Event | None
 
-_MATCHING: Final = 100  # records, the first and the last that match, which are looked at for fields
+_MATCHING: Final = 25  # records, the first and the last that match, which are looked at for fields
 
 
 class Asker(Summaries, Shown, ABC):
@@ -344,8 +344,9 @@ class Asker(Summaries, Shown, ABC):
             ends = (
                 self.paginate(where, limit=_MATCHING, sort_by="arrival", descending=last).data for last in (False, True)
             )
-            some = facet_fields([record for page in ends for record in page], self.is_time)
-            known[where.identity] = known[EVERYTHING.identity].with_more(some)
+            every = known[EVERYTHING.identity]
+            some = facet_fields([record for page in ends for record in page], self.is_time, every.plain)
+            known[where.identity] = every.with_more(some)
         return known[where.identity]
 
     def is_time(self, path: Path, value: Any) -> bool:

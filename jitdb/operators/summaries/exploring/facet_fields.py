@@ -40,9 +40,14 @@ class FacetFields(NamedTuple):
     unique: tuple[Path, ...] = ()
     order: tuple[Path, ...] = ()
 
+    @property
+    def plain(self) -> frozenset[Path]:
+        """All of them, without what is made of their values."""
+        return frozenset(map(before_cast, (*self.order, *self.unique)))
+
     def with_more(self, others: FacetFields) -> FacetFields:
         """With those of the others that are not among them."""
-        more = others.without(set(map(before_cast, (*self.order, *self.unique))))
+        more = others.without(self.plain)
         return FacetFields(*(own + other for own, other in zip(self, more, strict=True)))
 
     def without(self, paths: Collection[Path]) -> FacetFields:
@@ -50,8 +55,15 @@ class FacetFields(NamedTuple):
         return FacetFields(*(tuple(path for path in some if before_cast(path) not in paths) for some in self))
 
 
-def facet_fields(records: Iterable[Any], is_time: Callable[[Path, Any], bool] = lambda *_: False) -> FacetFields:
-    """Those of these records. `is_time`: whether a value of a field is a time, which is none of these.
+def facet_fields(
+    records: Iterable[Any],
+    is_time: Callable[[Path, Any], bool] = lambda *_: False,
+    known: Collection[Path] = (),
+) -> FacetFields:
+    """Those of these records.
+
+    is_time: whether a value of a field is a time, which is none of these
+    known:   fields that are left out, because it is known what they are
 
     >>> facet_fields([{"level": "info", "ms": n / 7, "id": f"{n:x}"} for n in range(200)])
     FacetFields(values=(('level',),), numbers=(('ms',),), unique=(('id',),), order=(('level',), ('ms',)))
@@ -60,7 +72,7 @@ def facet_fields(records: Iterable[Any], is_time: Callable[[Path, Any], bool] = 
     numbers: Counter[Path] = Counter()
     for record in records:
         for path, value, kind in walk(record):
-            if kind not in (MAP, ARRAY) and not is_time(path, value):
+            if kind not in (MAP, ARRAY) and path not in known and not is_time(path, value):
                 values.setdefault(path, Counter())[value_key(value)] += 1
                 numbers[path] += number_of(value) is not None
     most = set(sorted(values, key=lambda path: -values[path].total())[:_MOST])
