@@ -120,3 +120,16 @@ def test_times_as_numbers_near_the_edges_of_steps(tmp_path: Path) -> None:
     with jitdb.open(path) as db:
         counts = Counter(time // hour for time in times)
         assert [row.count for row in db.timeline(every="1h")] == [counts[step] for step in sorted(counts)]
+
+
+def test_an_hour_that_clocks_show_twice(tmp_path: Path) -> None:
+    """From the first 2 o'clock to the second it is an hour: its ends are in one step, and its middle is not."""
+    spacing = 58  # seconds between records: 64 of them take an hour
+    before = 20  # parts of 64 records before the first 2 o'clock
+    first = datetime(2023, 10, 29, 0, 0, 30, tzinfo=UTC) - timedelta(seconds=before * 64 * spacing)
+    times = [(first + timedelta(seconds=spacing * number)).isoformat() for number in range(2 * 4096)]
+    records = [{"time": time, "level": "info"} for time in times]
+    path = tmp_path / "some.ndjson"
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    with jitdb.open(path) as db:
+        check(db, records)
