@@ -156,12 +156,17 @@ class Wanted(NamedTuple):
             there = own == place
             hi, lo = numbers.hi[there], None if numbers.lo is None else numbers.lo[there]
             if counts is None and lo is None:
-                given.append(number_of(float(np.partition(hi, within)[within]), 0))
+                given.append(_plain(float(np.partition(hi, within)[within]), 0))
                 continue
             order = np.argsort(hi) if lo is None else np.lexsort((lo, hi))
             at = order[within if counts is None else np.searchsorted(np.cumsum(counts[there][order]), within, "right")]
-            given.append(number_of(float(hi[at]), 0 if lo is None else int(lo[at])))
+            given.append(_plain(float(hi[at]), 0 if lo is None else int(lo[at])))
         return given
+
+
+def _plain(hi: float, lo: int) -> int | float:
+    """The number of a pair; of one that no integer of 64 bits is, the double."""
+    return hi if abs(hi) > 2**64 else number_of(hi, lo)
 
 
 class Taken(NamedTuple):

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 FINDINGS: Final = 10  # that are told
 
+_PLAIN: Final = (
+    "field", "value", "low", "high", "here", "there", "share", "other_share", "is_missing", "expression", "same_as",
+)  # fmt: skip
+
 
 class Difference(Listed[Finding]):
     """What `matching` of `total` records have more often than the others, by how far the shares are apart.
@@ -84,7 +88,19 @@ class Difference(Listed[Finding]):
             ],
             "asked": list(map(format_path, self.asked)), "unique": list(map(format_path, self.unique)),
         }  # fmt: skip
-        names = ["field", "value", "low", "high", "here", "there", "share", "other_share", "expression", "same_as"]
+        names = [
+            "field",
+            "value",
+            "low",
+            "high",
+            "here",
+            "there",
+            "share",
+            "other_share",
+            "is_missing",
+            "expression",
+            "same_as",
+        ]
         return Sheet(names, rows, None, about, self._footer())
 
     def told(self) -> list[str]:
@@ -132,7 +148,8 @@ def _plain_finding(row: Finding) -> dict[str, Any]:
     return {
         "field": format_path(row.path), "value": value, "low": low, "high": high, "here": row.here,
         "there": row.there, "share": row.share, "other_share": row.other_share,
-        "expression": row.operation.written(), "same_as": [str(copy) for copy in row.same_as],
+        "is_missing": row.value is UNDEFINED, "expression": row.operation.written(),
+        "same_as": [str(copy) for copy in row.same_as],
     }  # fmt: skip
 
 
