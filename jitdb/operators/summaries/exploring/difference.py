@@ -88,20 +88,7 @@ class Difference(Listed[Finding]):
             ],
             "asked": list(map(format_path, self.asked)), "unique": list(map(format_path, self.unique)),
         }  # fmt: skip
-        names = [
-            "field",
-            "value",
-            "low",
-            "high",
-            "here",
-            "there",
-            "share",
-            "other_share",
-            "is_missing",
-            "expression",
-            "same_as",
-        ]
-        return Sheet(names, rows, None, about, self._footer())
+        return Sheet(_PLAIN, rows, None, about, self._footer())
 
     def told(self) -> list[str]:
         return [
