@@ -83,6 +83,17 @@ def test_it_finds_what_python_finds(codec: str | Codec, tmp_path_factory: pytest
     check()
 
 
+def test_a_codec_that_writes_text_otherwise(tmp_path: Path) -> None:
+    """The text does not stand in the bytes of its records."""
+    with Log(tmp_path / "log", codec=Masked()) as log:
+        log.append_many([{"a": f"hello {number}", "b": ["World"]} for number in range(20)])
+        log.flush()
+        db = JITDB(log, progress=False)
+        assert db.count(anywhere("hello")) == db.count(anywhere("WORLD", ignore_case=True)) == 20
+        assert db.count(anywhere("hello 7")) == 1
+        assert db.count(anywhere("nothing")) == 0
+
+
 @pytest.mark.parametrize("seed", range(EXAMPLES // 5))
 def test_lines_are_searched_as_they_are_written(seed: int) -> None:
     """Escapes of any kind, repeated keys, blanks, numbers of all spellings; what is no JSON holds nothing."""
