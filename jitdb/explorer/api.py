@@ -30,7 +30,7 @@ _MOST_EXPORTED: Final = 100_000
 _COPIED: Final = 1_000_000  # characters of a record that are sent to be copied
 _AT_ONCE: Final = 500  # records of an export that are sent together
 _WAITED: Final = 0.2  # seconds between looks at whether a page still follows
-_WITHIN: Final = 0.5  # seconds within which what comes is told of as one
+_WITHIN: Final = 0.5  # seconds: records that come within them are told of together
 
 
 def told(error: JitdbError) -> Part:

@@ -1,4 +1,4 @@
-"""A log of a service in which something goes wrong: whoever looks finds what, where, when and since which version."""
+"""A log of a service in which something goes wrong; its records say what, where, when and since which version."""
 
 from __future__ import annotations
 

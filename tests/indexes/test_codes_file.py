@@ -279,7 +279,7 @@ def test_files_of_other_moments_and_other_logs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("blob", range(4))
 def test_bytes_that_no_jitdb_writes(tmp_path: Path, blob: int) -> None:
-    """All checksums hold: whoever wrote it can make numbers wrong, but no place outside is looked at."""
+    """With right checksums a forged file can make numbers wrong, but no place outside is looked at."""
     path = grown(tmp_path / "a.ndjson", 1000)
     whole = file_of(path).read_bytes()
     for byte in (0, 1, 0x7F, 0xFF):

@@ -27,7 +27,7 @@ _SETTINGS: Final = ("codec", "block_size", "allow_prefix", "each", "timestamp", 
 @command(
     "LOG [EXPR] [options]",
     "Look at a log in a browser: how many records, when, what is in them, what is different. The page is served on "
-    "this machine alone, to whoever has its address, and changes nothing. Ends on Ctrl-C.",
+    "this machine alone, to those who have its address. It changes nothing. Ctrl-C ends it.",
     [
         ("explore events.log", "opens the page in your browser"),
         ("explore events.log 'level == \"error\"' --no-browser", "prints the address of these records"),

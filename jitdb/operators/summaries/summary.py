@@ -221,7 +221,7 @@ class Summary(Immutable, Generic[S]):
 
     @property
     def named(self) -> tuple[Path, ...]:
-        """Fields among many that were asked for by name: what none of the records has is told."""
+        """The fields that were named where several are asked about: one that no record has gets a warning."""
         return ()
 
     @property
