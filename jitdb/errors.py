@@ -395,6 +395,7 @@ _EXTRAS = {
     "pyarrow": "'jitdb[arrow]'",
     "matplotlib": "'jitdb[plot]'",
     "mcp": "'jitdb[mcp]'",
+    "polars": "'jitdb[polars]'",
 }  # what pip installs for a library
 
 

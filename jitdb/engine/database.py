@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.feed import Feed
+    from jitdb.engine.reading.known_columns import Columns, KnownColumns
     from jitdb.engine.reading.paging import Page, Pages
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets import LogRecordSet
@@ -76,6 +77,8 @@ class JITDB(OneLog):
 
     What can be asked of it stands in Asker and OneLog.
     """
+
+    _looked_at: KnownColumns | None = None
 
     def __init__(
         self,
@@ -203,6 +206,17 @@ class JITDB(OneLog):
         from jitdb.engine.reading.field_batches import LeafPaths
 
         return list(LeafPaths(self._manager, question, cancel).look())
+
+    def known_columns(self, times: Times, cancel: Cancel) -> Columns:
+        """See table_columns(); `times` are those of the set that the log is in."""
+        if self._looked_at is None:
+            from jitdb.engine.reading.known_columns import KnownColumns
+
+            self._looked_at = KnownColumns(self._manager)
+        return self._looked_at.look(times, cancel)
+
+    def _table_batches(self, question: Question, schema: Any, cancel: Cancel) -> Iterator[Any]:
+        yield from self._arrow(question, schema, self.times, (), cancel).reader()
 
     def _arrow(
         self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel

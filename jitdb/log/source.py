@@ -205,6 +205,12 @@ class LogSource(ScanSource):
         remedy = Remedy("leave as_raw() out", "leave --raw out: --format ndjson writes them as JSON")
         return LogError(f"{why}, which is no text to show as it stands", path=self.path, remedy=remedy)
 
+    def bytes_to_read(self, offsets: npt.NDArray[np.int64]) -> int:
+        """How many bytes are read for the records at these offsets, about: those of their blocks."""
+        import numpy as np
+
+        return len(np.unique(offsets // self.block_size)) * self.block_size
+
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """The records at these ascending offsets, in one buffer, deleted ones marked. Whether the codec can read them
         is checked as in get_many_raw, or not at all. The buffer may be the scratch's.

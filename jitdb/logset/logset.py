@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from jitdb.engine.face.asker import Asked, Cancel
     from jitdb.engine.following.follower import Follower
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
+    from jitdb.engine.reading.known_columns import Columns
     from jitdb.engine.reading.paging import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets import LogRecordSet
@@ -196,6 +197,24 @@ class LogSet(Asker):
 
         found = self._held(lambda: self._asking.of_together(question, asked, in_order=True))
         return list(dict.fromkeys(path for paths in found for path in paths))
+
+    def known_columns(self, times: Times, cancel: Cancel) -> Columns:
+        """See table_columns()."""
+        from jitdb.logset.set_columns import joined_columns, with_shared
+
+        def asked(parts: list[Part]) -> list[Columns]:
+            def of_one(db: JITDB, part: Part) -> Columns:
+                return with_shared(db.known_columns(times, cancel), part.member.paths, times, self._labelled)
+
+            return self._asking.of_each(parts, of_one)
+
+        return joined_columns(self._held(lambda: self._asking.of_together(Question(), asked)))
+
+    def _table_batches(self, question: Question, schema: Any, cancel: Cancel) -> Iterator[Any]:
+        from jitdb.logset.set_columns import batches_by_log
+
+        if self._count(question, cancel):  # which brings the indexes of many logs up to date at once
+            yield from batches_by_log(self._asking, question, schema, self.times, cancel)
 
     def _arrow(
         self, question: Question, schema: Any, times: Times | None, places: Sequence[str], cancel: Cancel

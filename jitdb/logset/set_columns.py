@@ -1,4 +1,6 @@
-"""The columns of several logs as one table: each log's in its order, then all put in the order of time at once."""
+"""The columns of several logs as one table: each log's in its order, then all put in the order of time at once; or a
+log after the other, for as many as there are.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitdb.common.values import value_at, value_key
-from jitdb.engine.reading.arrow_tables import ArrowAnswer
+from jitdb.engine.reading.arrow_tables import ArrowAnswer, Column, note_all
+from jitdb.engine.reading.field_batches import portion_of
 from jitdb.engine.reading.selecting import FieldBatch
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
-from jitdb.logset.bundling import Together
+from jitdb.logset.bundling import Part, Together
 from jitdb.logset.member import fields_of
+from jitdb.logset.passing import UNREADABLE
 
 if TYPE_CHECKING:
     import threading
@@ -24,8 +28,8 @@ if TYPE_CHECKING:
 
     from jitdb.engine.database import JITDB
     from jitdb.engine.declared_time import Times
+    from jitdb.engine.reading.known_columns import Columns
     from jitdb.logset.asking import Asking
-    from jitdb.logset.bundling import Part
     from jitdb.logset.member import Member
     from jitdb.operators.question import Question
 
@@ -114,3 +118,70 @@ def shared(logs: Sequence[Mapping[str, Any]], path: Any, numbers: NDArray[np.int
 def constant(log: Mapping[str, Any], path: Any, count: int) -> FieldValues:
     """The same value for `count` records."""
     return shared([log], path, np.zeros(count, np.int64))
+
+
+# --- a log after the other -------------------------------------------------------------------------------------------
+
+
+def batches_by_log(
+    asking: Asking, question: Question, schema: pa.Schema, times: Times, cancel: threading.Event | None
+) -> Iterator[pa.RecordBatch]:
+    """The selected fields of all that matches, of one log, or of small ones that are asked together, after the other.
+
+    Files that changed while they were asked together are asked one by one, so what is read of these is in memory first.
+    """
+    asked = question.changed(limit=portion_of(question), batch=None)
+    ahead = asking.together(asked)[::-1]
+    while ahead:
+        part = ahead.pop()
+        try:
+            batches = _of_part(asking, part, asked, schema, times, cancel)
+            if isinstance(part.member, Together):
+                yield from list(batches)
+            else:
+                yield from batches
+        except Unbundled:
+            assert isinstance(part.member, Together)
+            ahead += [Part(member, question.operation.narrowed(member.fields)) for member in part.member.members[::-1]]
+        except UNREADABLE as error:
+            if not asking.passed.take(part.member, error):
+                raise
+            asking.open.drop(part.member)
+
+
+def _of_part(
+    asking: Asking, part: Part, asked: Question, schema: pa.Schema, times: Times, cancel: threading.Event | None
+) -> Iterator[pa.RecordBatch]:
+    assert asked.select is not None
+    with asking.using(part.member) as db:
+        answer = ArrowAnswer(asked.select, lambda: _of_one(db, part, asked, cancel), times, schema)
+        yield from answer.reader()
+    if isinstance(part.member, Together) and part.member.look() is None:
+        raise Unbundled("files of it were changed", path=part.member.path)
+
+
+def with_shared(found: Columns, paths: Sequence[str], times: Times, labelled: bool) -> Columns:
+    """The columns of logs at these paths, with the fields that the paths give: they are seen in the place of the
+    records' own. labelled: also those that no record has
+    """
+    logs = [fields_of(path) for path in paths]
+    for name in logs[0] if found else ():
+        path = (name,)
+        if labelled or path in found:
+            found[path] = Column(name, path, times)
+            nowhere = np.full(len(logs), -1)
+            values = shared(logs, path, np.arange(len(logs)))
+            note_all([found[path]], FieldBatch(((name, path),), nowhere, nowhere, [values]))
+    return found
+
+
+def joined_columns(parts: Sequence[Columns]) -> Columns:
+    """The columns of several logs as those of one."""
+    joined: Columns = {}
+    for columns in parts:
+        for path, column in columns.items():
+            if path in joined:
+                joined[path].join(column)
+            else:
+                joined[path] = column
+    return joined

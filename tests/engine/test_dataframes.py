@@ -389,7 +389,7 @@ def test_a_missing_library_is_named(db: JITDB, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(builtins, "__import__", without)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingLibrary, match="pip install polars") as told:
+    with pytest.raises(MissingLibrary, match=r"pip install 'jitdb\[polars\]'") as told:
         db.query().to_polars("size")
     assert told.value.library == "polars"
     monkeypatch.setitem(sys.modules, "pyarrow", None)

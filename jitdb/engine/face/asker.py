@@ -19,7 +19,7 @@ from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.engine.roles import is_time_name, time_meant
 from jitdb.errors import QueryError, Remedy, library
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
-from jitdb.operators.nodes.selection import named
+from jitdb.operators.nodes.selection import SelectField, named, selection
 from jitdb.operators.question import Context, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.summaries.exploring.facet_fields import SAMPLE, FacetFields, facet_fields
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.engine.declared_time import Times
     from jitdb.engine.hinting.hints import Evidence
-    from jitdb.engine.reading.arrow_tables import ArrowAnswer
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer, KnownColumn
+    from jitdb.engine.reading.known_columns import Columns
     from jitdb.engine.reading.paging import Page, PagesOf
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.operators.nodes.field_ref import PathLike
@@ -67,6 +68,9 @@ class Asker(Summaries, Shown, ABC):
     _summary: Callable[[Question, Cancel], Any]  # the Result of the question's summary
     _page: Callable[[Question, Cancel], Page]  # the records, at most `limit`, after `start_from`
     _leaf_paths: Callable[[Question, Cancel], list[Path]]  # the fields that the records have
+    known_columns: Callable[[Times, Cancel], Columns]  # all fields of all records, with what their values are
+    # the selected fields of what matches, with the types of a schema, a log after the other
+    _table_batches: Callable[[Question, Any, Cancel], Iterator[Any]]
     _record_set: Callable[[Question, Cancel], Any]  # the records as a RecordSet
     # the records that the question's dedup() leaves, as an operation; how many they are, and of how many
     _firsts: Callable[[Question, Cancel], tuple[Operation, int, int]]
@@ -246,6 +250,31 @@ class Asker(Summaries, Shown, ABC):
         Raises QueryError where they are too many to be columns.
         """
         return self._leaf_paths(self._ready(question, {}, None, cancel), cancel)
+
+    def table_columns(self, fields: Sequence[SelectField] | None = None, *, cancel: Cancel = None) -> list[KnownColumn]:
+        """All fields that any record has, or those that are named, as columns of types that hold all their values.
+
+        The first time all records are looked at, later those that came since: it is kept with the indexes. Records that
+        were deleted count. Fields that are named and hold maps, or are paths to any element, are looked at each time.
+        Raises QueryError for more fields than a table can have, LogError, MissingLibrary.
+        """
+        library("pyarrow")
+        if self._follows:
+            self._look()
+        found = {path: column.known() for path, column in self.known_columns(self.times, cancel).items()}
+        wanted = named(found) if fields is None else selection("columns", fields)
+        others = tuple((name, path) for name, path in wanted if path not in found)
+        if others:
+            answer = self._arrow(Question(db=self, select=others, sort_by="arrival"), None, self.times, (), cancel)
+            found.update({column.path: column for column in answer.known()})
+        return [found[path]._replace(name=name) for name, path in wanted]
+
+    def table_batches(self, question: Asked, schema: Any, *, cancel: Cancel = None) -> Iterator[Any]:
+        """The selected fields of the matching records as pyarrow.RecordBatches of this schema, in the order of the log,
+        a log after the other. Raises QueryError where a value is none of its type, LogError, MissingLibrary.
+        """
+        library("pyarrow")
+        return self._table_batches(self._ready(question, {"sort_by": "arrival"}, None, cancel), schema, cancel)
 
     def arrow(
         self,

@@ -60,7 +60,7 @@ class ArrowAnswer:
         places: Sequence[str] = (),
     ) -> None:
         self._batches = batches
-        self._columns = [_Column(name, path, times) for name, path in selection]
+        self._columns = [Column(name, path, times) for name, path in selection]
         self._schema = schema
         self._is_given = schema is not None
         self._places = places
@@ -105,6 +105,11 @@ class ArrowAnswer:
         found = {each.name: each.several() for each in self._columns}
         return {name: kinds for name, kinds in found.items() if kinds}
 
+    def known(self) -> list[KnownColumn]:
+        """What there is to know of its columns, which are looked at."""
+        self.schema()
+        return [each.known() for each in self._columns]
+
     def schema(self) -> pa.Schema:
         """The types of its columns. Where they are not given, all of it is looked at."""
         if self._schema is None:
@@ -114,8 +119,7 @@ class ArrowAnswer:
         return self._schema
 
     def _note(self, batch: FieldBatch) -> None:
-        for number, each in enumerate(self._columns):
-            each.note(_found(batch, number))
+        note_all(self._columns, batch)
 
     def _seen(self) -> pa.Schema:
         places = [pa.field(name, _PLACES[name]) for name in self._places]
@@ -143,6 +147,12 @@ class ArrowAnswer:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def note_all(columns: Sequence[Column], batch: FieldBatch) -> None:
+    """Look at the values of these columns, the fields of the batch."""
+    for number, each in enumerate(columns):
+        each.note(_found(batch, number))
+
+
 class _Found(NamedTuple):
     """The values of a field; of a path to any element all that they lead to, and the rows that own these.
 
@@ -167,11 +177,26 @@ def _found(batch: FieldBatch, number: int) -> _Found:
     return _Found(*list_inside(only, rest), len(batch))
 
 
-class _Column:
+class KnownColumn(NamedTuple):
+    """A field as a column, of all values of which something is known.
+
+    is_as_it_stands: what is text in the column, or in its lists, is text in the records, not another value as JSON
+    has_null, has_nan: records may have null in the field; it, or its elements, may be NaN
+    """
+
+    name: str
+    path: Path
+    type: pa.DataType
+    is_as_it_stands: bool
+    has_null: bool
+    has_nan: bool
+
+
+class Column:
     """One column, and what was seen of its values."""
 
     def __init__(self, name: str, path: Path, times: Times | None) -> None:
-        self.name = name
+        self.name, self.path = name, path
         self._kinds = SeenKinds()
         self._is_list = before_any(path) != path
         self._unit = -1  # of numbers that are times, as kernels have it; -1: none are
@@ -203,6 +228,28 @@ class _Column:
     def several(self) -> tuple[str, ...]:
         """The kinds of its values, where it is text because they are of several."""
         return () if self._is_list or self._has_times else self._kinds.several()
+
+    def join(self, other: Column) -> None:
+        """Note what was seen by another, too, with the same times."""
+        self._is_list |= other._is_list
+        self._kinds.join(other._kinds)
+        self._may_be_time &= other._may_be_time
+        self._has_times = self._may_be_time and (self._has_times or other._has_times)
+
+    def written(self) -> list[Any]:
+        """What was seen, as JSON has it, for take()."""
+        return [self._may_be_time, self._has_times, self._kinds.written()]
+
+    def take(self, written: list[Any]) -> None:
+        """Raises ValueError, TypeError for what is none of written()."""
+        may_be_time, has_times, kinds = written
+        self._may_be_time, self._has_times = bool(may_be_time), bool(has_times)
+        self._kinds = SeenKinds.taken(kinds)
+
+    def known(self) -> KnownColumn:
+        kinds = self._kinds.elements() if self._is_list else self._kinds
+        is_text = kinds.is_as_it_stands and not self._has_times
+        return KnownColumn(self.name, self.path, self.type(), is_text, self._kinds.has_null, kinds.has_nan)
 
     def array(self, kind: pa.DataType, found: _Found, misfits: Misfits) -> pa.Array:
         """Its values, of this type."""

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.order import Answer
     from jitdb.engine.manager import IndexManager
     from jitdb.engine.plan import Needs
+    from jitdb.log.codecs.compiled import Trie
     from jitdb.operators.question import Question
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
-_MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about: a larger one gets fewer records
+_MOST_BYTES: Final = 64 << 20  # that are read for a batch, about: a larger one gets fewer records
 _FEWEST: Final = 64  # records of a batch, however large they are
 _INDEXED: Final = 4  # times as many records are in a batch that indexes have, if they are not limited,
 _MOST_TEXT: Final = 8 << 20  # until their texts take more bytes
@@ -102,13 +103,12 @@ class FieldBatches(Pages):
     def _rows(self, held: Snapshot) -> tuple[Located, list[Any]]:
         if self._indexed is not None and (found := self._from_indexes(held, self._indexed)) is not None:
             return found
-        block_size = held.records.log.block_size
         while True:
             at = located(self._manager, held.records, lambda: self._choose(held.answer))
             if (
                 self.portion <= _FEWEST
                 or not self._question.select
-                or _bytes_about(at, block_size) <= memory.work(_MOST_BYTES)
+                or _bytes_about(at, held.records) <= memory.work(_MOST_BYTES)
             ):
                 return at, self._data(held.records, at)
             self.portion = max(self.portion // 4, _FEWEST)
@@ -137,11 +137,11 @@ def _text_bytes(values: FieldValues | CodedValues) -> int:
     return most if most <= _FEW_BYTES else int(sizes[codes].sum(dtype=np.int64))
 
 
-def _bytes_about(at: Located, block_size: int) -> int:
-    """The total size of the blocks that hold these records; 0 where they lie closer than _MOST_BYTES."""
+def _bytes_about(at: Located, records: Records) -> int:
+    """How many bytes are read for these records; 0 where they lie closer than _MOST_BYTES."""
     if not len(at.offsets) or int(at.offsets.max() - at.offsets.min()) < memory.work(_MOST_BYTES):
         return 0
-    return len(np.unique(at.offsets // block_size)) * block_size
+    return records.log.bytes_to_read(at.offsets)
 
 
 def passes(
@@ -192,17 +192,20 @@ def first_of(batches: Iterable[FieldBatch], most: int | None) -> Iterator[FieldB
 
 
 class LeafPaths(Pages):
-    """Goes through an answer. `found`: all fields that its records have, in the order in which they come.
+    """Goes through an answer. `found`: all fields that its records have, in the order in which they come, behind those
+    that are `known`.
 
     A kernel looks for the first record with a field that none before it had. Only such records are decoded.
     """
 
-    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+    def __init__(
+        self, manager: IndexManager, question: Question, cancel: threading.Event | None, known: Iterable[Keys] = ()
+    ) -> None:
         super().__init__(manager, question, cancel, lambda *_: None)
-        self.found: dict[Keys, None] = {}
+        self.found: dict[Keys, None] = dict.fromkeys(known)
         self.portion = ROWS
         self._scratch = Scratch()
-        self._trie = build_trie([])
+        self._trie = _trie_of(self.found)
 
     def look(self) -> dict[Keys, None]:
         """Read all of it, or the question's limit. Raises QueryError for too many fields."""
@@ -239,7 +242,7 @@ class LeafPaths(Pages):
                 if batch.states[number] == LIVE:
                     self._decode(records, batch.record(number))
             if len(self.found) > known:
-                self._trie = build_trie([path for path in self.found if all(map(_is_text, path))])
+                self._trie = _trie_of(self.found)
             first += 1 << min(stops, 13)
             stops += 1  # where each record has other fields, more of them are decoded at a time
 
@@ -254,6 +257,10 @@ class LeafPaths(Pages):
                 f"these records have more than {MOST_FIELDS:,} fields, too many for columns",
                 remedy=Remedy("select() names those that are wanted", "--fields names those that are wanted"),
             )
+
+
+def _trie_of(found: Iterable[Keys]) -> Trie:
+    return build_trie([path for path in found if all(map(_is_text, path))])
 
 
 def _is_text(key: str) -> bool:

@@ -338,6 +338,9 @@ def variant(value: Any) -> dict[str, bytes]:
 # --- types ------------------------------------------------------------------------------------------------------------
 
 
+_FLAGS: Final = ("_fractions", "_negative", "_large", "_nan")
+
+
 class SeenKinds:
     """What kinds the values of a column are of, as far as they were noted, and the type that holds all of them:
 
@@ -353,7 +356,7 @@ class SeenKinds:
 
     def __init__(self) -> None:
         self._kinds: set[int] = set()
-        self._fractions = self._negative = self._large = False
+        self._fractions = self._negative = self._large = self._nan = False
         self._elements: SeenKinds | None = None
 
     def note(self, values: FieldValues) -> None:
@@ -371,6 +374,7 @@ class SeenKinds:
         numbers = values.kind == NUMBER
         found = values.number[numbers]
         self._negative |= bool((found < 0).any())
+        self._nan |= bool(np.isnan(found).any())
         if (np.abs(found) < _TOP).all():  # the rests of such are 0 where they are fractions
             self._fractions |= bool((found != np.floor(found)).any())
             return
@@ -389,6 +393,45 @@ class SeenKinds:
         kinds = self._kinds - {ABSENT, NULL}
         names = dict.fromkeys("boolean" if kind in (FALSE, TRUE) else KIND_NAMES[kind] for kind in sorted(kinds))
         return tuple(names) if len(names) > 1 else ()
+
+    def join(self, other: SeenKinds) -> None:
+        """Note what the other has noted, too."""
+        self._kinds |= other._kinds
+        for flag in _FLAGS:
+            setattr(self, flag, getattr(self, flag) or getattr(other, flag))
+        if other._elements is not None:
+            self.elements().join(other._elements)
+
+    def written(self) -> list[Any]:
+        """What was noted, as JSON has it, for taken()."""
+        flags = [bool(getattr(self, flag)) for flag in _FLAGS]
+        return [sorted(self._kinds), flags, None if self._elements is None else self._elements.written()]
+
+    @classmethod
+    def taken(cls, written: list[Any]) -> SeenKinds:
+        """Raises ValueError, TypeError for what is none of written()."""
+        made, (kinds, flags, elements) = cls(), written
+        made._kinds = {int(kind) for kind in kinds}
+        for flag, is_set in zip(_FLAGS, flags, strict=True):
+            setattr(made, flag, bool(is_set))
+        made._elements = None if elements is None else cls.taken(elements)
+        return made
+
+    @property
+    def has_null(self) -> bool:
+        return NULL in self._kinds
+
+    @property
+    def has_nan(self) -> bool:
+        return self._nan or (self._elements is not None and self._elements.has_nan)
+
+    @property
+    def is_as_it_stands(self) -> bool:
+        """Whether text in the column, or in its lists, is text in the records, not other values as JSON."""
+        kinds = self._kinds - {ABSENT, NULL}
+        if kinds == {ARRAY}:
+            return self.elements().is_as_it_stands
+        return MAP not in kinds and len(kinds - {TRUE}) + (kinds == {TRUE}) <= 1
 
     def type(self) -> pa.DataType:
         """The type that takes all of them."""

@@ -85,6 +85,14 @@ def _near_each_other(offsets: Sequence[int] | npt.NDArray[np.int64]) -> Iterator
         first = last
 
 
+def bytes_of(offsets: npt.NDArray[np.int64]) -> int:
+    """How many bytes are read for the records at these offsets, in any order, if none of them is long."""
+    import numpy as np
+
+    gaps = np.diff(np.sort(offsets))
+    return int(np.where(gaps <= _NEAR, gaps, AHEAD).sum()) + AHEAD
+
+
 def texts_of(
     read: Read,
     end: int,

@@ -38,7 +38,17 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.detection import HEAD, headed
-from jitdb.log.lines.fetching import FEW, Around, LineCache, line_start, records_at, records_of, text_around, texts_of
+from jitdb.log.lines.fetching import (
+    FEW,
+    Around,
+    LineCache,
+    bytes_of,
+    line_start,
+    records_at,
+    records_of,
+    text_around,
+    texts_of,
+)
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
@@ -353,6 +363,10 @@ class LineLog(LogSource):
                 found = [state.file.read_written(len(text or b""), int(offset)) for text, offset in there]
         self._check()
         return found
+
+    def bytes_to_read(self, offsets: npt.NDArray[np.int64]) -> int:
+        """See LogSource.bytes_to_read: lines that lie far from each other are read alone."""
+        return bytes_of(offsets)
 
     def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
         """See LogSource.read_batch. Of many it is not looked at whether they are valid. Raises LogSuperseded."""
