@@ -396,6 +396,8 @@ _EXTRAS = {
     "matplotlib": "'jitdb[plot]'",
     "mcp": "'jitdb[mcp]'",
     "polars": "'jitdb[polars]'",
+    "obstore": "'jitdb[objects]'",
+    "obstore.store": "'jitdb[objects]'",
 }  # what pip installs for a library
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from jitdb.cli.failures import UsageError
 from jitdb.common.paths import CASTS
 from jitdb.log.io.filenames import without_sidecars
+from jitdb.log.objects.door import names_file
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -104,7 +105,7 @@ def take_text(options: argparse.Namespace) -> str:
 
 def _behind_logs(texts: Sequence[str]) -> int:
     """The number of the first operand that is no log; of the last one where all are."""
-    return next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts) - 1)
+    return next((number for number, text in enumerate(texts) if not names_file(text)), len(texts) - 1)
 
 
 def within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
@@ -141,7 +142,7 @@ def expressions_of(options: argparse.Namespace) -> list[Operation]:
 def without_logs(options: argparse.Namespace) -> list[str]:
     """The operands after the logs. Files that a shell made of a pattern become `options.more_logs`."""
     texts: list[str] = options.expressions
-    count = next((number for number, text in enumerate(texts) if not os.path.exists(text)), len(texts))
+    count = next((number for number, text in enumerate(texts) if not names_file(text)), len(texts))
     options.more_logs = texts[:count]
     pass_over_sidecars(options)
     return texts[count:]
@@ -155,12 +156,12 @@ def pass_over_sidecars(options: argparse.Namespace) -> None:
 def check_operands(options: argparse.Namespace) -> None:
     """Raises UsageError if the expression stands before the log."""
     log, texts = options.log, options.expressions
-    if os.path.exists(log) or not is_expression(log):
+    if names_file(log) or not is_expression(log):
         return
     import shlex
 
     command = f"jitdb {options.command}"
-    files = [text for text in texts if os.path.exists(text)]
+    files = [text for text in texts if names_file(text)]
     if files:
         others = [log, *(text for text in texts if text != files[0])]
         raise UsageError(

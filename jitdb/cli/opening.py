@@ -17,6 +17,8 @@ from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.common.words import counted, size_in_words
 from jitdb.errors import LogError, NotALog
 from jitdb.log.io.filenames import INDEXES, SIDECAR_SUFFIX
+from jitdb.log.objects.door import exists as location_exists
+from jitdb.log.objects.urls import is_url
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -112,7 +114,7 @@ def seen_or_asked(
 def _note_empty(db: AnyDatabase, options: Namespace) -> None:
     """Note that there is nothing in the files that were asked."""
     paths = paths_of(db)
-    if paths and not any(map(os.path.getsize, filter(os.path.exists, paths))):
+    if paths and not any(is_url(path) or (os.path.exists(path) and os.path.getsize(path)) for path in paths):
         one = options.log if os.path.isfile(options.log) else paths[0]
         note(options, f"{one} is empty" if len(paths) == 1 else f"all {len(paths):,} files are empty")
 
@@ -152,9 +154,25 @@ def is_many(options: Namespace) -> bool:
     log = options.log
     if log == "-":
         return False
+    if is_url(log):
+        return bool(options.more_logs) or is_folder_of_objects(log)
     if options.more_logs or (os.path.isdir(log) and not log.rstrip("/").endswith(".jitdb")):
         return True
     return is_pattern(log) and not os.path.exists(log)
+
+
+def is_folder_of_objects(url: str) -> bool:
+    """Whether a URL names several objects."""
+    from jitdb.log.objects.listing import has_pattern, is_folder
+    from jitdb.log.objects.urls import ObjectUrl
+
+    place = ObjectUrl.of(url)
+    if has_pattern(place):
+        return True
+    try:
+        return is_folder(place) if not place.key or place.key.endswith("/") or not exists(url) else False
+    except OSError as error:
+        raise LogError(error.strerror or str(error), path=url) from error
 
 
 def is_pattern(path: str) -> bool:
@@ -417,6 +435,10 @@ def wanted_progress(options: Namespace) -> bool | None:
 
 def check_exists(path: str) -> None:
     """Raises Failure if it is no file, with what was probably meant."""
+    if is_url(path):
+        if not exists(path):
+            raise Failure(f"{path}: there is no such object, and none below it")
+        return
     if os.path.isdir(path):
         stem = path.rstrip("/").removesuffix(SIDECAR_SUFFIX)
         if stem != path.rstrip("/"):
@@ -440,6 +462,11 @@ def check_exists(path: str) -> None:
 
 def exists(path: str) -> bool:
     """Whether the path exists. Raises Failure if its folder must not be entered."""
+    if is_url(path):
+        try:
+            return location_exists(path)
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror or error}") from error
     try:
         os.stat(path)
     except PermissionError as error:

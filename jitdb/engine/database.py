@@ -31,6 +31,7 @@ from jitdb.engine.progress import Bar, Status
 from jitdb.engine.roles import found_roles, found_time
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.objects.door import exists
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.question import Feed as FeedOf
@@ -377,7 +378,7 @@ def open(
 
     form = line_form(flag("allow_prefix", allow_prefix, InvalidArgument), each, format)
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
-    if not (create and not read_only) and not os.path.exists(file_path(path)):
+    if not (create and not read_only) and not exists(file_path(path)):
         from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path
@@ -18,6 +17,7 @@ from jitdb.operators.nodes.operation import Operation
 if TYPE_CHECKING:
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.indexes.files.index import Index
+    from jitdb.log.objects.door import Location
     from jitdb.log.source import LogSource
 
 
@@ -67,7 +67,7 @@ class Bounds(NamedTuple):
     indexes: int | None = None
     bytes: int | None = None  # of all together; who is below it may build one more, however large that gets
 
-    def check(self, log: FilePath, new: int, there: int, size: int) -> None:
+    def check(self, log: Location, new: int, there: int, size: int) -> None:
         """Raise TooManyIndexes if `new` indexes beside the `there` ones of `size` bytes are too many."""
         if self.indexes is not None and there + new > self.indexes:
             bound = f"max_indexes={self.indexes:,} are allowed, and there are {there:,}"

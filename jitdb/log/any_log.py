@@ -5,14 +5,14 @@ Parquet or an Arrow file.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
 from jitdb.log.columnar.table_file import kind_at
-from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.detection import form_at, is_lines, misfit, odd_file
 from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
+from jitdb.log.objects.door import Location, location_of
+from jitdb.log.objects.urls import ObjectUrl
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -46,9 +46,9 @@ def open_any(
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     may_be_lines = is_json and block_size is None
     found = form_at(path, form, said=codec is not None) if may_be_lines else None
-    kind = kind_at(log_path(path)) if found is None else None
+    kind = kind_at(location_of(path)) if found is None else None
     if kind is not None:
-        return _of_table(log_path(path), kind, codec, block_size, folder, form, bar)
+        return _of_table(location_of(path), kind, codec, block_size, folder, form, bar)
     if found is None:
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
@@ -72,11 +72,11 @@ def open_any(
 
 def is_of_others(path: str | os.PathLike[str]) -> bool:
     """Whether the file at this path is a log that somebody else writes."""
-    return is_lines(path) or kind_at(log_path(path)) is not None
+    return is_lines(path) or kind_at(location_of(path)) is not None
 
 
 def _of_table(
-    path: Path,
+    path: Location,
     kind: TableKind,
     codec: str | Codec | None,
     block_size: int | None,
@@ -85,6 +85,10 @@ def _of_table(
     bar: NewBar | None,
 ) -> TableLog:
     """A Parquet or Arrow file. Raises InvalidArgument where it is said what only other kinds of log have."""
+    if isinstance(path, ObjectUrl):
+        raise NotALog(
+            f"it is {kind.title} in a store, which is asked on a disk alone", path=path, remedy="download it first"
+        )
     from jitdb.log.columnar.kept_rows import no_bar
     from jitdb.log.columnar.table_log import TableLog
 

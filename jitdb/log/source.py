@@ -22,6 +22,7 @@ from jitdb.log.blocks.block_format import header_reader, header_size, is_zero, w
 from jitdb.log.blocks.checksum import UNKNOWN, crc32
 from jitdb.log.blocks.framing import BlockFraming, Framing
 from jitdb.log.io.filenames import sidecar_path
+from jitdb.log.objects.door import Location
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +82,7 @@ class ScanSource(ABC):
 
     @property
     @abstractmethod
-    def path(self) -> Path:
+    def path(self) -> Location:
         """The log's file."""
 
     @property
@@ -163,7 +164,7 @@ class LogSource(ScanSource):
     @property
     def sidecar(self) -> Path:
         """The folder for what belongs to the log; it need not exist."""
-        return sidecar_path(self.path)
+        return sidecar_path(Path(self.path))
 
     def guessing(self) -> AbstractContextManager[object]:
         """Within, on this thread, `durable_end` may be a guess, if the whole log must be read to know it: for code that

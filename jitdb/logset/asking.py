@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
+from jitdb.log.objects.door import exists
 from jitdb.logset.bundling import Bundles, Part, Together, is_of_each, is_timed
 from jitdb.logset.member import Member, OpenLogs, Where, find_members
 from jitdb.logset.passing import UNREADABLE, PassedOver
@@ -64,7 +65,7 @@ class Asking:
         """See that these are the logs now, and what was written to them; True if there was anything."""
         before, self.members = self.members, members
         self.forget_asked()
-        changed = [db.refresh() for _, db in self.open.members() if os.path.exists(db.log.path)]
+        changed = [db.refresh() for _, db in self.open.members() if exists(db.log.path)]
         changed.append(self._look_at_bundles())
         return before != self.members or any(changed)
 

@@ -23,10 +23,12 @@ from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, LogClosed, LogError
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
-from jitdb.log.lines.files.stamp import stamp_at
+from jitdb.log.lines.files.stamp import Stamp, stamp_at
+from jitdb.log.objects.urls import ObjectUrl, is_url
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
+    from jitdb.log.objects.files import Found
     from jitdb.operators.nodes.operation import Operation
 
 Where: TypeAlias = "str | os.PathLike[str]"
@@ -91,6 +93,37 @@ class Member(NamedTuple):
         return stamp_at(self.path)
 
 
+class ObjectMember(Member):
+    """An object of a store, as a listing told of it."""
+
+    found: Found
+
+    def __new__(cls, found: Found) -> ObjectMember:
+        self = super().__new__(cls, str(found.url))
+        self.found = found
+        return self
+
+    @property
+    def size(self) -> int:
+        return self.found.size
+
+    def look(self) -> object:
+        return Stamp.of(self.found.status)
+
+    def tell(self) -> None:
+        """What is known of it need not be asked for when it is opened."""
+        from jitdb.log.objects.files import FILES
+
+        FILES.tell(self.found)
+
+
+def objects(url: str) -> Iterator[ObjectMember]:
+    """Those that a URL means. Raises LogError."""
+    from jitdb.log.objects.listing import objects_at
+
+    return map(ObjectMember, objects_at(ObjectUrl.of(url)))
+
+
 def find_members(where: Where | Iterable[Where], *, is_following: bool = False) -> list[Member]:
     """The logs at these places now, ordered by their paths, each once: see below."""
     return sorted(find_by_real_path(where, is_following=is_following).values())
@@ -113,6 +146,9 @@ def find_by_real_path(
     """
     places = [file_path(place) for place in ([where] if isinstance(where, str | os.PathLike) else where)]
     found: dict[str, Member] = {}
+    for url in filter(is_url, places):
+        found |= {str(each.path): each for each in objects(url)}
+    places = [place for place in places if not is_url(place)]
     real_folder = cache(os.path.realpath)  # to look at each part of each path takes longer than all else
     for place in without_sidecars(places):
         if folders is not None and not os.path.isdir(place):

@@ -26,7 +26,7 @@ from jitdb.log.lines.keeping.places import place_of, store_of
 from jitdb.log.lines.windows import LineOpener
 from jitdb.logset.bundling import Bundles, Together
 from jitdb.logset.logset import LogSet
-from jitdb.logset.member import Member, Where
+from jitdb.logset.member import Member, ObjectMember, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -72,6 +72,8 @@ def open_many(
     def open_log(member: Member) -> JITDB:
         if isinstance(member, Together):
             return JITDB(BundledLines(member.bundle), None if member.bundle.place else "memory", **settings)
+        if isinstance(member, ObjectMember):
+            member.tell()
         is_alone = is_prefixed or each or format or member.path in named
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,

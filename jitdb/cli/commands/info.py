@@ -12,6 +12,7 @@ from jitdb.cli.output.output import flush, show, show_json
 from jitdb.cli.parser import command
 from jitdb.common.memory import bound, limit
 from jitdb.common.words import counted, size_in_words
+from jitdb.log.objects.door import size_at
 
 if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
@@ -105,7 +106,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
     wrong = lines.malformed
     return {
         "path": str(log.path),
-        "bytes": log.path.stat().st_size,
+        "bytes": size_at(log.path),
         "compression": log.compression or None,
         "lines_bytes": log.durable_end,
         "records": stats.records,
@@ -121,7 +122,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "is_prefixed": lines.is_prefixed,
         "codec": log.codec.name,
         "newest_offset": log.since,
-        "unfinished_bytes": 0 if log.compression else max(0, log.path.stat().st_size - log.durable_end),
+        "unfinished_bytes": 0 if log.compression else max(0, size_at(log.path) - log.durable_end),
     }
 
 
@@ -136,7 +137,7 @@ def _describe(log: AnyLog) -> dict[str, Any]:
     if isinstance(log, TableLog):
         return {
             "path": str(log.path),
-            "bytes": log.path.stat().st_size,
+            "bytes": size_at(log.path),
             "records": stats.records,
             "format": log.kind.name,
             "codec": log.codec.name,
@@ -146,7 +147,7 @@ def _describe(log: AnyLog) -> dict[str, Any]:
         }
     return {
         "path": str(log.path),
-        "bytes": log.path.stat().st_size,
+        "bytes": size_at(log.path),
         "records": stats.records,
         "deleted_records": stats.deleted_records,
         "deleted_bytes": stats.deleted_bytes,

@@ -42,6 +42,7 @@ from jitdb.log.columnar.table_log import TableLog
 from jitdb.log.io import osfile
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.maintenance.report import Finding, LogReport, RepairAction, RepairReport, counted
+from jitdb.log.objects.door import Location
 from jitdb.log.source import MaintainedSource, ScanSource
 from jitdb.operators.nodes.anywhere import anywhere_of
 from jitdb.operators.nodes.text_match import text_match_of
@@ -380,7 +381,7 @@ class SampledLog(ScanSource):
         self._end = whole - (last + 1) * size + end if blocks and blocks[-1] == last else whole
 
     @property
-    def path(self) -> FilePath:
+    def path(self) -> Location:
         return self._log.path
 
     @property

@@ -30,6 +30,7 @@ from jitdb.indexes.kinds.numbers import load_extremes, number_range
 from jitdb.indexes.segment import LAYOUTS, ZONE
 from jitdb.indexes.spec import OFFSETS
 from jitdb.log.io import osfile
+from jitdb.log.objects.door import size_at
 from jitdb.log.reading.sampling import sample_raw
 from jitdb.log.source import MaintainedSource
 from jitdb.operators.summaries.fields import Fields, fields_of
@@ -94,7 +95,7 @@ def _overview(manager: IndexManager, log: LogSource) -> Display:
 
 
 def _size(log: LogSource) -> str:
-    held = log.path.stat().st_size
+    held = size_at(log.path)
     packed = getattr(log, "compression", "")
     if packed:
         return f"{size_in_words(held)} of {packed}, {size_in_words(log.durable_end)} of records"

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from jitdb.errors import LogCorrupt, LogError, MissingLibrary, NotALog, QueryError, Remedy, library
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, sidecar_path
+from jitdb.log.objects.door import fs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +41,9 @@ ARROW: Final = TableKind(b"ARROW1", "arrow", "an Arrow file")
 def kind_at(path: str | os.PathLike[str]) -> TableKind | None:
     """The kind of the file at this path; None for another file, or one that cannot be read."""
     try:
-        with osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as fd:
-            head = osfile.fs.read(fd, len(ARROW.magic), 0)
+        fs = fs_of(path)
+        with osfile.Descriptor(fs, path, os.O_RDONLY) as fd:
+            head = fs.read(fd, len(ARROW.magic), 0)
     except OSError:
         return None
     found = next((kind for kind in (PARQUET, ARROW) if head.startswith(kind.magic)), None)

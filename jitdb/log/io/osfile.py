@@ -34,7 +34,12 @@ _RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, 
 
 
 class FileSystem:
-    """The real files. All offsets and sizes are bytes; all errors are OSError."""
+    """The real files. All offsets and sizes are bytes; all errors are OSError.
+
+    has_objects: whether files never change, but others can take their names
+    """
+
+    has_objects = False
 
     # Primitives. The first three may move fewer bytes than asked.
 
@@ -131,17 +136,17 @@ class FileSystem:
     def size(self, fd: int) -> int:
         return self.fstat(fd).st_size
 
-    def find(self, path: Path | str) -> os.stat_result | None:
+    def find(self, path: str | os.PathLike[str]) -> os.stat_result | None:
         """The status of the file or folder of this name; None where there is none."""
         try:
             return self.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def exists(self, path: Path) -> bool:
+    def exists(self, path: str | os.PathLike[str]) -> bool:
         return self.find(path) is not None
 
-    def is_at(self, path: Path, fd: int) -> bool:
+    def is_at(self, path: str | os.PathLike[str], fd: int) -> bool:
         now = self.find(path)
         return now is not None and os.path.samestat(now, self.fstat(fd))
 
@@ -385,6 +390,26 @@ class Descriptor:
 
     def close(self) -> None:
         next(self._closing, None)
+
+    def read(self, size: int, offset: int) -> bytes:
+        """See FileSystem.read."""
+        return self._fs.read(self.number, size, offset)
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """See FileSystem.read_into."""
+        return self._fs.read_into(self.number, buffer, offset)
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it never changes: another one can only take its name."""
+        return self._fs.has_objects
+
+    def status(self) -> os.stat_result:
+        return self._fs.fstat(self.number)
+
+    def is_at(self, path: str | os.PathLike[str]) -> bool:
+        """Whether the open file has this name."""
+        return self._fs.is_at(path, self.number)
 
     def __enter__(self) -> int:
         return self.number

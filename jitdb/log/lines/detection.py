@@ -20,12 +20,13 @@ from typing import Final
 
 from jitdb.common.formats import without_ending
 from jitdb.errors import LogCorrupt, NotALog, Remedy, import_command
-from jitdb.log.io.filenames import META, log_path, sidecar_path
+from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
 from jitdb.log.lines.formats.kinds import MARKS
+from jitdb.log.objects.door import Location, is_file, location_of
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
@@ -68,8 +69,8 @@ def form_at(
     said: the caller says that it is JSON, so lines may hold other values than objects
     any_text: text of no format that is known has lines, too; of files that nobody named, those whose names are of logs
     """
-    file = log_path(path)
-    if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
+    file = location_of(path)
+    if not is_file(file) or _has_sidecar(file):
         return None
     try:
         head = head_of(file, HEAD)
@@ -84,6 +85,11 @@ def form_at(
         return LineForm(format=named)
     is_said = bool(form.each or form.format not in ("", KNOWN)) or without_ending(file.name).endswith(SUFFIXES)
     return form if is_said or is_compressed(file) else None
+
+
+def _has_sidecar(file: Location) -> bool:
+    """Whether it is a log of jitdb's. In a store, its bytes tell."""
+    return isinstance(file, Path) and os.path.exists(sidecar_path(file) / META)
 
 
 def form_of(
@@ -133,7 +139,7 @@ def _is_of_text(line: bytes) -> bool:
 _LOOKED_THROUGH: Final = 16 << 20  # bytes in which a line must be as a pattern says
 
 
-def _misfit(head: bytes, form: LineForm, path: Path) -> int:
+def _misfit(head: bytes, form: LineForm, path: Location) -> int:
     """How many first lines there are, if none of them is a record of the format that the caller said; else 0.
 
     A pattern may be meant for few lines, such as failed logins, so more lines are looked at. Batches are looked at as
@@ -156,10 +162,10 @@ def _misfit(head: bytes, form: LineForm, path: Path) -> int:
 def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
     """The error for a file of which no first line is of the format that the caller said; None where one is."""
     try:
-        head = head_of(log_path(path), HEAD)
+        head = head_of(location_of(path), HEAD)
     except (OSError, LogCorrupt):
         return None
-    if form.row is None or not form_of(head, form) or not (count := _misfit(head, form, log_path(path))):
+    if form.row is None or not form_of(head, form) or not (count := _misfit(head, form, location_of(path))):
         return None
     found = form_at(path, any_text=True)
     seems = "" if found is None else f", but {found.row.title if found.row else 'JSON Lines'}"
@@ -318,7 +324,7 @@ def _begun_text(data: bytes) -> str:
 def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     """What a file that is no log seems to be, with what to do about it; None where nothing is known of it."""
     try:
-        head = head_of(log_path(path), HEAD)
+        head = head_of(location_of(path), HEAD)
     except OSError:
         return None
     except LogCorrupt as error:

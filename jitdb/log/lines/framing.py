@@ -33,10 +33,9 @@ from jitdb.log.lines.form import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jitdb.log.codecs import Codec
     from jitdb.log.lines.formats.rendering import Renderer
+    from jitdb.log.objects.door import Location
 
 BEHIND: Final = 1 << 8  # bytes read before a record at first, where its line may begin earlier
 AHEAD: Final = 1 << 12  # and for it
@@ -110,7 +109,7 @@ class LineFraming(Framing):
     path:    of the file, for errors
     """
 
-    path: Path | None = None
+    path: Location | None = None
 
     def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0, changed: int = 0) -> None:
         self.form = form

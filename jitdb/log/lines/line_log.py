@@ -36,7 +36,6 @@ from jitdb.errors import (
 )
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.detection import HEAD, headed
 from jitdb.log.lines.fetching import (
     FEW,
@@ -58,6 +57,7 @@ from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.keeping.places import Place, place_of
+from jitdb.log.objects.door import Location, location_of
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource
 
@@ -112,7 +112,7 @@ class LineLog(LogSource):
         folder: str | os.PathLike[str] | Literal["memory"] | None = None,
         form: LineForm = PLAIN,
     ) -> None:
-        self._path = log_path(path)
+        self._path = location_of(path)
         self._codec = get_codec(codec)
         self._is_document = form.is_document
         self._keeps = not (isinstance(folder, str) and folder == "memory")
@@ -196,7 +196,7 @@ class LineLog(LogSource):
     # What it is
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         """The file, links resolved when it was opened."""
         return self._path
 

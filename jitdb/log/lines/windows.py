@@ -79,7 +79,7 @@ class LineWindow(LineLog):
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """One that keeps nothing."""
-        return Keeper(Place(sidecar_path(self._path)), self._path, keeps=False)
+        return Keeper(Place(sidecar_path(Path(self._path))), self._path, keeps=False)
 
     @property
     def is_full(self) -> bool:

@@ -19,6 +19,7 @@ from jitdb.log.lines.files.checkpoints import Members, Tail, keep_tail, load_tai
 from jitdb.log.lines.files.decompressing import PIECES, Stored
 from jitdb.log.lines.files.file import NEWLINE, IsWhole, LineFile
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.objects.door import Location
 
 MANY: Final = 1 << 20  # bytes: after a read of so many, the next one follows it, as a rule
 TAIL: Final = 1 << 19  # bytes of text that are kept for the next process: two of the blocks that are looked at
@@ -30,7 +31,7 @@ class CompressedFile(LineFile, ABC):
     folder: where what took long to find out is kept; None: nowhere
     """
 
-    def __init__(self, file: osfile.Descriptor, path: Path, folder: Path | None, is_whole: IsWhole) -> None:
+    def __init__(self, file: osfile.Descriptor, path: Location, folder: Path | None, is_whole: IsWhole) -> None:
         super().__init__(file, is_whole)
         self.stored, self._folder, self._name = Stored(file, path), folder, b""
         self._is_told = False

@@ -7,13 +7,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from jitdb.common import memory
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import LogCorrupt
 from jitdb.log.io import osfile
+from jitdb.log.objects.door import Location
 
 PIECE: Final = 1 << 18  # bytes of text
 
@@ -25,13 +25,13 @@ _MOST_KEPT: Final = 48 << 20
 class Stored:
     """The bytes of an open file as they are stored, up to `stop`."""
 
-    def __init__(self, file: osfile.Descriptor, path: Path, stop: int = 0) -> None:
+    def __init__(self, file: osfile.Descriptor, path: Location, stop: int = 0) -> None:
         self._file, self.path, self.stop = file, path, stop
 
     def read(self, size: int, offset: int) -> bytes:
         """Fewer bytes only at `stop`, or where the file was truncated."""
         size = min(size, self.stop - offset)
-        return osfile.fs.read(self._file.number, size, offset) if size > 0 else b""
+        return self._file.read(size, offset) if size > 0 else b""
 
     def corrupt(self, reason: str, offset: int) -> LogCorrupt:
         """The error for bytes, at this offset of the file, that cannot be decompressed."""

@@ -7,11 +7,11 @@ written or not. So all that reads lines reads it. It is looked at as a whole: on
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Final
 
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.objects.door import Location
 
 _PIECE: Final = 1 << 20  # bytes read at a time on the way to the end
 _PART: Final = 1 << 18  # bytes that stay in the processor's cache
@@ -32,7 +32,7 @@ class DocumentFile(LineFile):
     def status(self) -> os.stat_result:
         return self._whole.status()
 
-    def is_at(self, path: Path) -> bool:
+    def is_at(self, path: Location) -> bool:
         return self._whole.is_at(path)
 
     def is_removed(self) -> bool:

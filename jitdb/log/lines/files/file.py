@@ -12,12 +12,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Read, Stamp
+from jitdb.log.objects.door import Location
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 NEWLINE: Final = b"\r\n"
@@ -79,11 +79,13 @@ class LineFile:
     compression: "gzip" or "zstd"; empty where it is not compressed
     is_guessed:  whether end_of_lines() gave a guess, for nobody has decompressed the file yet
     goes_on:     whether a line belongs to the record of the line before it; None where each line is its own
+    is_object:   whether it lies in a store, where one that is changed is another one
     unfinished:  the stored byte from which on something compressed has no end yet; None where nothing is so
     """
 
     compression = ""
     is_guessed: bool = False
+    is_object: bool = False
     unfinished: int | None = None
 
     goes_on: GoesOn | None = None
@@ -91,7 +93,7 @@ class LineFile:
     _holds_back = False  # whether end_of_lines() left out the last record, which may go on
 
     def __init__(self, file: osfile.Descriptor, is_whole: IsWhole = nothing_is_whole) -> None:
-        self._file, self._is_whole = file, is_whole
+        self._file, self._is_whole, self.is_object = file, is_whole, file.is_object
         self._searched = (0, 0)  # (begin, end): no newline stands between them
         self._given = (0, 0)  # where the written bytes end, and the newline that was given behind them
         self._looked: Stamp | None = None  # of the file when that was found, if a change since then shows
@@ -100,19 +102,19 @@ class LineFile:
         """Replace a guess by the true end; agrees() then says whether it was right. Raises LogError, OSError."""
 
     def stamp(self) -> Stamp:
-        return Stamp.of(osfile.fs.fstat(self._file.number))
+        return Stamp.of(self._file.status())
 
     def status(self) -> os.stat_result:
         """What stat says of what is stored."""
-        return osfile.fs.fstat(self._file.number)
+        return self._file.status()
 
-    def is_at(self, path: Path) -> bool:
+    def is_at(self, path: Location) -> bool:
         """Whether it still has this name."""
-        return osfile.fs.is_at(path, self._file.number)
+        return self._file.is_at(path)
 
     def is_removed(self) -> bool:
         """Whether it has no name any more."""
-        return osfile.fs.fstat(self._file.number).st_nlink == 0
+        return self._file.status().st_nlink == 0
 
     def head(self, size: int) -> bytes:
         """The first bytes of its text. Raises LogError, OSError."""
@@ -137,10 +139,10 @@ class LineFile:
 
     def read_written(self, size: int, offset: int) -> bytes:
         """The same without a newline that was given."""
-        return osfile.fs.read(self._file.number, size, offset)
+        return self._file.read(size, offset)
 
     def _read_written_into(self, buffer: memoryview, offset: int) -> int:
-        return osfile.fs.read_into(self._file.number, buffer, offset)
+        return self._file.read_into(buffer, offset)
 
     def text_size(self, stamp: Stamp) -> int:
         """Bytes of text in a file of this stamp."""
@@ -264,7 +266,7 @@ class LineFile:
         behind a text; None where the file is shorter.
         """
         size = min(stop, ENDS)
-        head, tail = (osfile.fs.read(self._file.number, size, begin) for begin in (0, stop - size))
+        head, tail = (self._file.read(size, begin) for begin in (0, stop - size))
         if not self.compression:
             head, tail = filled(head, size), filled(tail, size)
         return (crc32(head), crc32(tail)) if len(head) == len(tail) == size else None

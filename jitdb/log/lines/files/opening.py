@@ -12,10 +12,11 @@ from jitdb.errors import NotALog
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import IsWhole, LineFile, nothing_is_whole
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.objects.door import Location, fs_of
 
 
 def open_lines(
-    path: Path, is_whole: IsWhole = nothing_is_whole, folder: Callable[[Stamp], Path | None] = lambda _: None
+    path: Location, is_whole: IsWhole = nothing_is_whole, folder: Callable[[Stamp], Path | None] = lambda _: None
 ) -> LineFile:
     """The file at this path. Raises NotALog, OSError.
 
@@ -23,10 +24,10 @@ def open_lines(
     folder:   where it is kept what took long to find out, of the file of this stamp
     """
     file = opened(path)
-    kind = compression_of(osfile.fs.read(file.number, LONGEST_START, 0), path.name)
+    kind = compression_of(file.read(LONGEST_START, 0), path.name)
     if not kind:
         return LineFile(file, is_whole)
-    return decompressed(file, path, kind, folder(Stamp.of(osfile.fs.fstat(file.number))), is_whole)
+    return decompressed(file, path, kind, folder(Stamp.of(file.status())), is_whole)
 
 
 def as_document(file: LineFile) -> LineFile:
@@ -37,39 +38,39 @@ def as_document(file: LineFile) -> LineFile:
 
 
 def decompressed(
-    file: osfile.Descriptor, path: Path, kind: str, folder: Path | None, is_whole: IsWhole = nothing_is_whole
+    file: osfile.Descriptor, path: Location, kind: str, folder: Path | None, is_whole: IsWhole = nothing_is_whole
 ) -> LineFile:
     """The text of an open file that is compressed in this way."""
     found: LineFile = import_module(f"jitdb.log.lines.files.{kind}_file").FILE(file, path, folder, is_whole)
     return found
 
 
-def head_of(path: Path, size: int) -> bytes:
+def head_of(path: Location, size: int) -> bytes:
     """The first bytes of the text of a file. Raises LogError, OSError."""
-    with opened(path) as fd:
-        head = osfile.fs.read(fd, size, 0)
-        kind = compression_of(head)
-        if not kind:
-            return head
-    file = decompressed(opened(path), path, kind, None)
+    stored = opened(path)
+    kind = compression_of(stored.read(LONGEST_START, 0))
+    file = decompressed(stored, path, kind, None) if kind else LineFile(stored)
     try:
         return file.head(size)
     finally:
         file.close()
 
 
-def is_compressed(path: Path) -> bool:
+def is_compressed(path: Location) -> bool:
     """Whether the first bytes of the file say so. Raises NotALog, OSError."""
-    with opened(path) as fd:
-        return bool(compression_of(osfile.fs.read(fd, LONGEST_START, 0)))
+    stored = opened(path)
+    try:
+        return bool(compression_of(stored.read(LONGEST_START, 0)))
+    finally:
+        stored.close()
 
 
-def opened(path: Path) -> osfile.Descriptor:
+def opened(path: Location) -> osfile.Descriptor:
     """Raises NotALog, OSError."""
     try:
-        return osfile.Descriptor(osfile.fs, path, os.O_RDONLY)
+        return osfile.Descriptor(fs_of(path), path, os.O_RDONLY)
     except osfile.NotAFile:  # which says of files of our own what to remove
-        if path.is_dir():
+        if os.path.isdir(path):
             said = "it is a folder, not a log"
             raise NotALog(said, path=path, remedy="jitdb.open_many() takes the logs of a folder as one") from None
         raise NotALog("it is a pipe or a device, and no file", path=path) from None

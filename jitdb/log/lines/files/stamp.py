@@ -11,11 +11,10 @@ import os
 import stat
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from jitdb.common.digests import blake2b
-from jitdb.log.io import osfile
+from jitdb.log.objects.door import fs_of
 
 ENDS: Final = 4096  # bytes at either end of a text; in cursors: never change it
 _DIGEST: Final = 8  # bytes
@@ -51,9 +50,9 @@ def _wrapped(time: int) -> int:
     return (time + _HALF) % (2 * _HALF) - _HALF
 
 
-def stamp_at(path: Path | str) -> Stamp | None:
+def stamp_at(path: str | os.PathLike[str]) -> Stamp | None:
     """That of the file of this name; None where there is none."""
-    found = osfile.fs.find(path)
+    found = fs_of(path).find(path)
     return Stamp.of(found) if found is not None and stat.S_ISREG(found.st_mode) else None
 
 

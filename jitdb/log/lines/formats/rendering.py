@@ -19,10 +19,9 @@ from jitdb.log.lines.formats.table import BY_NAME
 from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jitdb.log.blocks.checksum import Bytes, Ints
     from jitdb.log.lines.formats.table import Format
+    from jitdb.log.objects.door import Location
 
 TIMED: Final = "text"  # the format of lines that are none of their file's, but begin with a time
 _STEPS: Final = 1 << 20  # branches that a match may have open
@@ -72,7 +71,7 @@ class Renderer:
     path:    of the file, for errors
     """
 
-    def __init__(self, row: Format, changed: Callable[[], int], path: Path | None = None) -> None:
+    def __init__(self, row: Format, changed: Callable[[], int], path: Location | None = None) -> None:
         self._how, self._changed, self._path = row.how, changed, path
         self._own, self._timed = _tables(row), _tables(BY_NAME[TIMED])
         fields = max(len(self._own.fields), len(self._timed.fields)) // FIELD

@@ -15,6 +15,7 @@ from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.known import Known, Verdict, locked, stored_in, write_known
 from jitdb.log.lines.keeping.leaving import erase, erase_other_forms, take_over, went_to_copy
 from jitdb.log.lines.keeping.places import Place
+from jitdb.log.objects.door import Location
 
 
 class Keeper:
@@ -26,9 +27,10 @@ class Keeper:
     keeps: whether anything is written down
     """
 
-    def __init__(self, place: Place, path: Path, tag: str = "", *, keeps: bool = True) -> None:
-        self.folder, self._is_entry = place
-        self._path, self._tag, self._keeps = path, tag, keeps
+    def __init__(self, place: Place, path: Location, tag: str = "", *, keeps: bool = True) -> None:
+        self.folder, self._tag, self._keeps = place.folder, tag, keeps
+        self._path = path
+        self._entry_of = path if place.is_entry and isinstance(path, Path) else None
         self.is_kept = False  # whether the next process will find it
 
     @property
@@ -46,9 +48,9 @@ class Keeper:
         if not is_there and not (self._keeps and (keep or self.is_kept) and self._has_its_name(file)):
             return judged(file, known, None, doubt)
         try:
-            if self._is_entry and not is_there:
-                take_over(self._path, file, self.folder, self._tag)
-            with locked(self.folder, like=file.status() if self._is_entry else None):
+            if self._entry_of is not None and not is_there:
+                take_over(self._entry_of, file, self.folder, self._tag)
+            with locked(self.folder, like=None if self._entry_of is None else file.status()):
                 stored = stored_in(self.folder)
                 now = judged(file, known, self._renamed(stored, file), doubt)
                 is_another = stored is not None and now.identity != stored.identity
@@ -57,9 +59,9 @@ class Keeper:
                 if not is_left and kept != stored:
                     write_known(self.folder, kept)
                 self.is_kept = True
-            if is_another and self._is_entry:
-                erase_other_forms(self._path, file, self.folder)
-                take_over(self._path, file, self.folder, self._tag)
+            if is_another and self._entry_of is not None:
+                erase_other_forms(self._entry_of, file, self.folder)
+                take_over(self._entry_of, file, self.folder, self._tag)
             return self.settle(file, now, keep=True) if is_left else now
         except OSError:
             stored = stored_in(self.folder)
@@ -69,7 +71,7 @@ class Keeper:
 
     def _has_its_name(self, file: LineFile) -> bool:
         """Else it was renamed or removed, and who opens it by its name now keeps what is known of it."""
-        return not self._is_entry or file.is_at(self._path)
+        return self._entry_of is None or file.is_at(self._entry_of)
 
     def _renamed(self, stored: Known | None, file: LineFile) -> Known | None:
         """To rename a file changes its ctime: that alone is no reason to look at all its blocks."""
@@ -80,7 +82,7 @@ class Keeper:
 
     def _leave(self, stored: Known) -> bool:
         """Another text is in the file: whether what was kept of the old one went to a copy of it; else it is erased."""
-        if self._is_entry and went_to_copy(self._path, stored, self.folder, self._tag):
+        if self._entry_of is not None and went_to_copy(self._entry_of, stored, self.folder, self._tag):
             return True
         erase(self.folder)
         return False
@@ -101,9 +103,9 @@ def _judged_at(file: LineFile, stamp: Stamp, known: Known | None, stored: Known 
     if base is None:
         base, verdict = Known.fresh(stamp), Verdict.GROWN
     else:
-        verdict = base.judge(file, stamp, is_settled=False)
+        verdict = base.judge(file, stamp, is_settled=file.is_object)
         if known is not None and known.identity == base.identity and stamp != base.stamp:
-            verdict = max(verdict, known.judge(file, stamp, is_settled=False))
+            verdict = max(verdict, known.judge(file, stamp, is_settled=file.is_object))
     if verdict is Verdict.ANOTHER:
         base = Known.fresh(stamp)
     elif verdict is Verdict.DOUBTFUL or doubt:

@@ -40,6 +40,8 @@ from jitdb.log.io.filenames import (
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import locked, stored_in, write_known
+from jitdb.log.objects.door import Location
+from jitdb.log.objects.urls import ObjectUrl
 
 
 class Place(NamedTuple):
@@ -53,8 +55,10 @@ class Place(NamedTuple):
     is_entry: bool = False
 
 
-def place_of(path: Path, stamp: Stamp, tag: str) -> Place:
+def place_of(path: Location, stamp: Stamp, tag: str) -> Place:
     """Of the file with this path and stamp, in this form."""
+    if isinstance(path, ObjectUrl):
+        return Place(cached_objects(path.root) / _named(path) / tag)
     entry = entry_name(stamp.inode, tag)
     sidecar, beside = sidecar_path(path), path.with_name(STORE) / entry
     if os.path.lexists(sidecar):
@@ -114,9 +118,23 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _in_cache(path: Path) -> Path:
+    return _cache() / _named(path)
+
+
+def cached_objects(root: str) -> Path:
+    """The folder for what is kept of the objects of a bucket."""
+    return _cache() / "objects" / _named(ObjectUrl.of(root))
+
+
+def _cache() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
-    return root / "jitdb" / f"{path.name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "jitdb"
+
+
+def _named(path: Location) -> str:
+    """The name of a folder for it, which tells a person what it is of."""
+    name = re.sub(r"[^\w.=+-]", "_", path.name)[:64] if isinstance(path, ObjectUrl) else path.name
+    return f"{name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
 
 
 # What is kept in one

@@ -1,0 +1,53 @@
+"""Where a file is that is only read: on the disk, or in a store of objects. Each has a FileSystem of its own."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TypeAlias
+
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import log_path
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.objects.urls import ObjectUrl, is_url
+
+Location: TypeAlias = "Path | ObjectUrl"
+
+
+def location_of(path: str | os.PathLike[str]) -> Location:
+    """Where a path leads: see log_path. Raises InvalidArgument, LogError."""
+    return ObjectUrl.of(os.fspath(path)) if is_url(path) else log_path(path)
+
+
+def fs_of(path: str | os.PathLike[str]) -> FileSystem:
+    """Through which the file of this name is read."""
+    if not is_url(path):
+        return osfile.fs
+    from jitdb.log.objects.files import FILES  # with what talks to stores
+
+    return FILES
+
+
+def size_at(path: str | os.PathLike[str]) -> int:
+    """Bytes of the file of this name. Raises OSError."""
+    return fs_of(path).stat(path).st_size
+
+
+def names_file(text: str) -> bool:
+    """Whether a word of a command names a file or a folder. Of an object its form tells, without a request."""
+    return is_url(text) or os.path.exists(text)
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has this name, or something else has. Raises what keeps us from knowing it of an object."""
+    return fs_of(path).exists(path) if is_url(path) else os.path.exists(path)
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has this name, as far as we may know."""
+    try:
+        found = fs_of(path).find(path)
+    except PermissionError:
+        return False
+    return found is not None and stat.S_ISREG(found.st_mode)

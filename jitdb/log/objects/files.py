@@ -1,0 +1,303 @@
+"""Objects of a store as files that are only read: the other door beside the one to the disk.
+
+An object never changes; another one may take its name. So what was read of one stays true, and each request names the
+very object that it means (If-Match): one that was replaced is noticed, and never mixed with what was read before.
+
+What is read comes in parts of 1 MiB, which are kept for a while. Reads that follow each other are asked for ahead, many
+at the same time, since a store answers late, but in parallel.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jitdb.common import memory
+from jitdb.common.digests import blake2b
+from jitdb.common.forking import begins_anew, fork_safe
+from jitdb.errors import library
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.objects.stores import ObjectChanged, as_os_error, store_of
+from jitdb.log.objects.urls import ObjectUrl
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+PART: Final = 1 << 20  # bytes that are kept, or let go, together
+_AT_ONCE: Final = 4 << 20  # bytes of a request
+_FIRST: Final = 1 << 16  # bytes that are read with the first look: most looks want to know how an object begins
+_AHEAD: Final = 32 << 20  # bytes that are asked for before they are read
+_KEPT: Final = 96 << 20  # bytes of parts that are kept, about, where memory has room for them
+_THREADS: Final = 16  # requests at the same time
+_HEADS: Final = 64  # objects whose first bytes are kept
+_YOUNG: Final = 1.0  # seconds in which a look need not be repeated
+_BITS: Final = 60  # of what stands for an object in its status: a time of a file with so many lies in the past
+
+
+class Found(NamedTuple):
+    """An object, as a store told of it.
+
+    tag: tells it from all other objects of this name; empty where the store has none
+    """
+
+    url: ObjectUrl
+    size: int
+    modified: datetime
+    tag: str
+
+    @classmethod
+    def of(cls, url: ObjectUrl, said: ObjectMeta) -> Found:
+        tag = said.get("e_tag") or said.get("version") or ""
+        return cls(url, said["size"], said["last_modified"], "" if tag.startswith("W/") else tag)
+
+    @property
+    def status(self) -> os.stat_result:
+        """As stat says it of a file: the inode is of this object alone, not of others of its name."""
+        modified = int(self.modified.timestamp() * 1_000_000_000)
+        inode = _number(f"{self.url}\0{self.tag}\0{self.size}\0{modified}")
+        fields = (stat.S_IFREG | 0o400, inode, _number(self.url.root), 1, os.geteuid(), os.getegid(), self.size)
+        seconds = modified // 1_000_000_000
+        times = {"st_atime_ns": modified, "st_mtime_ns": modified, "st_ctime_ns": modified}
+        return os.stat_result((*fields, seconds, seconds, seconds), times)
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Of a request that means this object, and no other of its name."""
+        return {"if_match": self.tag} if self.tag else {"if_unmodified_since": self.modified}
+
+
+def _number(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> (64 - _BITS)
+
+
+class Parts:
+    """The parts of objects that were read last, and those that are on their way. Safe for threads."""
+
+    def __init__(self) -> None:
+        begins_anew(self)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """See forking.BeginsAnew."""
+        self._lock = fork_safe(threading.Lock())
+        self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
+        self._heads: OrderedDict[int, bytes] = OrderedDict()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def wanted(self, found: Found, inode: int, first: int, last: int) -> list[Future[bytes]]:
+        """These parts of an object, those that nobody asked for yet in as few requests as can go side by side."""
+        with self._lock:
+            missing = [number for number in range(first, last + 1) if (inode, number) not in self._held]
+            for begin, count in _runs(missing):
+                self._ask(found, inode, begin, count)
+            asked = [self._held[inode, number] for number in range(first, last + 1)]
+            for number in range(first, last + 1):
+                self._held.move_to_end((inode, number))
+            most = max(memory.work(_KEPT) // PART, 2 * (last - first + 1))
+            while len(self._held) > most:
+                self._held.popitem(last=False)
+        return asked
+
+    def _ask(self, found: Found, inode: int, begin: int, count: int) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS, "jitdb-objects")
+        whole = self._pool.submit(_fetch, found, begin * PART, min((begin + count) * PART, found.size))
+        for number in range(begin, begin + count):
+            self._held[inode, number] = part = Future[bytes]()
+            whole.add_done_callback(partial(_pass_on, part=part, at=(number - begin) * PART))
+
+    def put_head(self, inode: int, data: bytes) -> None:
+        """The first bytes of an object."""
+        with self._lock:
+            self._heads[inode] = data
+            while len(self._heads) > _HEADS:
+                self._heads.popitem(last=False)
+
+    def head(self, inode: int) -> bytes:
+        return self._heads.get(inode, b"")
+
+    def drop(self, inode: int, number: int) -> None:
+        with self._lock:
+            self._held.pop((inode, number), None)
+
+
+def _runs(numbers: list[int]) -> Iterable[tuple[int, int]]:
+    """Numbers that follow each other, as (first, how many), of at most one request each."""
+    most, at = _AT_ONCE // PART, 0
+    while at < len(numbers):
+        count = 1
+        while count < most and at + count < len(numbers) and numbers[at + count] == numbers[at] + count:
+            count += 1
+        yield numbers[at], count
+        at += count
+
+
+def _pass_on(whole: Future[bytes], part: Future[bytes], at: int) -> None:
+    error = whole.exception()
+    if error is not None:
+        part.set_exception(error)
+    else:
+        part.set_result(whole.result()[at : at + PART])
+
+
+def _fetch(found: Found, begin: int, stop: int) -> bytes:
+    obstore = library("obstore")
+    try:
+        options = {**found.conditions, "range": (begin, stop)}
+        data = bytes(obstore.get(store_of(found.url), found.url.key, options=options).bytes())
+    except Exception as error:
+        raise as_os_error(error, found.url) from None
+    if len(data) != stop - begin:
+        raise ObjectChanged(errno.ESTALE, f"{len(data):,} bytes came instead of {stop - begin:,}", found.url)
+    return data
+
+
+PARTS: Final = Parts()
+
+
+class _Open:
+    """An object that is read.
+
+    is_gone: another one has its name by now, so no more of it can be read
+    """
+
+    def __init__(self, found: Found) -> None:
+        self.found, self.status, self.is_gone = found, found.status, False
+        self._next = 0  # the part behind the one that was read last
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        size = max(0, min(len(buffer), self.found.size - offset))
+        if not size or self.is_gone:
+            return 0
+        inode, first, last = self.status.st_ino, offset // PART, (offset + size - 1) // PART
+        head = PARTS.head(inode)
+        if offset + size <= len(head):
+            buffer[:size] = head[offset : offset + size]
+            return size
+        try:
+            for number, asked in enumerate(PARTS.wanted(self.found, inode, first, last), first):
+                part, begin = asked.result(), number * PART
+                low, high = max(offset, begin), min(offset + size, begin + len(part))
+                buffer[low - offset : high - offset] = memoryview(part)[low - begin : high - begin]
+        except ObjectChanged:
+            self.is_gone = True
+            return 0
+        except BaseException:
+            for number in range(first, last + 1):  # it is asked for again, when it is read again
+                PARTS.drop(inode, number)
+            raise
+        if first <= self._next <= last + 1 and last >= self._next:
+            ahead = min(last + _AHEAD // PART, (self.found.size - 1) // PART)
+            if ahead > last and offset:
+                PARTS.wanted(self.found, inode, last + 1, ahead)
+        self._next = last + 1
+        return size
+
+
+class ObjectFiles(FileSystem):
+    """See the head of this file. A file's number is none of the system's. Safe for threads."""
+
+    has_objects = True
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1 << 40)
+        self._open: dict[int, _Open] = {}
+        self._looks: dict[str, tuple[float, Found]] = {}
+
+    # What a store told
+
+    def found(self, url: ObjectUrl) -> Found:
+        """Raises FileNotFoundError, PermissionError, ObjectError."""
+        at, found = self._looks.get(url, (0.0, None))
+        if found is not None and time.monotonic() - at < _YOUNG:
+            return found
+        found = _look(url)
+        self.tell(found)
+        return found
+
+    def tell(self, found: Found) -> None:
+        """It is so now, as a listing showed."""
+        if len(self._looks) > 1 << 16:
+            self._looks.clear()
+        self._looks[found.url] = time.monotonic(), found
+
+    # As files
+
+    def open(self, path: str | os.PathLike[str], flags: int, mode: int, /) -> int:
+        if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, "an object is only read", os.fspath(path))
+        number = next(self._numbers)
+        self._open[number] = _Open(self.found(_url(path)))
+        return number
+
+    def close(self, fd: int, /) -> None:
+        del self._open[fd]
+
+    def pread(self, fd: int, size: int, offset: int, /) -> bytes:
+        data = bytearray(max(0, min(size, self._open[fd].found.size - offset)))
+        with memoryview(data) as view:
+            done = self._open[fd].read_into(view, offset)
+        return bytes(data[:done])
+
+    def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
+        return self._open[fd].read_into(buffer, offset)
+
+    def fstat(self, fd: int, /) -> os.stat_result:
+        """Of an object that was replaced while it was read, something else than before."""
+        opened = self._open[fd]
+        if not opened.is_gone:
+            return opened.status
+        return Found(opened.found.url, 0, datetime.fromtimestamp(0, UTC), "gone").status
+
+    def stat(self, path: str | os.PathLike[str], /) -> os.stat_result:
+        return self.found(_url(path)).status
+
+    lstat = stat
+
+    def refuse_links(self, path: str | os.PathLike[str]) -> None:
+        """There are none."""
+
+
+def _url(path: str | os.PathLike[str]) -> ObjectUrl:
+    return path if isinstance(path, ObjectUrl) else ObjectUrl.of(os.fspath(path))
+
+
+def _look(url: ObjectUrl) -> Found:
+    obstore = library("obstore")
+    try:
+        if not url.key or url.key.endswith("/"):
+            raise FileNotFoundError
+        store = store_of(url)
+        try:
+            got = obstore.get(store, url.key, options={"range": (0, _FIRST)})
+            found, data = Found.of(url, got.meta), bytes(got.bytes())
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            if "416" not in str(error):
+                raise
+            found, data = Found.of(url, obstore.head(store, url.key)), b""  # it is empty
+    except OSError as error:
+        raise (
+            FileNotFoundError(errno.ENOENT, "there is no such object", url)
+            if isinstance(error, FileNotFoundError)
+            else error
+        ) from None
+    except Exception as error:
+        raise as_os_error(error, url) from None
+    PARTS.put_head(found.status.st_ino, data)
+    return found
+
+
+FILES: Final = ObjectFiles()

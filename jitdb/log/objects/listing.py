@@ -1,0 +1,111 @@
+"""Which objects a URL means: one, those of a pattern, or all below a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from jitdb.errors import LogError, library
+from jitdb.log.objects.files import FILES, Found
+from jitdb.log.objects.stores import as_os_error, store_of
+from jitdb.log.objects.urls import ObjectUrl
+
+_PAGE: Final = 1000  # names, in an answer of a store
+_MAGIC: Final = re.compile(r"[*?[]")
+_LAST: Final = "\U0010ffff"
+
+
+def has_pattern(url: ObjectUrl) -> bool:
+    return _MAGIC.search(url.key) is not None
+
+
+def is_folder(url: ObjectUrl) -> bool:
+    """Whether objects lie below it: by its name, or, if it is no object, by a look into the store. Raises OSError."""
+    if not url.key or url.key.endswith("/"):
+        return True
+    return next(_listed(url.at(f"{url.key}/")), None) is not None
+
+
+def objects_at(url: ObjectUrl) -> list[Found]:
+    """The objects at this place now, by their keys. Raises LogError.
+
+    A pattern has the signs of those of files: `*`, `?`, `[…]` and `**`. Objects without a byte, with which some tools
+    mark folders, and hidden ones are left out where nobody named them.
+    """
+    try:
+        if has_pattern(url):
+            begin = url.key[: _MAGIC.search(url.key).start()]  # type: ignore[union-attr]
+            fits = re.compile(_regex(url.key), re.DOTALL).fullmatch
+            return _kept(found for found in _listed(url.at(begin)) if fits(found.url.key))
+        if url.key and not url.key.endswith("/"):
+            try:
+                return [FILES.found(url)]
+            except FileNotFoundError:
+                url = url.at(f"{url.key}/")
+        below = _kept(_listed(url))
+    except OSError as error:
+        raise LogError(error.strerror or str(error), path=url) from error
+    if not below:
+        raise LogError("there is no such object, and none below it", path=url)
+    return below
+
+
+def _kept(listed: Iterator[Found]) -> list[Found]:
+    found = [found for found in listed if found.size and not found.url.name.startswith(".")]
+    for each in found:
+        FILES.tell(each)
+    return found
+
+
+def _listed(url: ObjectUrl) -> Iterator[Found]:
+    """Those whose keys begin as this one does, by their keys. Raises OSError."""
+    folder, _, begin = url.key.rpartition("/")
+    obstore, store = library("obstore"), store_of(url)
+    # A store takes whole folders; what comes before the beginning of a name is passed over by the store itself.
+    offset = {"offset": f"{url.key[:-1]}{chr(ord(url.key[-1]) - 1)}{_LAST}"} if begin and _has_order(url) else {}
+    try:
+        for page in obstore.list(store, folder or None, chunk_size=_PAGE, **offset):
+            for said in page:
+                key = said["path"]
+                if key.startswith(url.key):
+                    yield Found.of(url.at(key), said)
+                elif offset and key > url.key + _LAST:
+                    return
+    except Exception as error:
+        raise as_os_error(error, url) from None
+
+
+def _has_order(url: ObjectUrl) -> bool:
+    """Whether the store lists by names: directory buckets of S3 do not, and servers of files need not."""
+    return url.root.startswith(("s3://", "gs://")) and not url.root.endswith("--x-s3")
+
+
+def _regex(pattern: str) -> str:
+    """A pattern of keys, as glob understands one of paths.
+
+    >>> _regex("a/**/b-[!0-9]*.json")
+    'a/(?:[^/]+/)*b\\\\-[^0-9][^/]*\\\\.json'
+    """
+    parts, at = [], 0
+    while at < len(pattern):
+        if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] == "/"):
+            parts.append("(?:[^/]+/)*")
+            at += 3
+        elif pattern[at:] == "**" and (at == 0 or pattern[at - 1] == "/"):
+            parts.append(".+")
+            at += 2
+        elif pattern[at] == "*":
+            parts.append("[^/]*")
+            at += 1
+        elif pattern[at] == "?":
+            parts.append("[^/]")
+            at += 1
+        elif pattern[at] == "[" and (end := pattern.find("]", at + 2)) > 0:
+            inside = pattern[at + 1 : end].replace("\\", "\\\\")
+            parts.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
+            at = end + 1
+        else:
+            parts.append(re.escape(pattern[at]))
+            at += 1
+    return "".join(parts)
