@@ -8,6 +8,7 @@ asked once more.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 18  # bytes under one checksum. It is in indexes on disk: another number makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
+_TRIES: Final = 3  # at an object that is replaced while it is opened
 _PAUSE: Final = 0.2  # seconds within which a writer that writes a line also ends it
 
 
@@ -118,7 +120,13 @@ class LineLog(LogSource):
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
         self._framing = LineFraming(form)
-        self._begin(self._opened())
+        for left in reversed(range(_TRIES)):
+            try:
+                self._begin(self._opened())
+                break
+            except OSError as error:  # an object was replaced, or a store failed
+                if error.errno != errno.ESTALE or not left:
+                    raise LogError(error.strerror or str(error), path=self._path) from error
 
     def _keeper_of(self, stamp: Stamp) -> Keeper:
         """Of the file with this stamp."""
@@ -408,6 +416,10 @@ class LineLog(LogSource):
             raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset) from None
         except EOFError:
             raise self.superseded() from None
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                raise self.superseded() from error
+            raise LogError(error.strerror or str(error), path=self._path) from error
 
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte, and belongs to no record before it; or
@@ -484,13 +496,15 @@ class LineLog(LogSource):
         with self._refreshing:
             state = self._alive()
             there, file = self._there(), state.file
+            if there is None and file.is_object:
+                raise LogError("the object is gone", path=self._path)
             if there is not None and not there.is_of(state.known.stamp):
                 with suppress(FileNotFoundError):  # it is gone again
                     file = self._open()
                     self._take_header(file)
                     self._keeper = self._keeper_of(file.stamp())
-                # What came to the old one since must be in a copy of it.
-                state = state._replace(known=judged(state.file, state.known))
+                if not state.file.is_object:  # what came to the old one since must be in a copy of it
+                    state = state._replace(known=judged(state.file, state.known))
             elif self._is_as_seen(state, there or file.stamp()):
                 return False
             elif self._take_header(file):

@@ -27,7 +27,7 @@ from jitdb.common.digests import blake2b
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import library
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.objects.stores import ObjectChanged, as_os_error, store_of
+from jitdb.log.objects.stores import ObjectChanged, as_os_error, changed, store_of
 from jitdb.log.objects.urls import ObjectUrl
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _fetch(found: Found, begin: int, stop: int) -> bytes:
     except Exception as error:
         raise as_os_error(error, found.url) from None
     if len(data) != stop - begin:
-        raise ObjectChanged(errno.ESTALE, f"{len(data):,} bytes came instead of {stop - begin:,}", found.url)
+        raise changed(found.url)
     return data
 
 
@@ -178,7 +178,9 @@ class _Open:
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         size = max(0, min(len(buffer), self.found.size - offset))
-        if not size or self.is_gone:
+        if self.is_gone:
+            raise changed(self.found.url)
+        if not size:
             return 0
         inode, first, last = self.status.st_ino, offset // PART, (offset + size - 1) // PART
         head = PARTS.head(inode)
@@ -190,12 +192,12 @@ class _Open:
                 part, begin = asked.result(), number * PART
                 low, high = max(offset, begin), min(offset + size, begin + len(part))
                 buffer[low - offset : high - offset] = memoryview(part)[low - begin : high - begin]
-        except ObjectChanged:
-            self.is_gone = True
-            return 0
-        except BaseException:
+        except BaseException as error:
             for number in range(first, last + 1):  # it is asked for again, when it is read again
                 PARTS.drop(inode, number)
+            if isinstance(error, ObjectChanged | FileNotFoundError):
+                self.is_gone = True
+                FILES.forget(self.found.url)
             raise
         if first <= self._next <= last + 1 and last >= self._next:
             ahead = min(last + _AHEAD // PART, (self.found.size - 1) // PART)
@@ -231,6 +233,10 @@ class ObjectFiles(FileSystem):
         if len(self._looks) > 1 << 16:
             self._looks.clear()
         self._looks[found.url] = time.monotonic(), found
+
+    def forget(self, url: ObjectUrl) -> None:
+        """Look again when it is asked for: another object has its name."""
+        self._looks.pop(url, None)
 
     # As files
 

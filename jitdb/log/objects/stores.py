@@ -141,6 +141,10 @@ def _profile() -> dict[str, str]:
     return found
 
 
+def changed(url: str) -> ObjectChanged:
+    return ObjectChanged(errno.ESTALE, "it was replaced by another object since it was looked at", url)
+
+
 def said_of(error: BaseException) -> str:
     """What an error of the store says, on one line, without signatures."""
     text = str(error).split("\n\nDebug source")[0]
@@ -159,7 +163,7 @@ def as_os_error(error: BaseException, url: str) -> OSError:
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, "there is no such object", url)
     if isinstance(error, exceptions.PreconditionError):
-        return ObjectChanged(errno.ESTALE, "it was replaced by another object since it was looked at", url)
+        return changed(url)
     refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
     if isinstance(error, refused) or (status is not None and status[1] in ("401", "403")):
         why = f" ({code[1]})" if code is not None else ""

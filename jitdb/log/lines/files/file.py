@@ -187,8 +187,11 @@ class LineFile:
         size:  how large the file was then
         name:  another one where other bytes may stand in the place of those that were read
         """
-        if known > size == stamp.size:  # who knew that has looked at the last line
-            self._given, self._looked = (size, known), stamp
+        is_known = self.is_object and known and size == stamp.size
+        if known > size == stamp.size or is_known:  # who knew that has looked at the last line
+            self._given, self._looked = (size, max(size, known)), stamp
+        if is_known:
+            return known
         floor_of_records = known
         begin, searched = self._searched
         stop, is_settled = self.text_size(stamp), stamp.is_settled()

@@ -103,9 +103,9 @@ def _judged_at(file: LineFile, stamp: Stamp, known: Known | None, stored: Known 
     if base is None:
         base, verdict = Known.fresh(stamp), Verdict.GROWN
     else:
-        verdict = base.judge(file, stamp, is_settled=file.is_object)
+        verdict = base.judge(file, stamp, is_settled=False)
         if known is not None and known.identity == base.identity and stamp != base.stamp:
-            verdict = max(verdict, known.judge(file, stamp, is_settled=file.is_object))
+            verdict = max(verdict, known.judge(file, stamp, is_settled=False))
     if verdict is Verdict.ANOTHER:
         base = Known.fresh(stamp)
     elif verdict is Verdict.DOUBTFUL or doubt:

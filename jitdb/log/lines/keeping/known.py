@@ -100,6 +100,8 @@ class Known(NamedTuple):
 
         Raises OSError.
         """
+        if file.is_object:
+            return Verdict.SAME if stamp == self.stamp else Verdict.ANOTHER
         if stamp == self.stamp and is_settled:
             return Verdict.SAME
         if not self.end and not stamp.is_of(self.stamp):
@@ -115,6 +117,8 @@ class Known(NamedTuple):
 
     def seen(self, file: LineFile, stamp: Stamp, end: int) -> Known:
         """The same as it is now."""
+        if file.is_object:  # whose stamp is enough
+            return self._replace(stamp=stamp, end=end)
         before, guarded = file.guarded(self.end, self.stamp.size), file.guarded(end, stamp.size)
         head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded) or (0, 0)
         return self._replace(stamp=stamp, end=end, head=head, tail=tail)

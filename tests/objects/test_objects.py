@@ -1,0 +1,222 @@
+"""Logs in a store of objects: asked as files are, over moto's server, and over one that fails as it is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb import errors
+from jitdb.log.objects import stores as object_stores
+from jitdb.log.objects.files import PART
+from jitdb.operators import equal
+from tests.objects.bucket import Asked, Bucket, Fault, serving
+from tests.objects.stores import asked_at, forget_looks, moto
+
+ROWS = [{"n": number, "level": ("info", "warn", "error")[number % 3], "pad": "x" * 40} for number in range(3000)]
+ERRORS = sum(row["level"] == "error" for row in ROWS)
+
+
+def lines_of(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+LINES = lines_of(ROWS)
+
+
+def count(place: str, **given: Any) -> int:
+    with jitdb.open_many(place, **given) as logs:
+        return logs.count(equal("level", "error"))
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    (tmp_path / "root" / "logs").mkdir(parents=True)
+    monkeypatch.setattr(object_stores, "_RETRY", {**object_stores._RETRY, "max_retries": 3, "backoff": _soon()})
+    with serving(tmp_path / "root") as found:
+        asked_at(found.url, monkeypatch, tmp_path / "cache")
+        yield found
+
+
+def _soon() -> dict[str, Any]:
+    from datetime import timedelta
+
+    return {"init_backoff": timedelta(milliseconds=5), "max_backoff": timedelta(milliseconds=20), "base": 2}
+
+
+def put(bucket: Bucket, key: str, data: bytes) -> Path:
+    path = bucket.root / "logs" / key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture(scope="module")
+def motos() -> Iterator[tuple[str, Any]]:
+    with moto() as found:
+        yield found
+
+
+def test_moto_is_asked_as_files_are(motos: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, client = motos
+    asked_at(url, monkeypatch, tmp_path / "cache")
+    client.create_bucket(Bucket="logs")
+    names = [
+        "a b.ndjson",
+        "100%.ndjson",
+        "a%20b.ndjson",
+        "ü/ñ.ndjson",
+        "q?x#y.ndjson",
+        "star*.ndjson",
+        "dt=2026-11-27/h=1/x.ndjson",
+    ]
+    for number, name in enumerate(names):
+        client.put_object(Bucket="logs", Key=name, Body=lines_of(ROWS[: 100 * (number + 1)]))
+    client.put_object(Bucket="logs", Key="dt=2026-11-27/h=1/y.ndjson.gz", Body=gzip.compress(LINES))
+    client.put_object(Bucket="logs", Key="empty/", Body=b"")
+    for number, name in enumerate(names):
+        if "*" not in name:
+            with jitdb.open(f"s3://logs/{name}") as db:
+                assert db.count() == 100 * (number + 1)
+                assert list(db.query().page(2)) == ROWS[:2]
+    with jitdb.open_many("s3://logs/dt=*/**") as logs:
+        assert len(logs.members) == 2
+        assert logs.count() == len(ROWS) + 700
+        assert logs.count(equal("dt", "2026-11-27") & equal("h", 1) & equal("level", "error")) == ERRORS + 233
+    assert count("s3://logs") == sum(100 * number // 3 for number in range(1, 8)) + ERRORS
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS * 30], ids=["one part", "many parts"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_broken_connections_and_busy_stores_change_no_answer(bucket: Bucket, rows: list[Any], pack: Any) -> None:
+    put(bucket, "a.ndjson", pack(lines_of(rows)))
+    bucket.fault = lambda number, asked: (Fault(status=503), Fault(cut=1000), None, Fault(pause=0.01))[number % 4]
+    assert count("s3://logs/a.ndjson") == ERRORS * len(rows) // len(ROWS)
+
+
+def test_a_store_that_stays_busy_is_an_error(bucket: Bucket) -> None:
+    put(bucket, "a.ndjson", LINES)
+    bucket.fault = lambda number, asked: Fault(status=503)
+    with pytest.raises(errors.LogError, match="SlowDown"):
+        count("s3://logs/a.ndjson")
+
+
+def test_again_costs_two_requests(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(bucket, "a.ndjson", lines_of(ROWS * 30))
+    assert count("s3://logs/a.ndjson") == ERRORS * 30
+    forget_looks(monkeypatch)
+    bucket.asked.clear()
+    with jitdb.open("s3://logs/a.ndjson") as db:
+        assert db.count(equal("level", "error")) == ERRORS * 30
+    first, last = bucket.asked  # how it begins, and the last record
+    assert (first.begin, first.stop) == (0, 1 << 16)
+    assert last.stop - last.begin <= PART
+
+
+def test_a_replaced_object_is_asked_anew(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(bucket, "a.ndjson", lines_of(ROWS * 30))
+    assert count("s3://logs/a.ndjson") == ERRORS * 30
+    put(bucket, "a.ndjson", LINES)
+    forget_looks(monkeypatch)
+    assert count("s3://logs/a.ndjson") == ERRORS
+
+
+@pytest.mark.parametrize("at", range(2, 6))
+def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(bucket: Bucket, at: int) -> None:
+    put(bucket, "a.ndjson", lines_of(ROWS * 100))
+    others = [{**row, "level": "error"} for row in ROWS] * 80
+
+    def replace(number: int, asked: Asked) -> Fault | None:
+        return Fault(before=lambda: put(bucket, "a.ndjson", lines_of(others))) if number == at else None
+
+    bucket.fault = replace
+    with jitdb.open("s3://logs/a.ndjson", "memory") as db:
+        assert db.count(equal("level", "error")) in (ERRORS * 100, len(others))
+        assert len(bucket.asked) >= at
+        assert db.count(equal("level", "error")) == len(others)
+
+
+def test_an_object_that_vanishes_while_it_is_read_is_an_error(bucket: Bucket) -> None:
+    path = put(bucket, "a.ndjson", lines_of(ROWS * 100))
+    bucket.fault = lambda number, asked: Fault(before=path.unlink) if number == 3 else None
+    with pytest.raises(errors.LogError, match=r"s3://logs/a\.ndjson"):
+        count("s3://logs/a.ndjson")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("s3://logs/none.ndjson", "there is no such object"),
+        ("s3://logs/none/*", ""),
+        ("s3://nobucket/a.ndjson", "there is no such bucket"),
+        ("s3://nobucket", "there is no such bucket"),
+        ("s3://", "names no bucket"),
+        ("https://user:secret@host/a.ndjson", "credentials come from the environment"),
+        ("https://127.0.0.1:1/a.ndjson?X-Amz-Signature=secret", "names no file that stays the same"),
+    ],
+)
+def test_what_is_not_there_is_said(bucket: Bucket, place: str, said: str) -> None:
+    if not said:
+        assert count(place) == 0
+        return
+    with pytest.raises(errors.LogError, match=said) as caught:
+        count(place)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_store_that_refuses_is_said_without_keys(bucket: Bucket) -> None:
+    put(bucket, "a.ndjson", LINES)
+    bucket.fault = lambda number, asked: Fault(status=403)
+    for place in ("s3://logs/a.ndjson", "s3://logs/", "s3://logs/*.ndjson"):
+        with pytest.raises(errors.LogError, match="the store refuses") as caught:
+            count(place)
+        assert "of-a-test" not in str(caught.value)
+
+
+def test_odd_objects(bucket: Bucket) -> None:
+    put(bucket, "odd/empty.ndjson", b"")
+    put(bucket, "odd/no.ndjson.gz", LINES)
+    put(bucket, "odd/cut.ndjson.gz", gzip.compress(LINES)[:-20])
+    with pytest.warns(errors.LogWarning, match="has no end"):
+        assert count("s3://logs/odd/") >= ERRORS
+    with jitdb.open("s3://logs/odd/empty.ndjson") as db:
+        assert db.count() == 0
+
+
+def test_a_shell_asks_objects(bucket: Bucket) -> None:
+    put(bucket, "day/a.ndjson.gz", gzip.compress(LINES))
+    put(bucket, "day/b.ndjson", LINES)
+
+    def said(*arguments: str) -> str:
+        run = subprocess.run([sys.executable, "-m", "jitdb", *arguments], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+        return run.stdout.strip()
+
+    assert said("count", "s3://logs/day/a.ndjson.gz", 'level == "error"') == str(ERRORS)
+    assert said("count", "s3://logs/day", 'level == "error"') == str(2 * ERRORS)
+    assert said("count", "s3://logs/*/*.gz", "s3://logs/day/b.ndjson", 'level == "error"') == str(2 * ERRORS)
+    assert json.loads(said("query", "s3://logs/day/b.ndjson", "n == 7")) == ROWS[7]
+
+
+def test_http_is_asked_by_name(bucket: Bucket) -> None:
+    put(bucket, "a.ndjson", LINES)
+    assert count(f"{bucket.url}/logs/a.ndjson") == ERRORS
+
+
+def test_threads_and_a_forked_child_read_alike(bucket: Bucket) -> None:
+    put(bucket, "a.ndjson", lines_of(ROWS * 30))
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda: results.append(count("s3://logs/a.ndjson"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [ERRORS * 30] * 4
