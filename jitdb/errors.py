@@ -309,6 +309,10 @@ class TooManyIndexes(QueryError):
     """The question needs an index that is not there, and no more of them may be built for questions."""
 
 
+class ScanTooLarge(QueryError):
+    """The question needs a scan of more bytes than may be read."""
+
+
 class QueryCancelled(JitdbError):
     """The asker went away (a cancelled task, a closed iterator) before the answer was there."""
 

@@ -387,8 +387,10 @@ def index_place(options: Namespace, log: LogSource) -> Path:
 
 def _settings(options: Namespace) -> dict[str, Any]:
     """The options of a database."""
-    given = {name: getattr(options, name, None) for name in ("timestamp", "time_unit", "sequence", "threads", "memory")}
-    return {name: value for name, value in given.items() if value}
+    names = ("timestamp", "time_unit", "sequence", "threads", "memory")
+    given = {name: value for name in names if (value := getattr(options, name, None))}
+    most = getattr(options, "max_bytes", None)
+    return given if most is None else {**given, "max_bytes": most}
 
 
 def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:

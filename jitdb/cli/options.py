@@ -32,6 +32,15 @@ def number(least: int) -> Callable[[str], int]:
     return read
 
 
+def bytes_read(text: str) -> int:
+    """The bytes that may be read.
+
+    >>> bytes_read("2G")
+    2147483648
+    """
+    return _bytes(text)
+
+
 def memory(text: str) -> int:
     """The bytes that may be held in memory.
 
@@ -276,6 +285,10 @@ OPTIONS: Final = {
     "memory": option(
         "--memory BYTES", "the most bytes to keep and work with: 256M, 2G (default: 512M)", type=memory, group=_LOG
     ),
+    "max_bytes": option(
+        "--max-bytes BYTES", "the most to read of logs to build indexes, such as 2G; a question that needs more is "
+        "refused", type=bytes_read, group=_LOG,
+    ),
     "no_progress": option("--no-progress", "show no progress bar", group=_GENERAL),
     "quiet": option("-q, --quiet", "no progress, notes or warnings; only errors", group=_GENERAL),
     "debug": option("--debug", "show the traceback of an error", group=_GENERAL),
@@ -284,7 +297,7 @@ OPTIONS: Final = {
 
 FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
 LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
-DATABASE: Final = ("timestamp", "time_unit", "sequence", "indexes", "threads", "memory")  # how to ask
+DATABASE: Final = ("timestamp", "time_unit", "sequence", "indexes", "threads", "memory", "max_bytes")  # how to ask
 READING: Final = (*FORMAT, *LINES, *DATABASE)  # for questions
 PRETTY: Final = ("traces", "full", "utc")  # how lines for people look
 SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries

@@ -20,6 +20,7 @@ from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
 from jitdb.display.cells import printable
+from jitdb.engine.budget import Budget
 from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields, Times
 from jitdb.engine.face.asker import Cancel
@@ -75,6 +76,8 @@ class JITDB(OneLog):
     max_indexes, max_index_bytes: the most indexes, and bytes of them, that questions may build; one that needs more is
                a TooManyIndexes error; prepare() is not bound, nor are the indexes that all answers need
     memory:    the most bytes that the databases of this process keep and work with, of all together (common/memory.py)
+    max_bytes: of logs that may be read to build indexes; a question that needs more is a ScanTooLarge error, and reads
+               nothing. None: any
 
     What can be asked of it stands in Asker and OneLog.
     """
@@ -95,6 +98,7 @@ class JITDB(OneLog):
         max_indexes: int | None = None,
         max_index_bytes: int | None = None,
         memory: int | None = None,
+        max_bytes: int | Budget | None = None,
     ) -> None:
         if not isinstance(log, LogSource):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
@@ -109,7 +113,9 @@ class JITDB(OneLog):
         self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit), lambda: found_time(log))
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
-        bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
+        bounds = Bounds(
+            _bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes), Budget.of(max_bytes)
+        )
         self._manager = IndexManager(log, place, self._core, threads, progress, bounds)
         self._warnings = QuestionWarnings(lambda: self.evidence(), log.path)
 
@@ -354,6 +360,7 @@ def open(
     max_indexes: int | None = None,
     max_index_bytes: int | None = None,
     memory: int | None = None,
+    max_bytes: int | None = None,
 ) -> JITDB:
     """Open the log at `path`, or the JSON Lines, the Parquet or Arrow file that somebody else writes there, and ask it
     questions. Of a Parquet or Arrow file all rows are read first, and kept (see docs/formats.md).
@@ -390,6 +397,7 @@ def open(
         return JITDB(
             log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
             progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes, memory=memory,
+            max_bytes=max_bytes,
         )  # fmt: skip
     except BaseException:
         log.close()

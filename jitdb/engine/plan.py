@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path
 from jitdb.common.values import value_at
+from jitdb.engine.budget import Budget
 from jitdb.engine.declared_time import CoreFields
 from jitdb.errors import LogError, TooManyIndexes
 from jitdb.indexes.segment import BITMAPS
@@ -66,6 +67,7 @@ class Bounds(NamedTuple):
 
     indexes: int | None = None
     bytes: int | None = None  # of all together; who is below it may build one more, however large that gets
+    budget: Budget | None = None  # of bytes that may be read to build them
 
     def check(self, log: Location, new: int, there: int, size: int) -> None:
         """Raise TooManyIndexes if `new` indexes beside the `there` ones of `size` bytes are too many."""

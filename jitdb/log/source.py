@@ -77,6 +77,13 @@ _CERTAIN: Final = nullcontext()
 _BINARY: Final = ("msgpack", "bipf")  # codecs whose records are no text
 
 
+class Transfer(NamedTuple):
+    """What a scan reads: bytes as they are stored, and how many requests that takes of a store of objects."""
+
+    bytes: int
+    requests: int = 0
+
+
 class ScanSource(ABC):
     """Blocks of records that stay where they are, told apart as `framing` says. Safe for threads."""
 
@@ -165,6 +172,10 @@ class LogSource(ScanSource):
     def sidecar(self) -> Path:
         """The folder for what belongs to the log; it need not exist."""
         return sidecar_path(Path(self.path))
+
+    def transfer(self, start: int, stop: int) -> Transfer:
+        """What a scan from byte `start` to `stop` reads of what is stored."""
+        return Transfer(stop - start)
 
     def guessing(self) -> AbstractContextManager[object]:
         """Within, on this thread, `durable_end` may be a guess, if the whole log must be read to know it: for code that

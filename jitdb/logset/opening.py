@@ -13,6 +13,7 @@ from jitdb.common.digests import blake2b
 from jitdb.common.memory import limit as limit_memory
 from jitdb.common.paths import SEQUENCE
 from jitdb.common.times import AUTO, Unit
+from jitdb.engine.budget import Budget
 from jitdb.engine.database import JITDB
 from jitdb.engine.database import open as open_one
 from jitdb.errors import InvalidArgument
@@ -49,6 +50,7 @@ def open_many(
     progress: bool | None = None,
     follow: bool = False,
     memory: int | None = None,
+    max_bytes: int | None = None,
 ) -> LogSet:
     """Ask many logs as one: files, patterns such as "logs/*/*.log", folders, or several of these.
 
@@ -56,6 +58,7 @@ def open_many(
               them in memory
     labelled, follow: see LogSet
     threads:  that scan; 0 is one a core, up to eight
+    max_bytes: of all these logs together
     The rest is explained at open(), and holds for each log. All are opened read-only. Raises LogError.
     """
     limit_memory(memory)
@@ -64,6 +67,7 @@ def open_many(
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
     settings: dict[str, Any] = {
         "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": count, "progress": False,
+        "max_bytes": Budget.of(max_bytes),
     }  # fmt: skip
 
     where = [where] if isinstance(where, (str, os.PathLike)) else list(where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 import jitdb
 from jitdb import errors
+from jitdb.log.lines.keeping import cached
 from jitdb.log.objects import stores as object_stores
 from jitdb.log.objects.files import PART
 from jitdb.operators import equal
@@ -204,6 +206,43 @@ def test_a_shell_asks_objects(bucket: Bucket) -> None:
     assert said("count", "s3://logs/day", 'level == "error"') == str(2 * ERRORS)
     assert said("count", "s3://logs/*/*.gz", "s3://logs/day/b.ndjson", 'level == "error"') == str(2 * ERRORS)
     assert json.loads(said("query", "s3://logs/day/b.ndjson", "n == 7")) == ROWS[7]
+
+
+def test_what_is_kept_is_bounded_and_shown(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        put(bucket, f"{name}.ndjson", LINES)
+        assert count(f"s3://logs/{name}.ndjson") == ERRORS
+    found = jitdb.kept("s3://logs/")
+    assert sorted(each.path for each in found) == [f"s3://logs/{name}.ndjson" for name in "abc"]
+    assert all(each.bytes > 1000 for each in found)
+    assert [each.path for each in jitdb.forget("s3://logs/b")] == ["s3://logs/b.ndjson"]
+    assert len(jitdb.kept("s3://")) == 2
+    monkeypatch.setenv("JITDB_CACHE_BYTES", "4K")
+    monkeypatch.setattr(cached, "_looked", 0.0)
+    for each in jitdb.kept("s3://"):
+        os.utime(each.folder, (1, 1))
+    put(bucket, "d.ndjson", LINES)
+    assert count("s3://logs/d.ndjson") == ERRORS
+    assert [each.path for each in jitdb.kept("s3://")] == ["s3://logs/d.ndjson"]
+
+
+def test_a_question_that_would_read_too_much_is_refused(bucket: Bucket) -> None:
+    for name in ("a", "b"):
+        put(bucket, f"{name}.ndjson.gz", gzip.compress(LINES))
+    size = len(gzip.compress(LINES))
+    assert count("s3://logs/", max_bytes=2 * size + 100, indexes="memory") == 2 * ERRORS
+    with pytest.raises(errors.ScanTooLarge, match="max_bytes"):
+        count("s3://logs/", max_bytes=size + 100, indexes="memory")
+    with jitdb.open("s3://logs/a.ndjson.gz", max_bytes=100) as db:
+        told = db.explain(equal("level", "error"))
+        assert told.requests > 0
+        assert 0 < told.request_bytes <= size
+        with pytest.raises(errors.ScanTooLarge):
+            db.count(equal("level", "error"))
+    with jitdb.open("s3://logs/a.ndjson.gz") as db:
+        assert db.count(equal("level", "error")) == ERRORS
+    with jitdb.open("s3://logs/a.ndjson.gz", max_bytes=0) as db:
+        assert db.count(equal("level", "error")) == ERRORS  # its index is there
 
 
 def test_http_is_asked_by_name(bucket: Bucket) -> None:

@@ -19,6 +19,7 @@ from jitdb.cli.output.output import show, show_json, show_lines
 from jitdb.cli.output.tables import show_indexes
 from jitdb.cli.parser import Show, command
 from jitdb.common.words import counted, duration, size_in_words
+from jitdb.log.objects.urls import is_url
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -107,9 +108,9 @@ def explanation(db: AnyDatabase, options: Namespace, show: Show) -> Any:
 @command(
     "LOG [options]",
     "List the index files of a log: the fields of each, what it answers, its size, and whether it is fresh, stale, "
-    "damaged, or void (of another log); of several files, or a folder, what is kept of each. --drop deletes some to "
-    "free their space; --forget deletes all that is kept. Programs that use them go on, and questions rebuild what "
-    "they need.",
+    "damaged, or void (of another log); of several files, a folder, or objects of a store (s3://bucket), what is kept "
+    "of each. --drop deletes some to free their space; --forget deletes all that is kept. Programs that use them go "
+    "on, and questions rebuild what they need.",
     [
         ("indexes events.log", "list them"),
         ("indexes logs", "what is kept of the files of a folder, also of those that are gone"),
@@ -141,7 +142,10 @@ def indexes(options: Namespace) -> int:
 
     places = [] if options.indexes else [options.log, *options.more_logs]
     of_files = forget(places) if options.forget else kept(places)
-    if of_files and not _has_logs(options):
+    is_elsewhere = is_url(options.log) and not options.drop
+    if is_elsewhere and not of_files and not options.forget:
+        show(f"nothing is kept of {options.log}")
+    if is_elsewhere or (of_files and not _has_logs(options)):
         _show_kept(of_files, {}, options)
         return 0
     paths = {each.path for each in of_files}
@@ -208,7 +212,8 @@ def _what_it_is(each: Kept) -> str:
         what = f"{len(each.files)} small files of {os.path.relpath(each.path)}"
         return f"{what}, some changed since" if each.is_gone else what
     form = f" ({_VERSION.sub('', each.form)})" if each.form else ""
-    return f"{os.path.relpath(each.path)}{form}" + (", a file that is gone" if each.is_gone else "")
+    path = each.path if is_url(each.path) else os.path.relpath(each.path)
+    return f"{path}{form}" + (", a file that is gone" if each.is_gone else "")
 
 
 class _Done(NamedTuple):

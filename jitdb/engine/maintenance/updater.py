@@ -173,6 +173,8 @@ class IndexUpdater(IndexState):
             start_worker=partial(works_for, self.build_lock.builds()), passed=self._passed,
             damaged=lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets), filtered=passed_over,
         )  # fmt: skip
+        if self._bounds.budget is not None:
+            self._bounds.budget.take(self.log, scan.start, scan.stop)
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
         with (
             Bar(f"indexing {self.log.path.name}", scan.stop - scan.start, self._show_progress) as bar,

@@ -17,6 +17,7 @@ from jitdb.engine.plan import serving_spec
 from jitdb.engine.showing.overview import FORMS, USES, is_soon_known, state_cell
 from jitdb.errors import JitdbError
 from jitdb.indexes.spec import Requirement
+from jitdb.log.source import Transfer
 
 if TYPE_CHECKING:
     from jitdb.engine.manager import IndexManager
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _ROWS: Final = 10
 _CONFIRMED: Final = 4 << 20  # bytes of candidates that are read for a look
 _READ: Final = 16 << 20  # bytes of records that are read for a look, about; one record in any case
+_REQUEST: Final = 0.0004 / 1000  # dollars a request, and a byte that leaves its region: S3's list prices of 2026
+_SENT: Final = 0.09 / 1e9
 _SORTED: Final = 1 << 20  # records: more of them are not sorted by fields for a look
 
 
@@ -73,6 +76,8 @@ class _Plan(Told, Shown):
     scan_bytes: int
     candidates: int
     confirm_bytes: int
+    requests: int
+    request_bytes: int
 
     @property
     def is_ready(self) -> bool:
@@ -119,6 +124,12 @@ class _Plan(Told, Shown):
             yield f"{what} of {size_in_words(scan)}, {part}, to build what is missing{self._payment()}"
         else:
             yield "nothing is to be scanned"
+        if self.requests:
+            requests, price = counted(self.requests, "request", "requests"), self.requests * _REQUEST
+            yield (
+                f"that reads {size_in_words(self.request_bytes)} of the store in about {requests}: at Amazon's list "
+                f"prices ${price:,.4f}, and ${price + self.request_bytes * _SENT:,.2f} from outside its region"
+            )
         if self.candidates:
             candidates = counted(self.candidates, "candidate is", "candidates are")
             yield f"{candidates} looked at, in at most {size_in_words(self.confirm_bytes)} of the log"
@@ -141,11 +152,14 @@ class Explanation(_Plan):
     log_bytes:     the durable bytes of the log
     scan_bytes:    what must be scanned, because no index knows it yet
     candidates:    records that indexes of prefixes name, and that must be read to see if they match
+    requests, request_bytes: what the scan reads of a store of objects, about; 0 of a file
     confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of an
                    index that is not begun, and decides by the values what it is, nothing is known
     """
 
-    __slots__ = __match_args__ = ("where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "indexes")
+    __slots__ = __match_args__ = (
+        "where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "requests", "request_bytes", "indexes",
+    )  # fmt: skip
 
     indexes: tuple[IndexNeeded, ...]
 
@@ -180,7 +194,8 @@ class SetExplanation(_Plan):
     """
 
     __slots__ = __match_args__ = (
-        "where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "logs", "skipped",
+        "where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "requests", "request_bytes", "logs",
+        "skipped",
     )  # fmt: skip
 
     logs: Mapping[str, Explanation]
@@ -189,8 +204,9 @@ class SetExplanation(_Plan):
     @classmethod
     def of(cls, where: str, logs: Mapping[str, Explanation], skipped: int) -> SetExplanation:
         """With the sums of these."""
-        log, scan, candidates, confirm = (sum(each[name] for each in logs.values()) for name in cls.__match_args__[1:5])
-        return cls(where, log, scan, candidates, confirm, logs, skipped)
+        sums = (sum(each[name] for each in logs.values()) for name in cls.__match_args__[1:7])
+        log, scan, candidates, confirm, requests, read = sums
+        return cls(where, log, scan, candidates, confirm, requests, read, logs, skipped)
 
     @property
     def records(self) -> int:
@@ -247,7 +263,11 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
         found.append(IndexNeeded(spec.file_name(), spec.title, spec.form, state, index.end_seq, index.size, stale))
     unread = manager.evaluator.unread(operation)
     scan = max((index.stale_bytes for index in found), default=0)
-    return Explanation(repr(operation), end, scan, unread.candidates, unread.bytes, tuple(found))
+    read = manager.log.transfer(end - scan, end) if scan else Transfer(0)
+    return Explanation(
+        repr(operation), end, scan, unread.candidates, unread.bytes, read.requests, read.bytes if read.requests else 0,
+        tuple(found),
+    )  # fmt: skip
 
 
 def dedup_needs(manager: IndexManager, question: Question) -> Needs:

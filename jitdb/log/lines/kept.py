@@ -14,9 +14,11 @@ from jitdb.common.arguments import file_path
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES_LOCK, META, SETS, SIDECAR_SUFFIX, STORE, log_path
 from jitdb.log.lines.bundles.bundle import remove, stored_bundles
+from jitdb.log.lines.keeping.cached import cached
 from jitdb.log.lines.keeping.known import stored_in
 from jitdb.log.lines.keeping.leaving import entries_in, names_by_inode, remove_entry
 from jitdb.log.lines.keeping.places import move_sidecars, stores_of
+from jitdb.log.objects.urls import is_url
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
@@ -45,7 +47,8 @@ class Kept(NamedTuple):
 def kept(where: Where | Iterable[Where] = ".") -> list[Kept]:
     """What jitdb keeps of the files of others at these places: files, patterns, or folders with all that is in them.
 
-    Logs of jitdb's own are not among them. What a caller keeps elsewhere (`indexes=`) is not found. Raises OSError.
+    Of objects in stores: of those whose URLs begin so. Logs of jitdb's own are not among them. What a caller keeps
+    elsewhere (`indexes=`) is not found. Raises OSError.
     """
     places = [where] if isinstance(where, str | os.PathLike) else list(where)
     found: dict[str, Kept] = {}
@@ -85,6 +88,10 @@ def _remove_if_empty(store: Path) -> None:
 
 
 def _kept_at(place: str) -> Iterator[Kept]:
+    if is_url(place):
+        for each in cached(place):
+            yield Kept(each.url, each.bytes, False, each.form, (), _sets_in(Path(each.folder)), each.folder)
+        return
     if os.path.isdir(place):
         for top, folders, _ in os.walk(os.path.realpath(place)):
             yield from _kept_in(Path(top), lambda name: True)
@@ -128,5 +135,8 @@ def _name_in(entry: Path) -> str:
 
 def _described(place: Path, path: Path, is_gone: bool, form: str, files: tuple[str, ...] = ()) -> Kept:
     size = sum(each.stat().st_size for each in place.rglob("*") if each.is_file())
-    sets = len(osfile.fs.listdir(place / SETS)) if (place / SETS).is_dir() else 0
-    return Kept(str(path), size, is_gone, form, files, sets, str(place))
+    return Kept(str(path), size, is_gone, form, files, _sets_in(place), str(place))
+
+
+def _sets_in(place: Path) -> int:
+    return len(osfile.fs.listdir(place / SETS)) if (place / SETS).is_dir() else 0

@@ -58,9 +58,9 @@ from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.keeping.places import Place, place_of
-from jitdb.log.objects.door import Location, location_of
+from jitdb.log.objects.door import Location, location_of, requests_for
 from jitdb.log.reading.extent import Watcher
-from jitdb.log.source import LogSource
+from jitdb.log.source import LogSource, Transfer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -328,6 +328,13 @@ class LineLog(LogSource):
                     state.file, self._keeper.settle(state.file, state.known_now(), keep=self._keeper.is_kept)
                 )
         return state
+
+    def transfer(self, start: int, stop: int) -> Transfer:
+        """See LogSource. Of a compressed file that nobody has read yet, all of it."""
+        state = self._alive()
+        stored, text = state.known.stamp.size, max(state.known.end, stop, 1)
+        size = stored * (stop - start) // text if self.compression else stop - start
+        return Transfer(size, requests_for(size) if state.file.is_object else 0)
 
     # Bytes
 

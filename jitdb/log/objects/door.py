@@ -10,7 +10,7 @@ from typing import TypeAlias
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.objects.urls import ObjectUrl, is_url
+from jitdb.log.objects.urls import AT_ONCE, ObjectUrl, is_url
 
 Location: TypeAlias = "Path | ObjectUrl"
 
@@ -27,6 +27,11 @@ def fs_of(path: str | os.PathLike[str]) -> FileSystem:
     from jitdb.log.objects.files import FILES  # with what talks to stores
 
     return FILES
+
+
+def requests_for(size: int) -> int:
+    """How many a scan of so many bytes of an object takes, about."""
+    return 1 + -(-size // AT_ONCE)
 
 
 def size_at(path: str | os.PathLike[str]) -> int:

@@ -28,13 +28,12 @@ from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import library
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.objects.stores import ObjectChanged, as_os_error, changed, store_of
-from jitdb.log.objects.urls import ObjectUrl
+from jitdb.log.objects.urls import AT_ONCE, ObjectUrl
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
 
 PART: Final = 1 << 20  # bytes that are kept, or let go, together
-_AT_ONCE: Final = 4 << 20  # bytes of a request
 _FIRST: Final = 1 << 16  # bytes that are read with the first look: most looks want to know how an object begins
 _AHEAD: Final = 32 << 20  # bytes that are asked for before they are read
 _KEPT: Final = 96 << 20  # bytes of parts that are kept, about, where memory has room for them
@@ -134,7 +133,7 @@ class Parts:
 
 def _runs(numbers: list[int]) -> Iterable[tuple[int, int]]:
     """Numbers that follow each other, as (first, how many), of at most one request each."""
-    most, at = _AT_ONCE // PART, 0
+    most, at = AT_ONCE // PART, 0
     while at < len(numbers):
         count = 1
         while count < most and at + count < len(numbers) and numbers[at + count] == numbers[at] + count:

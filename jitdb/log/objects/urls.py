@@ -13,6 +13,8 @@ SCHEMES: Final = {
     "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "azure": "az", "abfs": "abfs", "abfss": "abfs",
     "http": "http", "https": "https",
 }  # fmt: skip
+AT_ONCE: Final = 4 << 20  # bytes of an object that a scan asks for at once
+
 _URL: Final = re.compile(rf"({'|'.join(SCHEMES)})://([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _SECRET: Final = re.compile(r"[?#].*", re.DOTALL)
 

@@ -12,10 +12,12 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.keeping.cached import make_room, used
 from jitdb.log.lines.keeping.known import Known, Verdict, locked, stored_in, write_known
 from jitdb.log.lines.keeping.leaving import erase, erase_other_forms, take_over, went_to_copy
 from jitdb.log.lines.keeping.places import Place
 from jitdb.log.objects.door import Location
+from jitdb.log.objects.urls import ObjectUrl
 
 
 class Keeper:
@@ -29,7 +31,8 @@ class Keeper:
 
     def __init__(self, place: Place, path: Location, tag: str = "", *, keeps: bool = True) -> None:
         self.folder, self._tag, self._keeps = place.folder, tag, keeps
-        self._path = path
+        self._name = path.key if isinstance(path, ObjectUrl) else path.name
+        self._is_cached = isinstance(path, ObjectUrl)
         self._entry_of = path if place.is_entry and isinstance(path, Path) else None
         self.is_kept = False  # whether the next process will find it
 
@@ -55,10 +58,13 @@ class Keeper:
                 now = judged(file, known, self._renamed(stored, file), doubt)
                 is_another = stored is not None and now.identity != stored.identity
                 is_left = stored is not None and is_another and self._leave(stored)
-                kept = now._replace(end=0 if file.is_guessed else now.end, name=self._path.name)
+                kept = now._replace(end=0 if file.is_guessed else now.end, name=self._name)
                 if not is_left and kept != stored:
                     write_known(self.folder, kept)
                 self.is_kept = True
+            if self._is_cached:
+                used(self.folder)
+                make_room()
             if is_another and self._entry_of is not None:
                 erase_other_forms(self._entry_of, file, self.folder)
                 take_over(self._entry_of, file, self.folder, self._tag)
@@ -75,7 +81,7 @@ class Keeper:
 
     def _renamed(self, stored: Known | None, file: LineFile) -> Known | None:
         """To rename a file changes its ctime: that alone is no reason to look at all its blocks."""
-        if stored is None or stored.name in ("", self._path.name):
+        if stored is None or stored.name in ("", self._name):
             return stored
         stamp = file.stamp()
         return stored._replace(stamp=stamp) if stored.stamp[:4] == stamp[:4] else stored

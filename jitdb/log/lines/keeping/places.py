@@ -5,6 +5,8 @@
                          log of its rows too (columnar/)
     .jitdb/IDENTITY/     of many small files (bundles/)
 
+Of objects in stores it is in the user's cache (cached.py).
+
 A file keeps its inode when it is renamed, so rotation moves nothing. The inode alone is the name, and not the device,
 for that may have another number after each start of the system; which file it is, `lines` says. Where the folder cannot
 be written, there is such a `.jitdb` in the user's cache.
@@ -58,7 +60,7 @@ class Place(NamedTuple):
 def place_of(path: Location, stamp: Stamp, tag: str) -> Place:
     """Of the file with this path and stamp, in this form."""
     if isinstance(path, ObjectUrl):
-        return Place(cached_objects(path.root) / _named(path) / tag)
+        return Place(_of_object(path, tag))
     entry = entry_name(stamp.inode, tag)
     sidecar, beside = sidecar_path(path), path.with_name(STORE) / entry
     if os.path.lexists(sidecar):
@@ -118,15 +120,28 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _in_cache(path: Path) -> Path:
-    return _cache() / _named(path)
+    return cache_folder() / _named(path)
+
+
+ROOT: Final = "root"  # a file with the URL of the bucket
+
+
+def _of_object(url: ObjectUrl, tag: str) -> Path:
+    bucket = cached_objects(url.root)
+    with suppress(OSError):  # where nothing can be kept, whoever keeps something says so
+        if not osfile.fs.exists(bucket / ROOT):
+            osfile.fs.make_folders(bucket)
+            osfile.fs.write_file(bucket / ROOT, f"{url.root}\n".encode())
+    return bucket / _named(url) / tag
 
 
 def cached_objects(root: str) -> Path:
-    """The folder for what is kept of the objects of a bucket."""
-    return _cache() / "objects" / _named(ObjectUrl.of(root))
+    """The folder for what is kept of the objects of a bucket (cached.py)."""
+    return cache_folder() / "objects" / _named(ObjectUrl.of(root))
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """What this user's logs have in the cache, whose folder the environment names."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "jitdb"
 
