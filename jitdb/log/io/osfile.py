@@ -95,6 +95,9 @@ class FileSystem:
     def unlock_byte(self, fd: int, place: int) -> None:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
+    def expect(self, fd: int, offsets: Iterable[int], size: int) -> None:
+        """Some bytes from each of these offsets on will be read next. The disk is fast enough without knowing."""
+
     # Made of the primitives.
 
     def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
@@ -398,6 +401,10 @@ class Descriptor:
     def read_into(self, buffer: memoryview, offset: int) -> int:
         """See FileSystem.read_into."""
         return self._fs.read_into(self.number, buffer, offset)
+
+    def expect(self, offsets: Iterable[int], size: int) -> None:
+        """See FileSystem.expect."""
+        self._fs.expect(self.number, offsets, size)
 
     @property
     def is_object(self) -> bool:

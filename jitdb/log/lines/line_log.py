@@ -364,6 +364,7 @@ class LineLog(LogSource):
         """
         state = self._settled()
         with self._reading():
+            state.file.expect(offsets)
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec, state.lines)
         self._check()
         return found
@@ -372,6 +373,7 @@ class LineLog(LogSource):
         """See LogSource.get_many_text. Raises InvalidOffset, LogSuperseded."""
         state = self._settled()
         with self._reading():
+            state.file.expect(offsets)
             found = texts_of(state.file.read, state.known.end, offsets, self._framing, state.lines)
             if self._framing.form.is_document:  # whose newlines were read as blanks
                 there = zip(found, offsets, strict=True)
@@ -391,6 +393,7 @@ class LineLog(LogSource):
         from jitdb.log.lines.streaming import lines_at
 
         with self._reading():
+            state.file.expect(offsets)
             found = lines_at(state.file.read_into, state.known.end, offsets, self._framing, scratch)
         if found is None:
             return super().read_batch(offsets, scratch)

@@ -3,8 +3,8 @@
 An object never changes; another one may take its name. So what was read of one stays true, and each request names the
 very object that it means (If-Match): one that was replaced is noticed, and never mixed with what was read before.
 
-What is read comes in parts of 1 MiB, which are kept for a while. Reads that follow each other are asked for ahead, many
-at the same time, since a store answers late, but in parallel.
+What is read comes in parts of 256 KiB, which are kept for a while. What will be read next is asked for ahead, many
+parts at the same time, since a store answers late, but in parallel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -33,10 +33,10 @@ from jitdb.log.objects.urls import AT_ONCE, ObjectUrl
 if TYPE_CHECKING:
     from obstore import ObjectMeta
 
-PART: Final = 1 << 20  # bytes that are kept, or let go, together
+PART: Final = 1 << 18  # bytes that are kept, or let go, together
 _FIRST: Final = 1 << 16  # bytes that are read with the first look: most looks want to know how an object begins
 _AHEAD: Final = 32 << 20  # bytes that are asked for before they are read
-_KEPT: Final = 96 << 20  # bytes of parts that are kept, about, where memory has room for them
+_KEPT: Final = 64 << 20  # bytes of parts that are kept, about, where memory has room for them
 _THREADS: Final = 16  # requests at the same time
 _HEADS: Final = 64  # objects whose first bytes are kept
 _YOUNG: Final = 1.0  # seconds in which a look need not be repeated
@@ -94,16 +94,16 @@ class Parts:
         self._heads: OrderedDict[int, bytes] = OrderedDict()
         self._pool: ThreadPoolExecutor | None = None
 
-    def wanted(self, found: Found, inode: int, first: int, last: int) -> list[Future[bytes]]:
+    def wanted(self, found: Found, inode: int, numbers: Sequence[int]) -> list[Future[bytes]]:
         """These parts of an object, those that nobody asked for yet in as few requests as can go side by side."""
         with self._lock:
-            missing = [number for number in range(first, last + 1) if (inode, number) not in self._held]
+            missing = [number for number in numbers if (inode, number) not in self._held]
             for begin, count in _runs(missing):
                 self._ask(found, inode, begin, count)
-            asked = [self._held[inode, number] for number in range(first, last + 1)]
-            for number in range(first, last + 1):
+            asked = [self._held[inode, number] for number in numbers]
+            for number in numbers:
                 self._held.move_to_end((inode, number))
-            most = max(memory.work(_KEPT) // PART, 2 * (last - first + 1))
+            most = max(_most_parts(), 2 * len(numbers))
             while len(self._held) > most:
                 self._held.popitem(last=False)
         return asked
@@ -129,6 +129,10 @@ class Parts:
     def drop(self, inode: int, number: int) -> None:
         with self._lock:
             self._held.pop((inode, number), None)
+
+
+def _most_parts() -> int:
+    return memory.work(_KEPT) // PART
 
 
 def _runs(numbers: list[int]) -> Iterable[tuple[int, int]]:
@@ -187,7 +191,7 @@ class _Open:
             buffer[:size] = head[offset : offset + size]
             return size
         try:
-            for number, asked in enumerate(PARTS.wanted(self.found, inode, first, last), first):
+            for number, asked in enumerate(PARTS.wanted(self.found, inode, range(first, last + 1)), first):
                 part, begin = asked.result(), number * PART
                 low, high = max(offset, begin), min(offset + size, begin + len(part))
                 buffer[low - offset : high - offset] = memoryview(part)[low - begin : high - begin]
@@ -201,9 +205,16 @@ class _Open:
         if first <= self._next <= last + 1 and last >= self._next:
             ahead = min(last + _AHEAD // PART, (self.found.size - 1) // PART)
             if ahead > last and offset:
-                PARTS.wanted(self.found, inode, last + 1, ahead)
+                PARTS.wanted(self.found, inode, range(last + 1, ahead + 1))
         self._next = last + 1
         return size
+
+    def expect(self, offsets: Iterable[int], size: int) -> None:
+        """Ask for the parts where so many bytes lie from each of these on, as many as are kept until they are read."""
+        last = (self.found.size - 1) // PART
+        parts = {number for at in offsets for number in (at // PART, min((at + size) // PART, last))}
+        if len(parts) > 1 and not self.is_gone:
+            PARTS.wanted(self.found, self.status.st_ino, sorted(parts)[: _most_parts() // 2])
 
 
 class ObjectFiles(FileSystem):
@@ -257,6 +268,9 @@ class ObjectFiles(FileSystem):
 
     def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
         return self._open[fd].read_into(buffer, offset)
+
+    def expect(self, fd: int, offsets: Iterable[int], size: int) -> None:
+        self._open[fd].expect(offsets, size)
 
     def fstat(self, fd: int, /) -> os.stat_result:
         """Of an object that was replaced while it was read, something else than before."""

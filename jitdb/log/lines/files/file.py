@@ -11,13 +11,17 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Read, Stamp
 from jitdb.log.objects.door import Location
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 NEWLINE: Final = b"\r\n"
@@ -26,6 +30,7 @@ _LONGEST: Final = 1 << 30  # bytes of a last line that is looked at
 AT_ONCE: Final = 200_000_000  # nanoseconds after which the lines of one record are written
 _LOOK: Final = 1 << 16  # bytes read at a time on the way to a newline; a longer last line may end as JSON does, or not
 
+_LINE: Final = 1 << 12  # bytes that a line has, as a rule
 _SMALL: Final = 1 << 20  # bytes before a last line that are soon scanned again
 FRESH: Final = 60_000_000_000  # nanoseconds: a file that was changed so recently may be being written, block by block
 
@@ -124,6 +129,11 @@ class LineFile:
         """Fewer bytes only at the end of the text. Raises LogError and OSError, as all reading does."""
         data = self.read_written(size, offset)
         return data + self._newline_at(offset + len(data), size - len(data)) if len(data) < size else data
+
+    def expect(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> None:
+        """The lines at these offsets will be read next."""
+        if self.is_object and not self.compression:
+            self._file.expect(map(int, offsets), _LINE)
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         done = self._read_written_into(buffer, offset)
