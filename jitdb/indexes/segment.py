@@ -30,6 +30,7 @@ SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: 
 ZONE: Final = 1 << 12  # records of a column whose extremes are known together. On disk: never change.
 
 MAGIC: Final = b"JSEG"
+APART: Final = b"JREF"  # in its place: the blobs lie in a file of their own (files/span_file.py)
 HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
 # magic 4, kind 1, version 1, flags 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
 # blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
@@ -332,17 +333,21 @@ class Segment(Immutable):
 
     def parts(self) -> list[Blob]:
         """The segment as it stands in the file, in pieces."""
-        table, note = self.table.raw, self._note()
-        meta = self.meta + note
-        head = HEAD.pack(
-            MAGIC, self.kind, LAYOUTS[self.kind].version, HAS_NOTE if note else 0, self.first_seq, self.count,
-            self.last_crc, self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size,
-            crc32(table, crc32(meta)),
-        )  # fmt: skip
         blobs = [self.blob(number, keep=False) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
             blobs = [b"".join(blobs)]
-        return [head, struct.pack("<I", crc32(head)), meta, table, *blobs]
+        return [*self.lead_parts(), *blobs]
+
+    def lead_parts(self, magic: bytes = MAGIC) -> list[Blob]:
+        """What stands before the blobs."""
+        table, note = self.table.raw, self._note()
+        meta = self.meta + note
+        head = HEAD.pack(
+            magic, self.kind, LAYOUTS[self.kind].version, HAS_NOTE if note else 0, self.first_seq, self.count,
+            self.last_crc, self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size,
+            crc32(table, crc32(meta)),
+        )  # fmt: skip
+        return [head, struct.pack("<I", crc32(head)), meta, table]
 
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from index_cases import contents, make_numbers, make_offsets, numbers
 
 from jitdb.common.values import split_number
-from jitdb.indexes.files.file import read_segment
+from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range
 from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, rank_in, with_damaged

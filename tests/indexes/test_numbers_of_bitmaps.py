@@ -10,7 +10,7 @@ from index_cases import make_bitmaps
 from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.files.file import read_segment
+from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.bitmaps import codes_in
 from jitdb.indexes.kinds.roaring_kernels import number_members
 from jitdb.indexes.segment import SPAN

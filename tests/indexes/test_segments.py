@@ -30,7 +30,7 @@ from thoroughness import combined
 
 from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.files.file import read_segment
+from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, records_with
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.prefixes import (

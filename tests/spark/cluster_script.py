@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_helpers import QUESTIONS, make_log
-from range_cases import files_of, merged_files
+from range_cases import gathered, merged_files
 
 from jitdb import Log
 from jitdb.operators import predicate
@@ -77,7 +77,7 @@ def scenario(spark: Any, folder: Path, name: str, inner: Any, **options: Any) ->
     seconds = time.perf_counter() - begin
     with Log(path, read_only=True) as log:
         wanted = merged_files(log, folder / f"{name} locally", [*QUESTIONS, *extra])
-    return {"scenario": name, "same": files_of(folder / f"{name}.log.jitdb" / "indexes") == wanted, "seconds": seconds}
+    return {"scenario": name, "same": gathered(folder / f"{name}.log.jitdb" / "indexes") == wanted, "seconds": seconds}
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def run(url: str, folder: Path) -> None:
 
 
 def killed(spark: Any, folder: Path) -> dict[str, Any]:
-    """A worker dies while it scans, and one after the scan, with what it had scanned."""
+    """A worker dies while it indexes, and one after that: what it wrote stays."""
     original = Driver.undecided
 
     def killing(self: Driver, heads: Any) -> Any:

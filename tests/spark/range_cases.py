@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +16,12 @@ from jitdb.common.paths import TIMESTAMPS, parse_path
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import requirements
 from jitdb.operators.nodes.operation import Operation
+from jitdb.spark_ext.building.clusters import Cluster
 from jitdb.spark_ext.building.driver import Again, Driver
 from jitdb.spark_ext.building.joining import joined, keys_of, span_of
+from jitdb.spark_ext.building.prebuild import _build as build_shared
 from jitdb.spark_ext.building.scanning import Partial, Range, cut_ranges, scan_shared
+from jitdb.spark_ext.building.sharing import SharedBuild
 
 CORE = CoreFields((("timestamp",), ("value", "timestamp")), (parse_path("value.sequence"),))
 
@@ -48,6 +52,15 @@ def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dic
     return files_of(folder)
 
 
+def gathered(folder: Path) -> dict[str, bytes]:
+    """The index files when all that lies apart was taken in."""
+    for index in stored_indexes(folder):
+        if index.segments:
+            index.merge()
+    assert list(folder.glob("spans/*")) == []
+    return files_of(folder)
+
+
 def cut(work: Driver, size: int) -> list[Range]:
     """Ranges of about this size."""
     return cut_ranges([begin.offset for begin in work.begins], work.end, work.log.block_size, size)
@@ -63,6 +76,34 @@ def build_by_ranges(
             with suppress(Again):
                 return _build(log, work, cut(work, ranges) if isinstance(ranges, int) else ranges(work))
     raise AssertionError("its indexes turn out damaged again and again")
+
+
+class Here(Cluster):
+    """What a cluster would do, in this process; all that travels is pickled."""
+
+    cores = 2
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, Any, Any]] = []  # each task: the work, what was asked, what came of it
+
+    def run(self, work: str, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """See Cluster."""
+        made = [pickle.loads(pickle.dumps(function(item))) for item in pickle.loads(pickle.dumps(list(items)))]
+        self.done += [(work, item, each) for item, each in zip(items, made, strict=True)]
+        return made
+
+
+def build_by_spans(log: Log, folder: Path, operations: Sequence[Operation], size: int, at_once: int = 1 << 30) -> Here:
+    """The same where all share the indexes' folder, by tasks of about this size."""
+    needs = [need for operation in operations for need in requirements(operation, CORE)]
+    cluster = Here()
+    with Driver(log, folder, needs, CORE) as work:
+        for _ in range(work.attempts if work.needs else 0):
+            with suppress(Again):
+                build_shared(SharedBuild(cluster, work, size, at_once), work, "x.log")
+                return cluster
+        assert not work.needs, "its indexes turn out damaged again and again"
+    return cluster
 
 
 def _build(log: Log, work: Driver, ranges: Sequence[Range]) -> list[Partial]:

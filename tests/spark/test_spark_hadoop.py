@@ -21,7 +21,7 @@ from jitdb.errors import LogError, LogWarning
 from jitdb.spark_ext import prebuild
 from jitdb.spark_ext.building import hadoop
 from jitdb.spark_ext.building import prebuild as prebuilding
-from jitdb.spark_ext.building.scanning import size_for
+from jitdb.spark_ext.building.hadoop import size_for
 from jitdb.spark_ext.errors import SparkError
 
 BLOCK = 4096

@@ -112,6 +112,7 @@ class ChunkScanner:
         chunk_bytes: int,
         *,
         is_slow: bool,
+        until: int = sys.maxsize,
     ) -> None:
         self._log = log
         self._targets = targets
@@ -124,6 +125,7 @@ class ChunkScanner:
         # Which records are malformed is known, then, and taken out of every answer; to find it out again takes long.
         self._is_of_texts = not paths and all(target.index.spec.form == "text" for target in targets)
         self._is_slow = is_slow
+        self._until = until
         self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
         self._sums, self._sums_begin = _NO_SUMS, 0
         self._locator = locator_of(log.codec, paths)
@@ -144,13 +146,16 @@ class ChunkScanner:
             corrupt = self._look_again(begin, misfits.tolist())
             count, faults, _ = walker.walk(size, _NO_SUMS)  # the second look may have read other bytes
             self._set_aside(begin, count, corrupt)
+        is_cut = walker.is_cut
+        if self._until < begin + size:
+            is_cut, count = False, int(np.searchsorted(room.starts[:count], self._until - begin))
         low = int(np.searchsorted(room.starts[:count], start - begin)) if begin < start else 0
         slices: list[ScannedSlice] = []
         while low < count and (not slices or time.monotonic() < late):
             high = min(low + self._slice, count)
             slices.append(self._locate(begin, low, high))
             low = high
-        is_rest = low < count or walker.is_cut
+        is_rest = low < count or is_cut
         position = int(slices[-1].ends[-1]) if is_rest else begin + size
         rest = (begin, position) if is_rest else None
         unproven = self._unproven(begin, size, sums, misfits, corrupt)
@@ -296,6 +301,7 @@ class Scan:
         saves: bool = False,
         start_worker: Callable[[], object] = lambda: None,
         filtered: Filtered | None = None,
+        until: int = sys.maxsize,
     ) -> None:
         """damaged:  called with the numbers of damaged blocks before an index is written that lacks their records
         passed:       called now and then with the end of a scanned record, and its CRC-32 (0: it is deleted)
@@ -303,6 +309,8 @@ class Scan:
         saves:        whether `emit` of the targets takes early segments
         start_worker: called first by each worker thread
         filtered:     what need not be read
+        until:        records that begin at this byte of the log or behind it are another scan's: only the checksum of
+                      the block in which they begin counts here
         """
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
@@ -330,7 +338,9 @@ class Scan:
         held = 4 * self._threads  # chunks: two of each thread wait or are scanned, and what they gave is as large
         chunk = memory.work(held * CHUNK_BYTES) // held
         self._chunk_bytes = max(min(chunk // size, -(-(self.stop - self._first) // size)), 1) * size
-        self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None)
+        self._new_scanner = partial(
+            ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None, until=until
+        )
         self._of_thread = local()
 
     def run(self, progress: Callable[[int], object] = lambda position: None) -> None:

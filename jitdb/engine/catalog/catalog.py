@@ -246,6 +246,7 @@ class Catalog:
                 if not self._tidied:
                     remove_leftovers(self._fs, index.path.parent)
                 self._tidied.add(index.spec)
+                index.remove_spans()
                 remove_superseded(self._fs, index.path, Head(self._log, index.spec))
                 if index.spec.form == "deleted" and self._is_rotated:
                     remove_void(self._fs, index.path.parent, self._log)

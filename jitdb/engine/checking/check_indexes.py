@@ -26,9 +26,10 @@ from jitdb.engine.catalog.log_content import changed_behind
 from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck, Report, Sample
 from jitdb.engine.manager import IndexManager
 from jitdb.errors import IndexDamaged, IndexForeign, LogError, QueryError
-from jitdb.indexes.files.file import FileReader, Head, LogName, read_head, read_segment
+from jitdb.indexes.files.file import FileReader, Head, LogName, read_head
 from jitdb.indexes.files.folder import headless, index_files
 from jitdb.indexes.files.index import Index
+from jitdb.indexes.files.segment_reader import is_apart, read_segment
 from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.numbers import is_range_true
 from jitdb.indexes.kinds.offsets import all_offsets
@@ -107,6 +108,8 @@ class IndexVerification:
             index.load()
             if index.damage is not None:
                 raise index.damage
+            for segment in filter(is_apart, index.segments):
+                segment.verify()
             self._last.check(index)
         except IndexForeign as error:
             return IndexCheck(path.name, form, WRONG, "bytes", index.end_seq, message=str(error))
@@ -125,7 +128,8 @@ class IndexVerification:
                 segment, position = read_segment(reader, position, size, str(path))
             except EOFError:
                 return  # torn: what it covered is built again
-            segment.verify()
+            if not is_apart(segment):  # others that took its place may have had its file removed
+                segment.verify()
 
     def _behind(self, index: Index) -> str:
         behind = self._log.durable_end - index.end_offset

@@ -26,6 +26,7 @@ from jitdb.errors import DecodeError, IndexDamaged, IndexForeign, JitdbError
 from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import CODES_SUFFIX, headless, index_files, is_index
 from jitdb.indexes.files.index import Index
+from jitdb.indexes.files.segment_reader import is_apart
 from jitdb.indexes.kinds.numbers import load_extremes, number_range
 from jitdb.indexes.segment import LAYOUTS, ZONE
 from jitdb.indexes.spec import OFFSETS
@@ -408,6 +409,7 @@ def _row(path: FilePath, head: Head | None, log: LogSource, last: LastRecords) -
         row |= {
             "form": form_of(index),
             "records": index.end_seq,
+            "bytes": row["bytes"] + sum(each.body_size for each in index.segments if is_apart(each)),
         }
         if index.damage is not None:
             raise index.damage

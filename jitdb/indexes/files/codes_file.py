@@ -16,8 +16,9 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.files.file import FileReader, Head, read_head, read_segment, remove_file, write_parts
+from jitdb.indexes.files.file import FileReader, Head, read_head, remove_file, write_parts
 from jitdb.indexes.files.folder import CODES_SUFFIX, take_locks
+from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.codes import fresh_in, is_of
 from jitdb.indexes.segment import CODES, Segment
 from jitdb.log.io.osfile import Descriptor, FileSystem

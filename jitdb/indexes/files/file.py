@@ -1,4 +1,5 @@
 """One index file as bytes: its head, and how it is read and written. All of it goes through the log's door to files.
+What stands behind the head is read by segment_reader.py.
 
 head = magic (8 bytes), length (u32), JSON, CRC of all before (u32)
 """
@@ -17,9 +18,6 @@ from typing import Any, Final, NamedTuple
 from jitdb.common.forking import fork_safe
 from jitdb.common.zlib import crc32
 from jitdb.errors import IndexDamaged, IndexForeign
-from jitdb.indexes import segment as layout
-from jitdb.indexes.kinds.content import content_type
-from jitdb.indexes.segment import ReadAt, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem
 
@@ -27,7 +25,6 @@ MAGIC: Final = b"JITDBIX1"  # on disk: never change
 
 OPEN_FILES: Final = 32  # index files that a process has open at once: half of what the strictest systems allow
 _SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger ones are not worth a copy
-_MOST_RECORDS: Final = 1 << 32  # members of sets have 32 bits
 _LARGEST_HEAD: Final = 1 << 20  # bytes; it may be no index file at all
 
 
@@ -72,7 +69,7 @@ class FileReader:
     def __init__(self, fs: FileSystem, path: FilePath, file: Descriptor | None = None) -> None:
         """`file`: it is open already, and the reader's from now on."""
         self.path = path
-        self._fs = fs
+        self.fs = fs
         file = file or Descriptor(fs, path, os.O_RDONLY)
         found = fs.fstat(file.number)
         self.which, self.size = (found.st_dev, found.st_ino), found.st_size
@@ -83,7 +80,7 @@ class FileReader:
         with _lock:
             file = _open_files.pop(id(self), None) or self._open_again()
             self._use(file)
-        return self._fs.read(file.number, length, position)  # it is closed when nobody holds it any more
+        return self.fs.read(file.number, length, position)  # it is closed when nobody holds it any more
 
     def close(self) -> None:
         """Until it is used again."""
@@ -99,10 +96,10 @@ class FileReader:
 
     def _open_again(self) -> Descriptor:
         try:
-            file = Descriptor(self._fs, self.path, os.O_RDONLY)
+            file = Descriptor(self.fs, self.path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise IndexDamaged("the file is gone", path=self.path) from error
-        found = self._fs.fstat(file.number)
+        found = self.fs.fstat(file.number)
         if (found.st_dev, found.st_ino) != self.which:
             raise IndexDamaged("another file has its name", path=self.path)
         return file
@@ -147,58 +144,6 @@ def parse_head(read_at: FileReader, name: str) -> Head:
         return Head(log, IndexSpec.from_descriptor(head["index"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise IndexForeign("an index of a kind that this jitdb does not know", path=name) from error
-
-
-def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
-    """The segment at `position` and the position after it.
-
-    Raises EOFError if the file ends inside it or its head is all zeros (a torn write: the file grew, its bytes did not
-    reach the disk), and if its version is old: these are built again without a warning. Raises IndexDamaged if a CRC is
-    wrong.
-    """
-    raw = read_at(position, layout.HEAD_SIZE)
-    if len(raw) < layout.HEAD_SIZE or not any(raw):
-        raise EOFError
-    expected, got = int.from_bytes(raw[-4:], "little"), crc32(raw[:-4])
-    if expected != got:
-        raise IndexDamaged(f"segment head: expected CRC {expected:08x}, got {got:08x}", path=path, offset=position)
-    (
-        magic, kind, version, flags, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
-    ) = layout.HEAD.unpack(raw[:-4])  # fmt: skip
-    wanted = layout.LAYOUTS[kind].version if kind in layout.LAYOUTS else 0
-    if magic != layout.MAGIC or not 0 < version <= wanted:
-        raise IndexDamaged(
-            f"segment of kind {kind}, version {version}, expected {wanted} at most", path=path, offset=position
-        )
-    if version < wanted:
-        raise EOFError
-    extra = meta_size + blobs * layout.BLOB_ROW.size
-    following = position + layout.HEAD_SIZE + extra + body
-    if following > file_size:
-        raise EOFError  # before reading a byte of what a head announces
-    raw = read_at(position + layout.HEAD_SIZE, extra)
-    if crc32(raw) != crc:
-        raise IndexDamaged(
-            f"segment directory: expected CRC {crc:08x}, got {crc32(raw):08x}",
-            path=path,
-            offset=position + layout.HEAD_SIZE,
-        )
-    table = layout.Table(raw[meta_size:])
-    note = layout.NOTE.size if flags & layout.HAS_NOTE and meta_size >= layout.NOTE.size else 0
-    journal = layout.Journal(*layout.NOTE.unpack_from(raw, meta_size - note)) if note else layout.NO_JOURNAL
-    segment = Segment(
-        kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
-        None, read_at, position + layout.HEAD_SIZE + extra, path, last_crc, journal, content_type(kind).is_inside,
-    )  # fmt: skip
-    if not (_is_run(segment) and sum(table.lengths) == body and content_type(kind).fits(segment)):
-        raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
-    return segment, following
-
-
-def _is_run(segment: Segment) -> bool:
-    first, count, begin, end = segment.run
-    inside = count > 0 and first % layout.SPAN + count <= layout.SPAN and first + count <= _MOST_RECORDS
-    return inside and begin < end < 1 << 63
 
 
 def head_of(fs: FileSystem, path: FilePath) -> Head | None:

@@ -18,6 +18,7 @@ from typing import Final
 from jitdb.common.digests import blake2b
 from jitdb.common.forking import begins_anew
 from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
+from jitdb.indexes.files.span_file import remove_spans
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
@@ -135,6 +136,7 @@ def remove_index(fs: FileSystem, path: FilePath) -> None:
     """Remove the file of an index, and what lies beside it. Raises OSError."""
     remove_file(fs, path)
     remove_file(fs, path.with_suffix(CODES_SUFFIX))
+    remove_spans(fs, path)
 
 
 def _supersedes(head: Head, other: Head | None) -> bool:

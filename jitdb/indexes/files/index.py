@@ -9,6 +9,8 @@ Several processes may keep the same file. A writer holds its lock (folder.py) an
 made of the file counts. Where there are no locks, a writer that finds the file longer than it left it, or another one
 in its place, takes that over if it covers the same records, and replaces it otherwise. A process that has the old file
 open goes on reading that.
+
+A segment may lie apart, in a file of its own (span_file.py); then the index file has an entry for it.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ from jitdb.indexes.files.file import (
     head_of,
     is_newer,
     read_head,
-    read_segment,
     remove_file,
     write_parts,
 )
 from jitdb.indexes.files.folder import is_first
+from jitdb.indexes.files.segment_reader import entry, entry_size, in_memory, is_apart, read_segment
+from jitdb.indexes.files.span_file import remove_spans
 from jitdb.indexes.kinds.content import is_void, merged
 from jitdb.indexes.segment import LAYOUTS, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
@@ -97,6 +100,11 @@ class Index:
     @property
     def size(self) -> int:
         return sum(segment.size for segment in self.segments)
+
+    @property
+    def size_in_file(self) -> int:
+        """Bytes of the segments in the index file itself."""
+        return sum(map(entry_size, self.segments))
 
     def since(self, seq: int) -> list[Segment]:
         """The segments that hold records of `seq` or later."""
@@ -212,7 +220,7 @@ class Index:
         if self._waits():
             self._share(segment)
             return
-        if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
+        if not saved or not self._write(segment) or self._size > 2 * self.size_in_file + (1 << 16):
             self.rewrite()
         self._saved = True
 
@@ -263,13 +271,23 @@ class Index:
         if self._early:
             self.rewrite()
 
-    def merge(self) -> None:
-        """Bring the index into its canonical form, a segment a span, and rewrite its file."""
+    def merge(self, *, apart: bool = False) -> None:
+        """Bring the index into its canonical form, a segment a span, and rewrite its file.
+
+        apart: what lies in files of its own stays there, instead of in the index file
+        """
         spans: dict[int, list[Segment]] = {}
         for segment in self.segments:
             spans.setdefault(segment.first_seq // SPAN, []).append(segment)
-        self.segments = [merged(run) for run in spans.values()]
+        found = [merged(run) for run in spans.values()]
+        self.segments = found if apart else [in_memory(each) if is_apart(each) else each for each in found]
         self.rewrite()
+        self.remove_spans()
+
+    def remove_spans(self) -> None:
+        """Remove the files in which segments lay apart, and do no more. The lock is to be held."""
+        if self.path is not None:
+            remove_spans(self._fs, self.path, self.segments)
 
     def replace(self, segments: Sequence[Segment]) -> None:
         """Put other segments in place of all."""
@@ -285,12 +303,12 @@ class Index:
         if self.path is None or self._waits():
             return
         fs, head = self._fs, self._head.encode()
-        sizes = [segment.size for segment in self.segments]
+        sizes = [entry_size(segment) for segment in self.segments]
         fs.make_folders(self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         try:
             file = Descriptor(fs, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-            parts = (part for segment in self.segments for part in segment.parts())
+            parts = (part for segment in self.segments for part in entry(segment))
             size = write_parts(fs, file.number, chain([head], parts), 0)
             if self._size:  # a new file, as later appends, is built again if a power failure takes it
                 fs.fsync(file.number)
@@ -337,7 +355,7 @@ class Index:
             if found.st_size > self._size:
                 fs.truncate(descriptor, self._size)
             # Not synced: what a power failure takes of it fails its CRC, and is built again.
-            position, self._size = self._size, write_parts(fs, descriptor, segment.parts(), self._size)
+            position, self._size = self._size, write_parts(fs, descriptor, entry(segment), self._size)
         self._seen = self._size
         self.segments[-1] = self._at(segment, position)
         return True
@@ -359,7 +377,7 @@ class Index:
 
     def _at(self, segment: Segment, position: int) -> Segment:
         """The segment as it lies in the file now. That of a full span drops its bytes in memory."""
-        if segment.blobs is not None and segment.end_seq % SPAN:
+        if is_apart(segment) or (segment.blobs is not None and segment.end_seq % SPAN):
             return segment
         body = position + segment.lead
         return segment.changed(blobs=None, read_at=self._reader, body_position=body, path=self.name)

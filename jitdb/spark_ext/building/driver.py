@@ -27,8 +27,8 @@ from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.compressed_file import MANY
 from jitdb.log.lines.line_log import LineLog
+from jitdb.spark_ext.building.cutting import Piece
 from jitdb.spark_ext.building.joining import (
-    Begin,
     Placing,
     are_too_many,
     misfits,
@@ -37,7 +37,7 @@ from jitdb.spark_ext.building.joining import (
     surely_bitmaps,
     surely_hashed,
 )
-from jitdb.spark_ext.building.scanning import Job, Range, RangeHead, Task, ranges_at
+from jitdb.spark_ext.building.scanning import Begin, Job, Range, RangeHead, Task, ranges_at
 from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
 from jitdb.spark_ext.file_range import Snapshot
 
@@ -165,6 +165,14 @@ class Driver:
         sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first, settled=True)
         return Task(part, sums.tobytes() if (sums != UNKNOWN).any() else None)
 
+    def with_sums(self, piece: Piece) -> Piece:
+        """A piece, with the checksums of its blocks, where there are any."""
+        if isinstance(self.log, LineLog):  # nobody wrote any
+            return piece
+        first = piece.begin.place // self.log.block_size
+        sums = self.log.checksums(first, -(-piece.end.stop // self.log.block_size) - first, settled=True)
+        return piece._replace(sums=sums.tobytes() if (sums != UNKNOWN).any() else None)
+
     # --- bitmaps or hashes -------------------------------------------------------------------------------------------
 
     def undecided(self, heads: Sequence[RangeHead]) -> list[int]:
@@ -246,6 +254,13 @@ class Driver:
             self._look()
             raise Again
 
+    def remove_spans(self) -> None:
+        """Remove the files of spans that do not count."""
+        for need in self._wanted:
+            index = self.catalog.get(need.spec)
+            if index.path is not None:
+                index.remove_spans()
+
     def placing(self, heads: Sequence[RangeHead], parts: Sequence[Range]) -> Placing:
         """Where the ranges' records stand. The damaged blocks that were found are listed in the index of offsets.
 
@@ -276,7 +291,7 @@ class Driver:
 
     def _merge(self, index: Index) -> None:
         try:
-            index.merge()
+            index.merge(apart=True)
         except OSError as error:
             raise SparkError(f"cannot be written ({error.strerror})", path=index.path) from error
 
@@ -285,7 +300,9 @@ class Driver:
             return True
         spans = [span_of(segment) for segment in index.segments]
         size = osfile.fs.stat(index.path).st_size
-        return len(set(spans)) == len(spans) and size == index.size + len(FileHead(self.name, index.spec).encode())
+        return len(set(spans)) == len(spans) and size == index.size_in_file + len(
+            FileHead(self.name, index.spec).encode()
+        )
 
     def _check_file(self, index: Index) -> None:
         if index.path is None:

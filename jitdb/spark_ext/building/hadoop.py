@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.errors import LogCorrupt, NotALog
 from jitdb.log.io import filenames, osfile
 from jitdb.log.sidecar import journal, meta
-from jitdb.spark_ext.building.scanning import LARGEST, size_for
 from jitdb.spark_ext.errors import LogChanged, SparkError
 from jitdb.spark_ext.file_range import digest_of
 
@@ -34,6 +33,9 @@ _WORDS: Final = (filenames.META, filenames.COMMIT, filenames.DELETIONS)  # what 
 _CHANGING: Final = filenames.NEXT_FILES  # only while a writer changes more than the log's end
 _LOOKS: Final = 20  # at a log that is written at this very moment
 PAUSE: Final = 0.1  # seconds between them
+SMALLEST: Final = 16 << 20  # bytes: a task costs about 10 ms, and scans this much in some 100
+LARGEST: Final = 256 << 20  # bytes: what a lost worker, or a slow one, costs in time; and a task's memory
+_TASKS_A_CORE: Final = 4  # so that the last ones to finish keep no cluster waiting
 _SIDECAR: Final = filenames.SIDECAR_SUFFIX
 _INDEXES: Final = f"{_SIDECAR}/{filenames.INDEXES}"
 
@@ -43,6 +45,11 @@ class Stamp(NamedTuple):
 
     size: int
     time: int  # of its last change, milliseconds since 1970
+
+
+def size_for(total: int, cores: int) -> int:
+    """How many bytes a range should have when so many are to be scanned."""
+    return max(SMALLEST, min(LARGEST, total // (cores * _TASKS_A_CORE)))
 
 
 class Remote:

@@ -20,7 +20,7 @@ from jitdb.indexes.kinds.offsets import with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.spark_ext.building.scanning import Partial, RangeHead, counted, pack, unpack
+from jitdb.spark_ext.building.scanning import Begin, Partial, RangeHead, counted, pack, unpack
 from jitdb.spark_ext.errors import sends_errors
 
 Key = tuple[int, int]  # the numbers of an index and of a span
@@ -31,13 +31,6 @@ class Place(NamedTuple):
 
     first_seq: int
     start: int  # where the last record before them ends; 0 where there is none
-
-
-class Begin(NamedTuple):
-    """Up to where an index holds the log already."""
-
-    seq: int
-    offset: int
 
 
 def places(heads: Sequence[RangeHead], first: Begin) -> dict[int, Place]:
@@ -171,7 +164,12 @@ def values_in_both(
 
 def _bounded(keys: set[bytes]) -> set[bytes] | None:
     """The keys, or None once they are more than any log's verdict allows: whoever unites them needs no more room."""
-    return None if len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES else keys
+    return None if are_unbounded(keys) else keys
+
+
+def are_unbounded(keys: set[bytes]) -> bool:
+    """Whether they are more than any log's verdict allows."""
+    return len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES
 
 
 @sends_errors

@@ -39,17 +39,12 @@ from jitdb.operators import equal
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.taken import operation_of
+from jitdb.spark_ext.building.clusters import ConnectCluster, RddCluster, is_connect
 from jitdb.spark_ext.building.driver import Again, Driver, files_read
 from jitdb.spark_ext.building.hadoop import Remote, staged
 from jitdb.spark_ext.building.scanning import RangeHead
-from jitdb.spark_ext.building.transports import (
-    AT_ONCE,
-    ConnectTransport,
-    HadoopTransport,
-    RddTransport,
-    Transport,
-    is_connect,
-)
+from jitdb.spark_ext.building.sharing import AT_ONCE, SharedBuild
+from jitdb.spark_ext.building.transports import HadoopTransport
 from jitdb.spark_ext.errors import SparkError, jitdb_errors, refuse_table
 from jitdb.spark_ext.options import bytes_of, is_uri
 
@@ -102,7 +97,7 @@ def prebuild(
     at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
     name = os.fspath(path)
     with jitdb_errors(), ExitStack() as stack:
-        transport: Transport | None = None
+        transport: HadoopTransport | None = None
         local: str | Path = name
         if is_uri(name):
             context = _session(spark, name).sparkContext
@@ -125,18 +120,18 @@ def prebuild(
             needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Driver(log, where, needs, core) as driver:
-            if transport is None:
-                if not driver.needs:
-                    return _summary(name, driver)
+            if transport is not None:
+                for _ in range(driver.attempts):
+                    with suppress(Again):
+                        return _build_apart(transport, driver, name)
+            elif not driver.needs:
+                return _summary(name, driver)
+            else:
                 made = _session(spark, name)
-                transport = (
-                    ConnectTransport(made, task, at_once)
-                    if is_connect(made)
-                    else RddTransport(made.sparkContext, log.path.name, task, at_once)
-                )
-            for _ in range(driver.attempts):
-                with suppress(Again):
-                    return _build(transport, driver, name)
+                cluster = ConnectCluster(made) if is_connect(made) else RddCluster(made.sparkContext, log.path.name)
+                for _ in range(driver.attempts):
+                    with suppress(Again):
+                        return _build(SharedBuild(cluster, driver, task, at_once), driver, name)
     raise SparkError(f"its indexes turn out damaged again and again: is the disk of {where} sound?", path=path)
 
 
@@ -175,7 +170,26 @@ def needs_of(
     return found
 
 
-def _build(transport: Transport, driver: Driver, path: str) -> Summary:
+def _build(build: SharedBuild, driver: Driver, path: str) -> Summary:
+    begin = time.perf_counter()
+    begins = [index.offset for index in driver.begins]
+    try:
+        heads, parts = build.scan()
+        scanned = time.perf_counter()
+        driver.placing(heads, parts)
+        undecided = driver.undecided(heads)
+        if undecided:
+            for number, keys in build.values(undecided).items():
+                driver.decide(number, keys, heads)
+        driver.write(build.segments())
+    finally:
+        build.close()
+    driver.warn_of(heads)
+    written = time.perf_counter()
+    return _summary(path, driver, driver.end - min(begins), heads, scanned - begin, written - scanned)
+
+
+def _build_apart(transport: HadoopTransport, driver: Driver, path: str) -> Summary:
     begin = time.perf_counter()
     begins = [index.offset for index in driver.begins]
     parts = driver.ranges(transport.ranges(begins, driver.end, driver.log.block_size))

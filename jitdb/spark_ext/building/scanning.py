@@ -7,10 +7,11 @@ transports.py has these functions run.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from jitdb.common.values import ARRAY, MAP
 from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.indexes.files.file import LogName, read_segment
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
 from jitdb.indexes.kinds.builder import Pieces
 from jitdb.indexes.kinds.set_builders import OffsetsBuilder, ValuesBuilder
@@ -34,10 +36,14 @@ if TYPE_CHECKING:
     from jitdb.indexes.kinds.builder import Builder
     from jitdb.log.source import ScanSource
 
-SMALLEST: Final = 16 << 20  # bytes: a task costs about 10 ms, and scans this much in some 100
-LARGEST: Final = 256 << 20  # bytes: what a lost worker, or a slow one, costs in time; and a task's memory
-_TASKS_A_CORE: Final = 4  # so that the last ones to finish keep no cluster waiting
 _ADVICE: Final = f"{SHARED}, or be a Hadoop URI"
+
+
+class Begin(NamedTuple):
+    """Up to where an index holds the log already."""
+
+    seq: int
+    offset: int
 
 
 class Range(NamedTuple):
@@ -74,11 +80,6 @@ def ranges_at(edges: Iterable[int], begins: Sequence[int], end: int) -> list[Ran
         Range(number, start, stop, tuple(each for each, begin in enumerate(begins) if begin <= start))
         for number, (start, stop) in enumerate(pairwise([*sorted(inside), end]))
     ]
-
-
-def size_for(total: int, cores: int) -> int:
-    """How many bytes a range should have when so many are to be scanned."""
-    return max(SMALLEST, min(LARGEST, total // (cores * _TASKS_A_CORE)))
 
 
 # --- what comes of a range -------------------------------------------------------------------------------------------
@@ -186,9 +187,12 @@ def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[by
 
 
 def _scan(job: Job, task: Task, source: ScanSource) -> Partial:
-    partial = scan_range(source, task.part, job.needs, job.hashed)
+    made = scan_range(source, task.part, job.needs, job.hashed)
     settle()
-    return partial
+    ends = (made.ends - task.part.start).astype("<u4").tobytes()
+    segments = {number: tuple(map(pack, each)) for number, each in made.segments.items()}
+    hashes = {number: pack(each) for number, each in made.hashes.items()}
+    return Partial(made.head, task.part.start, ends, segments, hashes)
 
 
 def _sums(task: Task) -> NDArray[np.int64] | None:
@@ -215,15 +219,21 @@ def settle() -> None:
 # --- the scan --------------------------------------------------------------------------------------------------------
 
 
-class _RangeTarget(BuildTarget):
-    """Takes what a range holds from its first byte on. What is its last record, is none of the log's."""
+Keep: TypeAlias = Callable[["Index", Segment], Segment]
 
-    def __init__(self, index: Index, builder: Builder, start: int) -> None:
+
+class _RangeTarget(BuildTarget):
+    """Takes what a range holds from its first byte on. What is its last record, is none of the log's.
+
+    keep: puts away each segment that is made, and gives it as it is then
+    """
+
+    def __init__(self, index: Index, builder: Builder, begin: Begin, keep: Keep) -> None:
         self.made: list[Segment] = []
         self.hashes: list[Segment] = []
-        super().__init__(index, builder, self.made.append)
-        self.begin_offset = start
-        self._from = (0, start)
+        super().__init__(index, builder, lambda segment: self.made.append(keep(self.index, segment)))
+        self._keep = keep
+        self._from = self.begin_seq, self.begin_offset = begin
 
     def make(self, last: bool) -> Segment:
         segment = super().make(last=False)
@@ -232,52 +242,69 @@ class _RangeTarget(BuildTarget):
         if may_be_hashed and len(dictionary_of(segment)) > max(FEW_VALUES, segment.count // RECORDS_A_VALUE):
             # So many values here: probably too many in all, and hashing them one by one later would take long.
             assert isinstance(builder, ValuesBuilder)
-            self.hashes.append(builder.make_hashes(Pieces((seq, piece) for seq, piece, _ in self._fed), segment.run))
+            hashes = builder.make_hashes(Pieces((seq, piece) for seq, piece, _ in self._fed), segment.run)
+            self.hashes.append(self._keep(self.index, hashes))
         return segment
 
 
 class _Ends(_RangeTarget):
     """Notes where the records end, and makes no index."""
 
-    def __init__(self, index: Index, start: int) -> None:
-        super().__init__(index, OffsetsBuilder(), start)
+    def __init__(self, index: Index, begin: Begin) -> None:
+        super().__init__(index, OffsetsBuilder(), begin, lambda index, segment: segment)
         self.ends: list[NDArray[np.int64]] = []
 
     def feed(self, piece: object, seq: int, ends: NDArray[np.int64]) -> None:
         self.ends.append(ends)
 
 
-def scan_range(source: ScanSource, part: Range, needs: Sequence[Requirement], hashed: frozenset[int]) -> Partial:
+class Scanned(NamedTuple):
+    """What a scan made of a range: the segments of each target, and where its records end (int64)."""
+
+    head: RangeHead
+    segments: dict[int, list[Segment]]
+    hashes: dict[int, Segment]  # of hashes, for some of those that are of bitmaps and may not stay so
+    ends: NDArray[np.int64]
+
+
+def scan_range(
+    source: ScanSource,
+    part: Range,
+    needs: Sequence[Requirement],
+    hashed: Collection[int],
+    *,
+    first_seq: int = 0,
+    until: int = sys.maxsize,
+    keep: Keep = lambda index, segment: segment,
+) -> Scanned:
     """Scan one range.
 
     needs:  what is built, by number
     hashed: the numbers of those `auto` indexes that are known to be of hashes already
+    first_seq: of its first record
+    until:  see Scan
+    keep:   see _RangeTarget
 
     Raises what the user's functions raise, LogError, OSError.
     """
     memory = Catalog(None, LogName(bytes(16), 0))
     shop = IndexBuilderFactory(source)
     made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
+    begin = Begin(first_seq, part.start)
     targets = {
-        number: _RangeTarget(target.index, target.builder, part.start)
+        number: _RangeTarget(target.index, target.builder, begin, keep)
         for number, target in zip(part.targets, made, strict=True)
     }
-    for number in hashed.intersection(targets):
+    for number in targets.keys() & hashed:
         builder = targets[number].builder
         assert isinstance(builder, ValuesBuilder)
         builder.hashed = True
-    ends = _Ends(made[0].index, part.start)
-    scan = Scan(source, [*targets.values(), ends], shop.paths, threads=1)
+    ends = _Ends(made[0].index, begin)
+    scan = Scan(source, [*targets.values(), ends], shop.paths, threads=1, until=until)
     scan.run()
     every = np.concatenate([np.empty(0, np.int64), *ends.ends])
     segments = {number: target.made for number, target in targets.items() if target.made}
     kinds = {number: max(each.kind for each in made) for number, made in segments.items()}  # once hashes, hashes on
-    packed = {number: tuple(map(pack, made)) for number, made in segments.items()}
-    hashes = {
-        number: pack(target.hashes[0])
-        for number, target in targets.items()
-        if len(target.hashes) == len(target.made) == 1
-    }
     head = RangeHead(
         number=part.number,
         records=len(every),
@@ -287,9 +314,12 @@ def scan_range(source: ScanSource, part: Range, needs: Sequence[Requirement], ha
         corrupt={block: str(fault) for block, fault in scan.corrupt.items()},
         kinds=kinds,
         keys={number: _keys_of(made) for number, made in segments.items() if kinds[number] == BITMAPS},
-        bytes=sum(len(raw) for each in packed.values() for raw in each),
+        bytes=sum(each.size for made in segments.values() for each in made),
     )
-    return Partial(head, part.start, (every - part.start).astype("<u4").tobytes(), packed, hashes)
+    hashes = {
+        number: target.hashes[0] for number, target in targets.items() if len(target.hashes) == len(target.made) == 1
+    }
+    return Scanned(head, segments, hashes, every)
 
 
 def _keys_of(segments: Sequence[Segment]) -> Keys:

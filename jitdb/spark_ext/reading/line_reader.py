@@ -11,9 +11,10 @@ import numpy as np
 from jitdb.errors import MalformedWarning
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.spark_ext.counting import PIECE
 from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import FileRange
-from jitdb.spark_ext.reading.partitions import PIECE, Partition, Records
+from jitdb.spark_ext.reading.partitions import Partition, Records
 
 if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import Locator

@@ -1,15 +1,13 @@
 """What a task of a read must know: which bytes of which log, and which of their records are rows. And these records,
-some MiB at a time: read, verified and numbered; or, of a log, counted.
+some MiB at a time: read, verified and numbered.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from jitdb.log.blocks.block_format import header_size, round_up
 from jitdb.log.blocks.scanner import scan
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.positions import Offsets, Seqs
+from jitdb.spark_ext.counting import PIECE, records_between
 from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import FileRange, Run, Snapshot
 
@@ -27,11 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.blocks.scanner import Piece, Walked, Walker
-    from jitdb.log.source import ScanSource
-
-PIECE: Final = 4 << 20  # bytes read at a time: whole blocks, which stay in the last cache
-_SHARE: Final = 64 << 20  # bytes that a thread counts at a time
-_MOST_THREADS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,80 +187,6 @@ class BlockReader:
             self._reported.add(fault.block)
         text = f"{fault.reason}. Its records are left out"
         warnings.warn(DamageWarning(text, [fault], path=fault.path, remedy=fault.remedy), stacklevel=2)
-
-
-# --- counting --------------------------------------------------------------------------------------------------------
-
-
-def walked(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Where the records that begin in [start, stop) begin, and where they end. Not verified. Raises OSError."""
-    size, begin = log.block_size, start - start % log.block_size
-    if not log.framing.is_blocked:
-        yield from _walked_lines(log, start, stop)
-        return
-    end = min(round_up(stop, size), log.durable_end)  # a record that begins before `stop` may end behind it
-    if begin >= end:
-        return
-    for piece in scan(
-        lambda buffer, at: log.read_blocks(at, at + len(buffer), buffer), begin, end, size, size=PIECE
-    ):  # fmt: skip
-        starts = piece.walked.starts + piece.begin
-        offsets = starts - header_size(size)
-        low, high = offsets.searchsorted([start, stop]).tolist()
-        yield offsets[low:high], (starts + piece.walked.lengths)[low:high]
-
-
-def _walked_lines(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The same of records that cross blocks: every line counts."""
-    for offsets, ends in _chunks(log, start, start - start % log.block_size, min(stop, log.durable_end)):
-        low, high = offsets.searchsorted([start, stop]).tolist()
-        yield offsets[low:high], ends[low:high]
-
-
-def _chunks(
-    log: ScanSource, start: int, begin: int, stop: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The lines that belong to the chunks from the boundary `begin` to `stop`; one begins at `start`."""
-    framing = log.framing
-    walker = framing.walker(log, PIECE, log.durable_end)
-    for at in range(begin, stop, PIECE):
-        for count, *_ in walker.walks(at, start):
-            starts = walker.room.starts[:count] + at
-            yield starts - framing.before, walker.ends(0, count) + at
-
-
-def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many records begin between `start` and each of these (ascending) places. Raises OSError."""
-    wanted = np.asarray(places, np.int64)
-    total = np.zeros(len(wanted), np.int64)
-    if not len(wanted):
-        return total
-    stop, step = int(wanted[-1]), round_up(_SHARE, log.block_size)
-
-    def count(begin: int) -> NDArray[np.int64]:
-        found = np.zeros(len(wanted), np.int64)
-        for offsets, _ in parts(begin, min(begin + step, stop)):
-            found += offsets.searchsorted(wanted)
-        return found
-
-    def parts(begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        if log.framing.is_blocked:
-            return walked(log, max(begin, start), end)
-        return ((offsets[offsets >= start], ends) for offsets, ends in _chunks(log, start, begin, end))
-
-    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "jitdb-count") as pool:
-        for found in pool.map(count, range(start - start % log.block_size, stop, step)):
-            total += found
-    return total
-
-
-def place_of(log: ScanSource, seq: int) -> int:
-    """Where the record with this seq begins; the log's end where there is none. Raises OSError."""
-    for offsets, _ in walked(log, 0, log.durable_end):
-        if seq < len(offsets):
-            return int(offsets[seq])
-        seq -= len(offsets)
-    return log.durable_end
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------

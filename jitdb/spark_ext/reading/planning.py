@@ -29,10 +29,11 @@ from jitdb.log.lines.form import line_form
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators.nodes.operation import Everything, Operation
 from jitdb.operators.text.json import to_json
+from jitdb.spark_ext.counting import records_between
 from jitdb.spark_ext.errors import LogChanged, finding_codec, refuse_table
 from jitdb.spark_ext.file_range import Run, Snapshot
 from jitdb.spark_ext.options import ReadOptions
-from jitdb.spark_ext.reading.partitions import Partition, asks_seqs, records_between
+from jitdb.spark_ext.reading.partitions import Partition, asks_seqs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

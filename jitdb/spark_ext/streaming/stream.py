@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
 from jitdb.log.opening.swap import KEPT
+from jitdb.spark_ext.counting import place_of, records_between, walked
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.file_range import Run
 from jitdb.spark_ext.reading.many import is_several
-from jitdb.spark_ext.reading.partitions import Partition, place_of, records_between, walked
+from jitdb.spark_ext.reading.partitions import Partition
 from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
 
 if TYPE_CHECKING:
