@@ -393,7 +393,7 @@ def form_of(index: Index) -> str:
 
 
 def _row(path: FilePath, head: Head | None, log: LogSource, last: LastRecords) -> dict[str, Any]:
-    row = {
+    row: dict[str, Any] = {
         "name": path.name, "file": path.name, "form": "?", "records": 0,
         "bytes": _file_size(path) + _file_size(path.with_suffix(CODES_SUFFIX)), "state": "damaged", "reason": "",
     }  # fmt: skip

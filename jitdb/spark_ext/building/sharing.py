@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jitdb.spark_ext.building.clusters import Cluster
     from jitdb.spark_ext.building.driver import Driver
 
-AT_ONCE: Final = 128 << 20  # bytes of segments that the driver takes into the index files
+AT_ONCE: Final = 16 << 20  # bytes of segments that the driver takes into the index files, in some 50 ms
 
 
 class SharedBuild:
