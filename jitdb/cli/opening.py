@@ -183,6 +183,7 @@ def is_pattern(path: str) -> bool:
 @contextmanager
 def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     """The set of logs; records have the fields of their logs' paths if columns are chosen. Raises Failure, LogError."""
+    from jitdb.log.lines.keeping.places import shelf_at
     from jitdb.logset.opening import open_many
 
     refuse_of_several(options, "--as-of", "--block-size")
@@ -197,7 +198,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     places = [options.log, *options.more_logs]
     with open_many(
         places,
-        index_folder(options),
+        shelf_at(options.indexes) or index_folder(options),
         codec=options.codec,
         labelled=labelled,
         progress=wanted_progress(options),
@@ -377,12 +378,13 @@ def allow_open_files() -> None:
 def index_folder(options: Namespace) -> str | None:
     """The folder of index files; None: beside the log; "memory": none."""
     given: str = getattr(options, "indexes", "")
-    return "memory" if given == "none" else given or None
+    return "memory" if given == "none" else None if is_url(given) else given or None
 
 
 def index_place(options: Namespace, log: LogSource) -> Path:
     """The folder of a log's index files on disk."""
-    return log.sidecar / INDEXES if options.indexes in ("", "none") else Path(options.indexes)
+    is_usual = options.indexes in ("", "none") or is_url(options.indexes)
+    return log.sidecar / INDEXES if is_usual else Path(options.indexes)
 
 
 def _settings(options: Namespace) -> dict[str, Any]:
@@ -402,10 +404,12 @@ def log_only(options: Namespace, *, writing: bool = False) -> AnyLog:
 def _opened(options: Namespace, writing: bool) -> AnyLog:
     from jitdb.log.any_log import open_any
     from jitdb.log.lines.form import line_form
+    from jitdb.log.lines.keeping.places import shelf_at
 
     given_each, given_format = getattr(options, "each", None), getattr(options, "log_format", None)
     form = line_form(getattr(options, "allow_prefix", False), given_each, given_format)
     given = {"codec": options.codec, "block_size": options.block_size, "folder": index_folder(options)}
+    given["shelf"] = shelf_at(getattr(options, "indexes", None))
     return open_any(options.log, read_only=not writing, form=form, bar=_bar(options), **given)
 
 

@@ -32,7 +32,9 @@ from jitdb.engine.progress import Bar, Status
 from jitdb.engine.roles import found_roles, found_time
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.lines.keeping.places import shelf_at
 from jitdb.log.objects.door import exists
+from jitdb.log.objects.shelf import Shelf
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.question import Feed as FeedOf
@@ -342,7 +344,7 @@ def _bound(name: str, most: int | None) -> int | None:
 @js_aliases.keywords("jitdb.open()", js_aliases.LOG)
 def open(
     path: str | os.PathLike[str],
-    indexes: str | os.PathLike[str] | None = None,
+    indexes: str | os.PathLike[str] | Shelf | None = None,
     *,
     codec: str | Codec | None = None,
     block_size: int | None = None,
@@ -367,7 +369,8 @@ def open(
 
     codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
     indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
-               (and nothing else of JSON Lines on disk)
+               (and nothing else of JSON Lines on disk); of an object in a store also a place in one
+               ("s3://bucket/indexes"), by which machines share them
     read_only: open beside a process that writes; `refresh()` shows what it wrote
     follow:    each question sees what was written since the one before, also in another file that got this name
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
@@ -389,13 +392,15 @@ def open(
         from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)
+    shelf = shelf_at(indexes)
+    folder = None if shelf is not None or isinstance(indexes, Shelf) else indexes
     log = open_any(
-        path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form,
-        bar=partial(Bar, shown=progress),
+        path, codec=codec, block_size=block_size, read_only=read_only, folder=folder, form=form,
+        bar=partial(Bar, shown=progress), shelf=shelf,
     )  # fmt: skip
     try:
         return JITDB(
-            log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
+            log, folder, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
             progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes, memory=memory,
             max_bytes=max_bytes,
         )  # fmt: skip

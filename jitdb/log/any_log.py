@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jitdb.log.columnar.table_log import TableLog
     from jitdb.log.lines.line_log import LineLog
     from jitdb.log.log import Log
+    from jitdb.log.objects.shelf import Shelf
 
 AnyLog: TypeAlias = "Log | LineLog | TableLog"
 
@@ -34,11 +35,13 @@ def open_any(
     folder: str | os.PathLike[str] | None = None,
     form: LineForm = PLAIN,
     bar: NewBar | None = None,
+    shelf: Shelf | None = None,
 ) -> AnyLog:
     """The log at this path.
 
     folder: of what is kept of a file that somebody else writes, if not the usual one; "memory": nothing is
     form:   of JSON Lines; text before JSON means nothing to a log of jitdb's, whose records have none
+    shelf:  what the indexes of objects in a store are shared by
     bar:    makes one for who waits until the rows of a Parquet or Arrow file are read
 
     Raises LogError, CodecError, InvalidArgument where elements are to be the records of a log of jitdb's.
@@ -62,7 +65,7 @@ def open_any(
             return _whole(ours, form)
     from jitdb.log.lines.line_log import LineLog
 
-    log = LineLog(path, codec=codec or "json", folder=folder, form=found)
+    log = LineLog(path, codec=codec or "json", folder=folder, form=found, shelf=shelf)
     if form.path.steps:
         from jitdb.log.lines.each_paths import refuse_missing
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.files.stamp import Stamp
     from jitdb.log.maintenance.report import Compaction, LogReport, RepairReport
+    from jitdb.log.objects.shelf import Shelf
     from jitdb.log.sidecar.removals import Removals
 
     Progress = Callable[[int, int], object]  # bytes done, of so many
@@ -162,6 +163,9 @@ class LogSource(ScanSource):
     @abstractmethod
     def generation(self) -> int:
         """Grows when the log was truncated, replaced or compacted; after a compaction `removals` knows what went."""
+
+    #: What its indexes are shared by with other machines; None: nothing
+    shelf: Shelf | None = None
 
     @property
     @abstractmethod

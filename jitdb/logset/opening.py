@@ -23,8 +23,9 @@ from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.files.stamp import stamp_at
 from jitdb.log.lines.form import KNOWN, line_form
-from jitdb.log.lines.keeping.places import place_of, store_of
+from jitdb.log.lines.keeping.places import place_of, shelf_at, store_of
 from jitdb.log.lines.windows import LineOpener
+from jitdb.log.objects.shelf import Shelf
 from jitdb.logset.bundling import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.member import Member, ObjectMember, Where
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 def open_many(
     where: Where | Iterable[Where],
-    indexes: Where | None = None,
+    indexes: Where | Shelf | None = None,
     *,
     codec: str | Codec | None = None,
     allow_prefix: bool = False,
@@ -62,7 +63,8 @@ def open_many(
     The rest is explained at open(), and holds for each log. All are opened read-only. Raises LogError.
     """
     limit_memory(memory)
-    folder = None if indexes is None else file_path(indexes)
+    shelf = shelf_at(indexes)
+    folder = None if indexes is None or shelf is not None else file_path(indexes)
     count = whole_number("threads is a number", threads, 0, InvalidArgument)
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
     settings: dict[str, Any] = {
@@ -80,8 +82,8 @@ def open_many(
             member.tell()
         is_alone = is_prefixed or each or format or member.path in named
         return open_one(
-            member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
-            format=format if is_alone else KNOWN, **settings,
+            member.path, shelf or folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
+            each=each, format=format if is_alone else KNOWN, **settings,
         )  # fmt: skip
 
     def over(log: LogSource) -> JITDB:

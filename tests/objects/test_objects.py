@@ -259,3 +259,89 @@ def test_threads_and_a_forked_child_read_alike(bucket: Bucket) -> None:
     for thread in threads:
         thread.join()
     assert results == [ERRORS * 30] * 4
+
+
+def as_another_machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    forget_looks(monkeypatch)
+
+
+def test_machines_share_indexes(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (bucket.root / "shared").mkdir()
+    for name in ("a.ndjson", "b.ndjson.gz"):
+        put(bucket, name, (gzip.compress if name.endswith("gz") else bytes)(lines_of(ROWS * 30)))
+    for name in ("a.ndjson", "b.ndjson.gz"):
+        with jitdb.open(f"s3://logs/{name}", "s3://shared/indexes") as db:
+            assert db.count(equal("level", "error")) == ERRORS * 30
+            assert list(db.query().page(2)) == ROWS[:2]
+    as_another_machine(monkeypatch, tmp_path / "second")
+    bucket.asked.clear()
+    for name in ("a.ndjson", "b.ndjson.gz"):
+        with jitdb.open(f"s3://logs/{name}", "s3://shared/indexes", max_bytes=0) as db:
+            assert db.count(equal("level", "error")) == ERRORS * 30
+            assert list(db.query().page(2)) == ROWS[:2]
+    of_logs = sum(asked.stop - asked.begin for asked in bucket.asked if asked.key in ("a.ndjson", "b.ndjson.gz"))
+    assert of_logs < 3 << 20
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes") as db:  # another field, on this machine
+        assert db.count(equal("n", 7)) == 30
+    as_another_machine(monkeypatch, tmp_path / "third")
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes", max_bytes=0) as db:
+        assert (db.count(equal("n", 7)), db.count(equal("level", "error"))) == (30, ERRORS * 30)
+    assert count("s3://logs/", indexes="s3://shared/indexes", max_bytes=0) == 2 * ERRORS * 30
+
+
+def test_two_machines_that_build_at_once_keep_both(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (bucket.root / "shared").mkdir()
+    put(bucket, "a.ndjson", LINES)
+    one = jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes")
+    as_another_machine(monkeypatch, tmp_path / "second")
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes") as other:
+        assert other.count(equal("n", 7)) == 1
+    with one:
+        assert one.count(equal("level", "error")) == ERRORS  # whose manifest is older
+    as_another_machine(monkeypatch, tmp_path / "third")
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes", max_bytes=0) as db:
+        assert (db.count(equal("n", 7)), db.count(equal("level", "error"))) == (1, ERRORS)
+
+
+def test_a_place_that_cannot_be_written_costs_no_answer(bucket: Bucket) -> None:
+    put(bucket, "a.ndjson", LINES)
+    (bucket.root / "shared").mkdir()
+    bucket.fault = lambda number, asked: Fault(status=403) if asked.method == "PUT" else None
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes") as db:
+        with pytest.warns(errors.LogWarning, match="indexes are not shared"):
+            assert db.count(equal("level", "error")) == ERRORS
+        assert db.count(equal("n", 7)) == 1
+
+
+def test_hostile_manifests_and_parts(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    put(bucket, "a.ndjson", LINES)
+    place = bucket.root / "shared" / "indexes"
+    (bucket.root / "shared").mkdir()
+    with jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes") as db:
+        assert db.count(equal("level", "error")) == ERRORS
+    told = json.loads((place / "manifest").read_text())
+    (log,) = told["logs"]
+    for number, hostile in enumerate(
+        [b"{", b"[]", b'{"version": 2, "logs": {}}', json.dumps({**told, "logs": {"../../x": ["00", {}]}}).encode(),
+         json.dumps({**told, "logs": {log: ["00", {"../../../x": [["aa", 1]]}]}}).encode()]
+    ):  # fmt: skip
+        (place / "manifest").write_bytes(hostile)
+        as_another_machine(monkeypatch, tmp_path / str(number))
+        with pytest.raises(errors.LogError, match="no manifest"):
+            jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes")
+    (place / "manifest").write_text(json.dumps(told))
+    for part in (place / "parts").iterdir():
+        part.write_bytes(part.read_bytes()[:-1] + b"x")
+    as_another_machine(monkeypatch, tmp_path / "again")
+    with pytest.raises(errors.LogError, match="not what was put there"):
+        jitdb.open("s3://logs/a.ndjson", "s3://shared/indexes")
+
+
+def test_files_have_no_shared_indexes(bucket: Bucket, tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_bytes(LINES)
+    with pytest.raises(errors.InvalidArgument, match="this is a file"):
+        jitdb.open(path, "s3://shared/indexes")

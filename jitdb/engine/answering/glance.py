@@ -91,6 +91,9 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
     if name is None:
         return None
     indexes = [Index(spec, name, folder / spec.file_name()) for spec in (OFFSETS, deleted, *wanted)]
+    for index in indexes:
+        if log.shelf is not None and index.path is not None:
+            log.shelf.fetch(index.path)
     last = LastRecords(log)
     for index in indexes:
         if not index.load():

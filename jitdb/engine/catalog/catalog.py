@@ -63,6 +63,7 @@ class Catalog:
         self._fs = osfile.fs
         self._log = log
         self._last = LastRecords(source) if source is not None else None
+        self._shelf = None if source is None else source.shelf
         self._indexes: dict[IndexSpec, Index] = {}
         self._before: dict[IndexSpec, Index] = {}
         if before is not None and before._log._replace(generation=log.generation) == log:
@@ -265,6 +266,8 @@ class Catalog:
 
     def _open(self, spec: IndexSpec) -> Index:
         path = self.folder / spec.file_name() if self.folder is not None else None
+        if path is not None and self._shelf is not None:
+            self._shelf.fetch(path)
         index = Index(spec, self._log, path, self._fs)
         try:
             self._checked(index, index.load)

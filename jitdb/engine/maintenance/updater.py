@@ -126,6 +126,8 @@ class IndexUpdater(IndexState):
             while not is_done:
                 with self._locked(choose, cancel):
                     is_done = self._build(plan, cancel)
+        if self.log.shelf is not None:
+            self.log.shelf.publish(self.log.sidecar, self.log.identity)
 
     def _written(self, plan: Plan) -> list[Index]:
         """The indexes whose files are written when these are built."""

@@ -59,6 +59,7 @@ from jitdb.log.lines.keeping.keeper import Keeper, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.keeping.places import Place, place_of
 from jitdb.log.objects.door import Location, location_of, requests_for
+from jitdb.log.objects.urls import ObjectUrl
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource, Transfer
 
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.streaming import Counted
+    from jitdb.log.objects.shelf import Shelf
     from jitdb.log.source import Record, Stats
 
 BLOCK: Final = 1 << 18  # bytes under one checksum. It is in indexes on disk: another number makes them void
@@ -102,6 +104,7 @@ class LineLog(LogSource):
     folder: where what is known of the file is kept, and its indexes are by default: beside it (in `.jitdb`), or in the
             user's cache where that cannot be written; "memory" keeps nothing
     form:   what is a record of a line; each has a folder of its own there
+    shelf:  what its indexes are shared by; of an object in a store
 
     Raises NotALog, CodecError, OSError.
     """
@@ -113,9 +116,16 @@ class LineLog(LogSource):
         codec: str | Codec = "json",
         folder: str | os.PathLike[str] | Literal["memory"] | None = None,
         form: LineForm = PLAIN,
+        shelf: Shelf | None = None,
     ) -> None:
         self._path = location_of(path)
-        self._codec = get_codec(codec)
+        self._codec, self.shelf = get_codec(codec), shelf
+        if shelf is not None and not isinstance(self._path, ObjectUrl):
+            raise InvalidArgument(
+                "indexes of objects in a store are shared in a store, and this is a file",
+                path=self._path,
+                remedy=Remedy("name a folder as indexes", "name a folder: --indexes DIR"),
+            )
         self._is_document = form.is_document
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
@@ -132,6 +142,8 @@ class LineLog(LogSource):
         """Of the file with this stamp."""
         tag, given = self._framing.form.tag, self._given
         place = place_of(self._path, stamp, tag) if given is None else Place(given / tag)
+        if self.shelf is not None:
+            self.shelf.pull(place.folder)
         return Keeper(place, self._path, tag, keeps=self._keeps)
 
     def _begin(self, file: LineFile) -> None:

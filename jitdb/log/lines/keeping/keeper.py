@@ -107,14 +107,14 @@ def judged(file: LineFile, known: Known | None, stored: Known | None = None, dou
 def _judged_at(file: LineFile, stamp: Stamp, known: Known | None, stored: Known | None, doubt: bool) -> Known:
     base = stored or known
     if base is None:
-        base, verdict = Known.fresh(stamp), Verdict.GROWN
+        base, verdict = Known.fresh(stamp, file), Verdict.GROWN
     else:
         verdict = base.judge(file, stamp, is_settled=False)
         if known is not None and known.identity == base.identity and stamp != base.stamp:
             verdict = max(verdict, known.judge(file, stamp, is_settled=False))
     if verdict is Verdict.ANOTHER:
-        base = Known.fresh(stamp)
+        base = Known.fresh(stamp, file)
     elif verdict is Verdict.DOUBTFUL or doubt:
         base = base._replace(token=os.urandom(8))
     end = file.end_of_lines(stamp, base.end, base.stamp.size, base.identity + base.token)
-    return (base if end >= base.end and file.is_end(base.end) else Known.fresh(stamp)).seen(file, stamp, end)
+    return (base if end >= base.end and file.is_end(base.end) else Known.fresh(stamp, file)).seen(file, stamp, end)

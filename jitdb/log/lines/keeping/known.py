@@ -32,6 +32,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.common.digests import blake2b
 from jitdb.common.zlib import crc32
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES, LINES_LOCK
@@ -71,9 +72,13 @@ class Known(NamedTuple):
     name: str = ""
 
     @classmethod
-    def fresh(cls, stamp: Stamp) -> Known:
-        """Of a file that is seen for the first time: a new name, and no lines yet."""
-        return cls(os.urandom(16), NO_TOKEN, stamp, 0, 0, 0)
+    def fresh(cls, stamp: Stamp, file: LineFile) -> Known:
+        """Of a file that is seen for the first time: a new name, and no lines yet.
+
+        An object, which never changes, has the same name on all machines.
+        """
+        name = blake2b(struct.pack("<QQQqq", *stamp), digest_size=16).digest() if file.is_object else os.urandom(16)
+        return cls(name, NO_TOKEN, stamp, 0, 0, 0)
 
     def pack(self) -> bytes:
         name = os.fsencode(self.name)

@@ -43,7 +43,8 @@ from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import locked, stored_in, write_known
 from jitdb.log.objects.door import Location
-from jitdb.log.objects.urls import ObjectUrl
+from jitdb.log.objects.shelf import Shelf
+from jitdb.log.objects.urls import ObjectUrl, is_url
 
 
 class Place(NamedTuple):
@@ -144,6 +145,15 @@ def cache_folder() -> Path:
     """What this user's logs have in the cache, whose folder the environment names."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "jitdb"
+
+
+def shelf_at(place: str | os.PathLike[str] | Shelf | None) -> Shelf | None:
+    """What indexes are shared by that are kept at this place: None for one on the disk."""
+    if isinstance(place, Shelf):
+        return place
+    if place is None or not is_url(place):
+        return None
+    return Shelf(os.fspath(place), cache_folder() / "objects")
 
 
 def _named(path: Location) -> str:
