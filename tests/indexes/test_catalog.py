@@ -23,7 +23,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
-from jitdb.log.io import osfile
+from jitdb.log.io import osfile, system
 from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import equal
 
@@ -134,7 +134,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_write(
     answers_again(log, tmp_path / "ix")
 
 
-@pytest.mark.parametrize("name", ["lock_byte", "unlock_byte"])
+@pytest.mark.parametrize("name", ["lock_byte", "unlock_byte"] if system.HAS_BYTE_LOCKS else ["lock"])
 def test_a_file_system_without_locks(log: Log, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexes are kept all the same, and nobody is told."""
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:

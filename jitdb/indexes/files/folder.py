@@ -1,8 +1,8 @@
 """A folder of index files: what lies in it, what may be removed, and which process may write (one builder an index).
 
-Each byte of a file `lock` in the folder can stand for an index. The file is opened anew for each lock, so two databases
-in one process exclude each other as two processes do. A builder takes all locks that it needs or none, and never waits
-with a lock: so there are no deadlocks (docs/format-index.md).
+Each index has a lock around a file `lock` in the folder (log/io/locks.py): two databases in one process exclude each
+other as two processes do. A builder takes all locks that it needs or none, and never waits with a lock: so there are no
+deadlocks (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jitdb.common.forking import begins_anew
 from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
 from jitdb.indexes.files.span_file import remove_spans
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log.io.locks import Locks, locks_around
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
 LOCK: Final = "lock"  # on disk: never change
@@ -172,7 +173,7 @@ def is_running(pid: int) -> bool:
 
 
 def place_of(name: str) -> int:
-    """The byte that stands for the file of this name. Never change.
+    """The number of the lock of the file of this name. Never change.
 
     >>> hex(place_of("offsets.offsets-9de5b6896cd5.index"))
     '0xb944637d4c'
@@ -181,36 +182,27 @@ def place_of(name: str) -> int:
 
 
 class Held:
-    """Locks that are held, until release(); a context manager."""
+    """Locks that are held, until release(); a context manager. Without `locks`, nothing is."""
 
-    def __init__(self, fs: FileSystem, file: Descriptor) -> None:
-        self._fs = fs
-        self._file = file
-        self._places: list[int] = []
+    def __init__(self, locks: Locks | None = None) -> None:
+        self._locks = locks
         begins_anew(self)
 
     def take(self, places: Iterable[int]) -> bool:
-        """Lock these bytes; False, and none is locked, where somebody else has one."""
-        for place in places:
-            if not self._fs.lock_byte(self._file.number, place):
-                self.release()
-                return False
-            self._places.append(place)
+        """Lock these; False, and none is locked, where somebody else has one."""
+        if self._locks is not None and not all(map(self._locks.take, places)):
+            self.release()
+            return False
         return True
 
     def release(self) -> None:
-        if not self._file.is_open:
-            return
-        try:
-            with suppress(OSError):  # after a fork, closing alone would leave the locks to the child
-                for place in self._places:
-                    self._fs.unlock_byte(self._file.number, place)
-        finally:
-            self._file.close()
+        if self._locks is not None:
+            self._locks.release()
 
     def begin_anew(self) -> None:
         """In a forked child: the locks are the parent's."""
-        self._file.close()
+        if self._locks is not None:
+            self._locks.leave()
 
     def __enter__(self) -> Held:
         return self
@@ -225,16 +217,16 @@ def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) ->
     Where the folder cannot be written, or has no locks, nothing is held, and building goes on.
     """
     places = sorted({place_of(name) for name in names})
-    held = Held(fs, Descriptor.closed())
+    held = Held()
     if folder is None or not places:
         return held
     try:
         fs.make_folders(folder)
-        held = Held(fs, Descriptor(fs, folder / LOCK, os.O_RDWR | os.O_CREAT))
+        held = Held(locks_around(fs, folder / LOCK))
         return held if held.take(places) else None
     except OSError:
         held.release()
-        return Held(fs, Descriptor.closed())
+        return Held()
     except BaseException:
         held.release()
         raise

@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogLocked, Remedy
+from jitdb.log.io import system
 from jitdb.log.io.filenames import folders_beside, log_beside, temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
 _LARGE = 1 << 20  # bytes; for a larger read, which a damaged length may ask for, the file's size is looked at first
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
-_RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
+_RANGE = struct.Struct("hhqqi4x")  # struct flock, as Linux has it: type, whence, start, length, pid
 
 
 class FileSystem:
@@ -46,14 +47,22 @@ class FileSystem:
     pread: Callable[[int, int, int], bytes] = staticmethod(os.pread)
     pwrite: Callable[[int, memoryview, int], int] = staticmethod(os.pwrite)
 
-    def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
-        return os.preadv(fd, [buffer], offset)
+    if system.HAS_PREADV:
+
+        def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
+            return os.preadv(fd, [buffer], offset)
+
+    else:
+
+        def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
+            data = os.pread(fd, len(buffer), offset)
+            buffer[: len(data)] = data
+            return len(data)
 
     open: Callable[[str | os.PathLike[str], int, int], int] = staticmethod(os.open)
     close: Callable[[int], None] = staticmethod(os.close)  # both only for Descriptor
-    fsync: Callable[[int], None] = staticmethod(os.fsync)
-    # The same without the modification time: much faster where bytes are overwritten. macOS does not have it.
-    fdatasync: Callable[[int], None] = staticmethod(getattr(os, "fdatasync", os.fsync))
+    fsync: Callable[[int], None] = staticmethod(system.fsync)
+    fdatasync: Callable[[int], None] = staticmethod(system.fdatasync)  # the same without the modification time
     truncate: Callable[[int, int], None] = staticmethod(os.ftruncate)
     stat: Callable[[str | os.PathLike[str]], os.stat_result] = staticmethod(os.stat)
     lstat: Callable[[str | os.PathLike[str]], os.stat_result] = staticmethod(os.lstat)
@@ -84,7 +93,10 @@ class FileSystem:
         return _granted(lambda: fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB))
 
     def lock_byte(self, fd: int, place: int) -> bool:
-        """Lock one byte of the open file (which need not exist), as lock() does; the two do not see each other."""
+        """Lock one byte of the open file (which need not exist), as lock() does; the two do not see each other.
+
+        This, and the next two, only where system.HAS_BYTE_LOCKS: see locks.py.
+        """
         return _granted(lambda: fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_WRLCK, 0, place, 1, 0)))
 
     def has_locked_bytes(self, fd: int) -> bool:

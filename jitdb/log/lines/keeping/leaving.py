@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from jitdb.common.formats import without_ending
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import CHECKPOINTS, INDEXES, ROWS, TAIL
+from jitdb.log.io.locks import is_any_held
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.rotated_names import stem
@@ -190,6 +191,6 @@ def remove_entry(folder: Path, *, forget: bool = False) -> bool:
 
 
 def _is_being_built(folder: Path) -> bool:
-    with suppress(FileNotFoundError), osfile.Descriptor(osfile.fs, folder / INDEXES / _LOCK, os.O_RDWR) as fd:
-        return osfile.fs.has_locked_bytes(fd)
+    with suppress(FileNotFoundError):
+        return is_any_held(osfile.fs, folder / INDEXES / _LOCK)
     return False
