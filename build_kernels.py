@@ -2,6 +2,8 @@
 
 python3 build_kernels.py    where numba is installed; a wheel's build and `python3 dev.py build` call it too
 
+The machine need not be this one: LLVM makes code of every kind, and zig links for every system (build_wheels.py).
+
 Each kernel is wrapped to take addresses and numbers. Of that numba makes LLVM's code, and is kept from optimizing it
 part by part, and from making machine code of parts, which nobody here would run. Then everything but the wrapper is
 made internal, and LLVM optimizes the whole: all that would need numba's run time falls away, as kernels neither
@@ -24,6 +26,7 @@ from ctypes import c_uint32
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from platform import machine
 from typing import Any, NamedTuple
@@ -37,43 +40,66 @@ KEPT = 7 * 86_400  # seconds that what is not needed now stays: another branch m
 KNOWN = {"memcpy", "memmove", "memset", "floor"}
 
 
-# LLVM's name of what every processor of this architecture can do.
-PROCESSOR = "x86-64-v2" if machine() in ("x86_64", "AMD64") else "generic"
+class Target(NamedTuple):
+    """A kind of machine, as LLVM calls it and, where it is not this one, as zig does."""
+
+    triple: str = ""  # "" is this machine
+    linked_as: str = ""
+
+    @property
+    def processor(self) -> str:
+        """LLVM's name of what every processor of this architecture can do."""
+        architecture = self.triple.split("-")[0] or machine()
+        return "x86-64-v2" if architecture in ("x86_64", "AMD64") else "generic"
 
 
-def build() -> Path:
-    """Make the library, unless it is there already, of these very objects. Raises BuildFailed."""
+HERE = Target()
+
+
+def build(target: Target = HERE, path: Path | None = None) -> Path:
+    """Make the library, of this machine unless it is there already, of these very objects. Raises BuildFailed."""
     sys.path.insert(0, str(ROOT))
     os.environ["JITDB_KERNELS"] = "numba"
     from jitdb.common import kernel_library
 
-    sources, objects = kernel_library.sources(), _objects()
-    if _is_of(objects):
-        return kernel_library.PATH
-    linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
-    if linker is None:
-        raise BuildFailed("there is no C compiler or linker")
+    sources, objects = kernel_library.sources(), _objects(target)
+    path = path or kernel_library.PATH
+    if target == HERE and _is_of(objects):
+        return path
+    command = _linker(target)
     OBJECTS.mkdir(exist_ok=True)
     stale = [part for part in objects if not part.path.exists()]
     processors = os.cpu_count() or 1
     shares = [share for first in range(processors) if (share := stale[first::processors])]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processors) as pool:
-        list(pool.map(_compile_apart, shares, [Path(folder, str(number)) for number in range(len(shares))]))
-        if _objects() != objects:  # what was compiled is of neither state, whatever it is called
+        caches = [Path(folder, str(number)) for number in range(len(shares))]
+        list(pool.map(_compile_apart, [target] * len(shares), shares, caches))
+        if _objects(target) != objects:  # what was compiled is of neither state, whatever it is called
             for part in stale:
                 part.path.unlink(missing_ok=True)
             raise BuildFailed("a source was changed meanwhile: build anew")
         told, made = Path(folder, "told.o"), Path(folder, "kernels.so")
-        told.write_bytes(_told(sources, _sum_of(objects)))
-        command = [linker, "-shared", "-o", str(made), str(told), *(str(part.path) for part in objects)]
-        if not linker.endswith("ld"):
-            command[1:1] = ["-nostdlib", "-s"]
-        _run(command)
-        _write(kernel_library.PATH, made.read_bytes())
+        told.write_bytes(_told(target, sources, _sum_of(objects)))
+        _run([*command, "-shared", "-o", str(made), str(told), *(str(part.path) for part in objects)])
+        _write(path, made.read_bytes())
     for left in set(OBJECTS.iterdir()) - {part.path for part in objects}:
         if left.stat().st_mtime < time.time() - KEPT:
             left.unlink(missing_ok=True)
-    return kernel_library.PATH
+    return path
+
+
+def _linker(target: Target) -> list[str]:
+    """The command that links, without what is linked: the machine's own, or zig, which links for all."""
+    is_apple = "-macos" in target.linked_as or (target == HERE and sys.platform == "darwin")
+    alone = ["-Wl,-x", "-Wl,-install_name,@rpath/kernels.so"] if is_apple else ["-nostdlib", "-s"]
+    if target == HERE:
+        for name in ("cc", "gcc", "clang", "ld"):
+            if found := shutil.which(name):
+                return [found, *(alone if name != "ld" else [])]
+    if find_spec("ziglang") is None:
+        raise BuildFailed("there is no C compiler or linker: install one, or `pip install ziglang`, which brings one")
+    zig = [sys.executable, "-m", "ziglang", "cc"]
+    return [*zig, *(["-target", target.linked_as] if target.linked_as else []), *alone]
 
 
 class Object(NamedTuple):
@@ -100,14 +126,14 @@ def _sum_of(objects: list[Object]) -> int:
     return crc32(" ".join(part.path.name for part in objects).encode())
 
 
-def _objects() -> list[Object]:
+def _objects(target: Target) -> list[Object]:
     """Those that the library is made of, as the sources are now."""
     from jitdb.common import kernel_library
 
-    return [_object(module) for module in kernel_library.MODULES]
+    return [_object(target, module) for module in kernel_library.MODULES]
 
 
-def _object(module: str) -> Object:
+def _object(target: Target, module: str) -> Object:
     """Named by all that it is made of, which numba's own cache does not see: a part that a part calls."""
     from jitdb.common.kernel_library import ARRAYS, MODULES, PARTS
 
@@ -117,7 +143,9 @@ def _object(module: str) -> Object:
         imports = re.findall(r"^ *from ([\w.]+) import (\w*)", _source(name).read_text(), re.M)
         named = {package for package, _ in imports} | {".".join(parts) for parts in imports}
         todo |= (named & {*MODULES, *PARTS}) - made_of
-    digest = blake2b(repr((sys.version, version("numba"), PROCESSOR, ARRAYS)).encode(), digest_size=8)
+    digest = blake2b(
+        repr((sys.version, version("numba"), target.triple, target.processor, ARRAYS)).encode(), digest_size=8
+    )
     for name in sorted(made_of):
         digest.update(_source(name).read_bytes())
     return Object(module, OBJECTS / f"{module}.{digest.hexdigest()}.o")
@@ -137,36 +165,38 @@ def _run(command: list[str], **environment: str) -> None:
         raise BuildFailed(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
 
 
-def _compile_apart(parts: list[Object], cache: Path) -> None:
+def _compile_apart(target: Target, parts: list[Object], cache: Path) -> None:
     """Compile modules in a process of its own, which numba knows the processor of."""
     _run(
-        [sys.executable, __file__, *(str(word) for part in parts for word in part)],
-        NUMBA_CPU_NAME=PROCESSOR, NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(cache),
+        [sys.executable, __file__, target.triple, *(str(word) for part in parts for word in part)],
+        NUMBA_CPU_NAME=HERE.processor, NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(cache),
         JITDB_KERNELS="numba",
     )  # fmt: skip
 
 
-def compile_part(part: Object) -> None:
+def compile_part(target: Target, part: Object) -> None:
     """Write its object file."""
     import llvmlite.binding as llvm
 
     from jitdb.common import kernel_library
 
     _spare_numba_work()
-    machine = _machine()
+    machine = _machine(target)
     whole = llvm.parse_assembly("")
+    whole.triple, whole.data_layout = machine.triple, str(machine.target_data)
     for function in _kernels(part.module):
         whole.link_in(_alone(function, kernel_library.symbol(function), machine))
     _write(part.path, machine.emit_object(whole))
 
 
-def _machine() -> Any:
+def _machine(target: Target) -> Any:
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
-    return llvm.Target.from_default_triple().create_target_machine(cpu=PROCESSOR, opt=3, reloc="pic", codemodel="small")
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple = target.triple or llvm.get_default_triple()
+    made = llvm.Target.from_triple(triple)
+    return made.create_target_machine(cpu=target.processor, opt=3, reloc="pic", codemodel="small")
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -228,6 +258,7 @@ def _alone(function: Callable[..., Any], symbol: str, machine: Any) -> Any:
     code = compiled.inspect_llvm(compiled.signatures[0])
     name = next(name for name in re.findall(r'^define [^@]*@"?([\w.$]+)"?\(', code, re.M) if name.startswith("_ZN"))
     module = llvm.parse_assembly(code.replace(f"@{name}(", f"@{symbol}("))
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
     for part in [*module.functions, *module.global_variables]:
         if not part.is_declaration and part.name != symbol:
             part.linkage = "internal"
@@ -279,20 +310,22 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
     return scope["wrapper"], types.void(*kinds, *pointers)
 
 
-def _told(sources: int, objects: int) -> bytes:
+def _told(target: Target, sources: int, objects: int) -> bytes:
     """The object of what the library says of itself: what it was made of."""
     import llvmlite.binding as llvm
 
     text = f"@jitdb_sources = constant i32 {sources}\n@jitdb_objects = constant i32 {objects}\n"
-    return bytes(_machine().emit_object(llvm.parse_assembly(text)))
+    return bytes(_machine(target).emit_object(llvm.parse_assembly(text)))
 
 
 if __name__ == "__main__":
     try:
         if len(sys.argv) == 1:
             print(build())
-        sys.path.insert(0, str(ROOT))
-        for module, path in zip(*[iter(sys.argv[1:])] * 2, strict=True):
-            compile_part(Object(module, Path(path)))
+        else:
+            sys.path.insert(0, str(ROOT))
+            triple, *parts = sys.argv[1:]
+            for module, path in zip(*[iter(parts)] * 2, strict=True):
+                compile_part(Target(triple), Object(module, Path(path)))
     except BuildFailed as error:
         sys.exit(f"the kernels cannot be built: {error}")

@@ -8,6 +8,7 @@ python3 dev.py install   what the tests need, without running them
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py docs      the pages of docs/ as a site, in site/; a dead link is an error
+python3 dev.py wheels    a wheel for each system, in dist/, some ten minutes (docs/platforms.md)
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
 python3 dev.py clean     remove .venv, .venv-check and what builds leave (.kernels, site)
@@ -105,6 +106,10 @@ def docs() -> None:
     run([reading("docs"), "-m", "sphinx", *how, "docs", "site"])
 
 
+def wheels(*arguments: str) -> None:
+    run([install("[wheels]"), "build_wheels.py", *arguments])
+
+
 def bench(*arguments: str) -> None:
     run([install(), "-m", "benchmarks", *arguments])
 
@@ -133,6 +138,7 @@ COMMANDS = {
     "build": build,
     "check": check,
     "docs": docs,
+    "wheels": wheels,
     "faults": faults,
     "bench": bench,
     "clean": clean,
