@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import TaskContext
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -22,8 +23,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from jitdb.errors import QueryError
 from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.columns import inferred, typed
+from jitdb.spark_ext.conditions import is_condition, question_of
 from jitdb.spark_ext.errors import jitdb_errors, sends_errors
 from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path
 from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
@@ -31,7 +34,7 @@ from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partitio
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from jitdb.spark_ext.reading.partitions import Partition
     from jitdb.spark_ext.reading.planning import ReadPlan
@@ -182,7 +185,7 @@ def read_log(
     spark: SparkSession,
     path: str | os.PathLike[str],
     columns: str | Sequence[Any] | Mapping[str, Any] | None = None,
-    where: Operation | str | None = None,
+    where: Operation | Column | str | None = None,
     *,
     schema: Any = None,
     **options: Any,
@@ -192,7 +195,8 @@ def read_log(
     path:    that all machines share
     columns: paths of fields, or a map of names to paths, or to tuples of a path and a type; "*" is the whole record.
              None: whatever a sample of the records holds
-    where:   an operation, or an expression as text: only its answers are rows
+    where:   an operation, or an expression as text: only its answers are rows; or a condition of these columns in
+             Spark's words: F.col("status") >= 500, F.expr("status >= 500 AND NOT ok")
     schema:  Spark's schema (or its DDL), in the place of the columns' types
     options: see docs/spark.md: indexes="build", core="seq", mode="PERMISSIVE", …
 
@@ -201,11 +205,24 @@ def read_log(
     """
     place = log_path(path)  # in full: tasks and Java have working folders of their own
     register(spark)
+    if is_condition(where):
+        return _where(read_log(spark, path, columns, schema=schema, **options), where, spark, path, columns, options)
     reader = spark.read.format(FORMAT).options(**as_options(spark, columns, where, options))
     if schema is not None:
         reader = reader.schema(schema)
     with jitdb_errors():
         return reader.load(place)
+
+
+def _where(every: DataFrame, where: Any, spark: SparkSession, path: Any, columns: Any, options: Any) -> DataFrame:
+    """The rows of a table of which a condition of Spark's is true: the log finds them, and Spark asks it again."""
+    try:
+        question = question_of(every, where)
+    except AnalysisException as error:
+        raise QueryError(
+            f"the condition is of no column of the table: {error}", remedy="name the field in columns, too"
+        ) from error
+    return read_log(spark, path, columns, question, schema=every.schema, **options).filter(where)
 
 
 def explain_log(
