@@ -163,16 +163,10 @@ def is_many(options: Namespace) -> bool:
 
 def is_folder_of_objects(url: str) -> bool:
     """Whether a URL names several objects."""
-    from jitdb.log.objects.listing import has_pattern, is_folder
+    from jitdb.log.objects.listing import names_several
     from jitdb.log.objects.urls import ObjectUrl
 
-    place = ObjectUrl.of(url)
-    if has_pattern(place):
-        return True
-    try:
-        return is_folder(place) if not place.key or place.key.endswith("/") or not exists(url) else False
-    except OSError as error:
-        raise LogError(error.strerror or str(error), path=url) from error
+    return names_several(ObjectUrl.of(url))
 
 
 def is_pattern(path: str) -> bool:

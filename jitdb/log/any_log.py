@@ -11,8 +11,8 @@ from jitdb.errors import InvalidArgument, NotALog, Remedy
 from jitdb.log.columnar.table_file import kind_at
 from jitdb.log.lines.detection import form_at, is_lines, misfit, odd_file
 from jitdb.log.lines.form import KNOWN, PLAIN, LineForm
-from jitdb.log.objects.door import Location, location_of
-from jitdb.log.objects.urls import ObjectUrl
+from jitdb.log.objects.door import Location, exists, location_of
+from jitdb.log.objects.urls import ObjectUrl, is_url
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -52,6 +52,10 @@ def open_any(
     kind = kind_at(location_of(path)) if found is None else None
     if kind is not None:
         return _of_table(location_of(path), kind, codec, block_size, folder, form, bar)
+    if found is None and is_url(path):
+        found = form_at(path, form, any_text=True) if may_be_lines else None
+        if found is None:
+            raise _no_object(path, form)
     if found is None:
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
@@ -71,6 +75,17 @@ def open_any(
 
         refuse_missing(log)
     return log
+
+
+def _no_object(path: str | os.PathLike[str], form: LineForm) -> NotALog:
+    """The error for a URL where there is no log that can be asked."""
+    try:
+        if not exists(path):
+            return NotALog("there is no such object", path=path)
+    except OSError as error:
+        return NotALog(error.strerror or str(error), path=path)
+    said = "it is no log that can be asked in a store"
+    return _of_text(path, form) or misfit(path, form) or odd_file(path) or NotALog(said, path=path)
 
 
 def is_of_others(path: str | os.PathLike[str]) -> bool:

@@ -25,10 +25,12 @@ from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.lines.fetching import records_of
 from jitdb.log.lines.files.file import LineFile, filled
-from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
+from jitdb.log.objects.door import Location, fs_of, in_full, location_of
+from jitdb.log.objects.urls import is_url
 from jitdb.log.source import LogSource
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError, finding_codec
 
@@ -75,14 +77,14 @@ class Snapshot:
 
         Raises SparkError for batches: tasks begin at lines, and records of one line would be of two tasks.
         """
-        path, size = os.path.abspath(log.path), log.block_size
+        path, size = in_full(log.path), log.block_size
         form = log.framing.form if isinstance(log.framing, LineFraming) else None
         if form is not None and form.has_batches:
             raise SparkError(
                 "its lines are batches of records, which Spark's tasks cannot share", path=path,
                 remedy=f"write its records as lines, and read these: jitdb export {shlex.quote(path)} > records.ndjson",
             )  # fmt: skip
-        stamp = None if form is None else Stamp.of(os.stat(path))
+        stamp = None if form is None else stamp_at(path)
         compression, folder, name = "", "", b""
         if isinstance(log, LineLog) and log.compression:
             compression, stamp, name = log.compression, log.known.stamp, log.known.identity + log.known.token
@@ -106,7 +108,7 @@ class Snapshot:
 
             is_whole = partial(LineFraming(self.form or PLAIN).is_whole, codec=self.codec)
             folder = Path(self.folder) if self.folder else None
-            text = decompressed(file, Path(self.path), self.compression, folder, is_whole)
+            text = decompressed(file, location_of(self.path), self.compression, folder, is_whole)
         if self.stamp is not None and (self.compression or self.end > self.stamp.size):
             text.end_of_lines(self.stamp, self.end, self.stamp.size, self.name)
         return text
@@ -126,7 +128,7 @@ class Snapshot:
         host, found = os.uname().nodename, ""
         try:
             # Before it is checked: what takes the log's place behind that is another file.
-            file = osfile.Descriptor(osfile.fs, self.path, os.O_RDONLY)
+            file = osfile.Descriptor(fs_of(self.path), self.path, os.O_RDONLY)
             found = _digest(self.path, self.stored_end, self.block_size, self.form is not None)
         except OSError as error:
             is_missing = isinstance(error, FileNotFoundError)
@@ -138,7 +140,7 @@ class Snapshot:
             text = f"{host} has another file there, expected digest {self.digest}, got {found}"
             advice = f"{advice}; if records were deleted or the log was compacted meanwhile, start the job again"
         if self.stamp is not None and found == self.digest:
-            self._refuse_edited(Stamp.of(os.stat(file.number)))
+            self._refuse_edited(Stamp.of(file.status()))
         elif found == self.digest:
             self._refuse_compacted()  # which need not change these blocks
         else:
@@ -148,7 +150,8 @@ class Snapshot:
     def _refuse_edited(self, now: Stamp) -> None:
         """Raise LogChanged where a file of lines, whose ends are what they were, was edited."""
         assert self.stamp is not None
-        if now.size < self.stamp.size or (now.size == self.stamp.size and now.mtime != self.stamp.mtime):
+        is_another = is_url(self.path) and now != self.stamp
+        if is_another or now.size < self.stamp.size or (now.size == self.stamp.size and now.mtime != self.stamp.mtime):
             raise LogChanged(
                 "it was changed, other than by more lines, since the job was planned",
                 path=self.path,
@@ -159,9 +162,9 @@ class Snapshot:
         """Whether lines that were read are those that the driver saw. Raises LogChanged, OSError."""
         if self.stamp is None:
             return
-        self._refuse_edited(Stamp.of(os.stat(file.number)))
+        self._refuse_edited(Stamp.of(file.status()))
         try:
-            found = digest_of(_reader(file.number, True), self.stored_end, self.block_size)
+            found = digest_of(_reader(file, True), self.stored_end, self.block_size)
         except EOFError:
             found = ""
         if found != self.digest:
@@ -228,15 +231,18 @@ def digest_of(read: Callable[[int, int], bytes], end: int, block_size: int) -> s
 
 
 def _digest(path: str, end: int, block_size: int, are_lines: bool) -> str:
-    with osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as descriptor:
-        return digest_of(_reader(descriptor, are_lines), end, block_size)
+    file = osfile.Descriptor(fs_of(path), path, os.O_RDONLY)
+    try:
+        return digest_of(_reader(file, are_lines), end, block_size)
+    finally:
+        file.close()
 
 
-def _reader(descriptor: int, are_lines: bool) -> Callable[[int, int], bytes]:
+def _reader(file: osfile.Descriptor, are_lines: bool) -> Callable[[int, int], bytes]:
     """Reads bytes from where they start on; of lines with the newline that may lack behind them (log/lines/files/)."""
 
     def read(start: int, size: int) -> bytes:
-        found = osfile.fs.read(descriptor, size, start)
+        found = file.read(size, start)
         return filled(found, size) if are_lines else found
 
     return read
@@ -400,9 +406,9 @@ class FileRange(LogSource):
     # --- LogSource ---------------------------------------------------------------------------------------------------
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         """That of the log."""
-        return Path(self._snapshot.path)
+        return location_of(self._snapshot.path)
 
     @property
     def codec(self) -> Codec:

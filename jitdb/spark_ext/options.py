@@ -16,6 +16,8 @@ from jitdb.common.times import AUTO, UNITS
 from jitdb.engine.checks import paths_of
 from jitdb.engine.declared_time import CoreFields
 from jitdb.errors import QueryError
+from jitdb.log.objects.door import in_full
+from jitdb.log.objects.urls import is_url
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.expression import parse_expression
@@ -86,7 +88,10 @@ class WriteOptions:
     @staticmethod
     def of(given: Mapping[str, str]) -> WriteOptions:
         """Raises QueryError for what cannot be understood, and for an option that there is none of."""
-        return _read(WriteOptions, given)
+        found = _read(WriteOptions, given)
+        if is_url(found.path):
+            raise QueryError("objects of a store are only read", path=found.path)
+        return found
 
 
 # --- from text -------------------------------------------------------------------------------------------------------
@@ -106,6 +111,8 @@ def log_path(given: str | os.PathLike[str]) -> str:
     if not given:
         raise QueryError("the path of the log is missing", remedy=f'.load("my.log"), or the option path. {_NO_TABLES}')
     path = _OF_THIS_MACHINE.sub("", os.fspath(given))  # Spark makes such a URI of a path
+    if is_url(path):
+        return in_full(path)
     if is_uri(path):
         raise QueryError("a log is read and written at a path that all machines share, not at a URI", path=path)
     return os.path.abspath(path)
@@ -248,7 +255,7 @@ def as_options(
 def _as_text(option: str, value: Any) -> str:
     if isinstance(value, (str, os.PathLike)):
         text = os.fspath(value)
-        return os.path.abspath(text) if option == "indexfolder" else text  # in full, as the log's own path
+        return in_full(text) if option == "indexfolder" else text  # in full, as the log's own path
     if option in ("timestamp", "sequence"):
         paths: PathLike | Sequence[PathLike] = [value] if option == "sequence" else value
         return json.dumps(paths_of(paths) if paths else ())

@@ -20,6 +20,11 @@ def location_of(path: str | os.PathLike[str]) -> Location:
     return ObjectUrl.of(os.fspath(path)) if is_url(path) else log_path(path)
 
 
+def in_full(path: str | os.PathLike[str]) -> str:
+    """The path from the root on, for processes that work in other folders."""
+    return str(ObjectUrl.of(os.fspath(path))) if is_url(path) else os.path.abspath(path)
+
+
 def fs_of(path: str | os.PathLike[str]) -> FileSystem:
     """Through which the file of this name is read."""
     if not is_url(path):

@@ -27,6 +27,16 @@ def is_folder(url: ObjectUrl) -> bool:
     return next(_listed(url.at(f"{url.key}/")), None) is not None
 
 
+def names_several(url: ObjectUrl) -> bool:
+    """Whether it is a pattern, or the name of what objects lie below. Raises LogError."""
+    if has_pattern(url):
+        return True
+    try:
+        return not url.key or url.key.endswith("/") or (not FILES.exists(url) and is_folder(url))
+    except OSError as error:
+        raise LogError(error.strerror or str(error), path=url) from error
+
+
 def objects_at(url: ObjectUrl) -> list[Found]:
     """The objects at this place now, by their keys. Raises LogError.
 

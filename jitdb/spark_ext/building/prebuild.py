@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.paths import Path as FieldPath
@@ -50,6 +50,8 @@ from jitdb.spark_ext.options import bytes_of, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_OBJECTS: Final = ("s3://", "az://", "http://", "https://")  # which Hadoop does not read
 
 
 def prebuild(
@@ -99,6 +101,12 @@ def prebuild(
     with jitdb_errors(), ExitStack() as stack:
         transport: HadoopTransport | None = None
         local: str | Path = name
+        if name.startswith(_OBJECTS):
+            raise SparkError(
+                "objects of a store are indexed by one machine, and shared: what they are asked builds the indexes",
+                path=name,
+                remedy="jitdb prepare URL --indexes s3://bucket/indexes",
+            )
         if is_uri(name):
             context = _session(spark, name).sparkContext
             files = files_read(needs, core) if folder is None else None

@@ -12,6 +12,9 @@ from jitdb.common.paths import LOG_PATH, Path
 from jitdb.engine.roles import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.lines.line_log import LineLog
+from jitdb.log.objects.door import in_full
+from jitdb.log.objects.listing import names_several
+from jitdb.log.objects.urls import ObjectUrl, is_url
 from jitdb.log.reading.sampling import first, sample
 from jitdb.logset.member import Member, find_members
 from jitdb.logset.opening import folder_of
@@ -26,6 +29,8 @@ _SAMPLED: Final = 10  # logs that a sample is taken from
 
 def is_several(path: str) -> bool:
     """Whether it names a folder or a pattern."""
+    if is_url(path):
+        return names_several(ObjectUrl.of(path))
     return os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
 
 
@@ -47,9 +52,7 @@ def _of(member: Member, options: ReadOptions) -> ReadOptions | None:
     if where == NOTHING:
         return None
     folder = folder_of(member, options.index_folder or None) or ""
-    return replace(
-        options, path=os.path.abspath(member.path), index_folder=folder, where=where, shared=dict(member.fields)
-    )
+    return replace(options, path=in_full(member.path), index_folder=folder, where=where, shared=dict(member.fields))
 
 
 def samples(options: ReadOptions) -> Iterator[Any]:

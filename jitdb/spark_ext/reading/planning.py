@@ -26,7 +26,9 @@ from jitdb.log.any_log import AnyLog, open_any
 from jitdb.log.blocks.checksum import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.lines.form import line_form
+from jitdb.log.lines.keeping.places import shelf_at
 from jitdb.log.lines.line_log import LineLog
+from jitdb.log.objects.urls import is_url
 from jitdb.operators.nodes.operation import Everything, Operation
 from jitdb.operators.text.json import to_json
 from jitdb.spark_ext.counting import records_between
@@ -133,13 +135,15 @@ def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
     form = line_form(options.allow_prefix, None, options.log_format)
     with finding_codec(options.path):
         return open_any(
-            options.path, codec=options.codec, block_size=options.block_size, read_only=True, folder=folder, form=form
+            options.path, codec=options.codec, block_size=options.block_size, read_only=True,
+            folder=None if folder and is_url(folder) else folder, form=form, shelf=shelf_at(folder),
         )  # fmt: skip
 
 
 def index_folder(log: AnyLog, options: ReadOptions) -> FilePath:
     """Where the indexes of the log lie."""
-    return FilePath(options.index_folder or log.sidecar / INDEXES)
+    is_usual = not options.index_folder or is_url(options.index_folder)
+    return FilePath(log.sidecar / INDEXES if is_usual else options.index_folder)
 
 
 def steady(log: AnyLog, work: Callable[[], T]) -> T:
