@@ -23,6 +23,7 @@ import jitdb
 import jitdb.errors
 import jitdb.notebook
 import jitdb.operators
+import jitdb.tables
 
 project, release = "jitdb", jitdb.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -38,7 +39,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 
 _MEMBERS: Final = "   :members:\n   :inherited-members: object, tuple\n"
-_ROOMS: Final = (jitdb, jitdb.operators, jitdb.notebook, jitdb.errors)
+_ROOMS: Final = (jitdb, jitdb.operators, jitdb.notebook, jitdb.tables, jitdb.errors)
 _FOREIGN: Final = re.compile(r"""(?:src=|<link[^>]*href=|@import\s|url\()["']?(?:https?:)?//[^"')\s]*""")
 
 

@@ -20,7 +20,7 @@ from thoroughness import tries
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.tables import scan_jitdb
-from jitdb.tables.polars_scan import kept_by
+from jitdb.tables.polars_conditions import kept_by
 from jitdb.tables.table import Table
 
 pl = pytest.importorskip("polars")
