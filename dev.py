@@ -10,6 +10,8 @@ python3 dev.py check     linter, formatter and types
 python3 dev.py docs      the pages of docs/ as a site, in site/; a dead link is an error
 python3 dev.py wheels    a wheel for each system, in dist/, some ten minutes (docs/platforms.md)
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
+python3 dev.py fuzz      each parser with hostile bytes, a minute each (fuzz/; `fuzz 600 lines`: ten minutes of one)
+python3 dev.py package   what a user gets: builds, installs into empty environments, runs README's commands; extras too
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
 python3 dev.py clean     remove .venv, .venv-check and what builds leave (.kernels, site)
 """
@@ -126,6 +128,14 @@ def faults(*arguments: str) -> None:
     run([executable, "-m", "tests.faults", *arguments])
 
 
+def fuzz(*arguments: str) -> None:
+    run([install("[test,fuzz]"), "-m", "fuzz", *arguments])
+
+
+def package(*arguments: str) -> None:
+    run([sys.executable, str(HERE / ".ci" / "package"), *arguments])
+
+
 def clean() -> None:
     for made in (ENVIRONMENT, CHECKING, HERE / ".kernels", HERE / "site"):
         shutil.rmtree(made, ignore_errors=True)
@@ -140,6 +150,8 @@ COMMANDS = {
     "docs": docs,
     "wheels": wheels,
     "faults": faults,
+    "fuzz": fuzz,
+    "package": package,
     "bench": bench,
     "clean": clean,
 }

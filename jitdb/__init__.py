@@ -34,7 +34,7 @@ __all__ = [
     "__version__", "forget", "kept", "open", "open_many", "register_codec",
 ]  # fmt: skip
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _LAZY = {
     "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",

@@ -93,7 +93,7 @@ def reachable(start: str) -> set[str]:
 
 def test_every_file_that_is_named_is_there() -> None:
     there = {f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("*.py")}
-    for folder in ("jitdb", "tests", "docs", "benchmarks"):
+    for folder in ("jitdb", "tests", "docs", "benchmarks", "fuzz"):
         there |= {f"/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / folder).rglob("*.*")}
     pages = "".join((ROOT / page).read_text() for page in ("ARCHITECTURE.md", "CONTRIBUTING.md"))
     named = re.findall(r"[`*]([\w./-]+\.(?:py|md))[`*]", pages)
