@@ -15,7 +15,7 @@ from log.lines import table_oracle as oracle
 from log.lines.walking import walked
 
 import jitdb
-from jitdb.errors import MalformedWarning, NotALog
+from jitdb.errors import JitdbError, MalformedWarning, NotALog
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
@@ -207,3 +207,11 @@ def test_tables_are_known_without_their_name(tmp_path: Path, text: str, is_one: 
     form = form_at(path, any_text=True)
     assert form is not None
     assert form.format == ("csv" if is_one else "plain")
+
+
+@pytest.mark.parametrize("header", ['"\r{', "a,b\rc", '"' + "x" * 200_000 + '",b'])
+def test_a_header_that_python_cannot_split_is_none(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(f"{header}\n1,2\n".encode())
+    with pytest.raises(JitdbError):
+        jitdb.open(path, "memory", format="csv")

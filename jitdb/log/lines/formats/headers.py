@@ -172,7 +172,10 @@ def _named(line: str, format: str) -> str | None:
     """The line, if it names fields: none goes on in another line, none is a time or a number, but for a year."""
     if re.sub(r'"(?:[^"]|"")*"', "", line).count('"') % 2 or "\0" in line:
         return None
-    names = [name.strip() for name in _cells(line, delimiter_of(line) if format == "csv" else "\t")]
+    try:
+        names = [name.strip() for name in _cells(line, delimiter_of(line) if format == "csv" else "\t")]
+    except csv.Error:  # a carriage return within, or more than Python reads as one value
+        return None
     return None if all(not name or _YEAR.fullmatch(name) for name in names) or any(map(_is_value, names)) else line
 
 
