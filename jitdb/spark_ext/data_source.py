@@ -142,11 +142,12 @@ class LogWriter(DataSourceArrowWriter):
         attempt = f"{context.attemptNumber()}-{context.taskAttemptId()}"
         return PartitionWritten(write_partition(self._target, context.partitionId(), attempt, self._values(iterator)))
 
-    def _values(self, batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    def _values(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         encoder: RowEncoder | None = None
+        codec = self._target.find_codec()
         for batch in batches:
             encoder = encoder or RowEncoder(batch.schema, self._keep_nulls)
-            yield from encoder.values(batch)
+            yield from encoder.rows(batch, codec)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """All partitions were written."""

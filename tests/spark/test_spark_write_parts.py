@@ -26,7 +26,7 @@ pytest.importorskip("pyarrow")
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.options import WriteOptions
 from jitdb.spark_ext.writing import job as writing
-from jitdb.spark_ext.writing.encoding import RowEncoder, Target, Written, write_partition
+from jitdb.spark_ext.writing.encoding import Encoded, RowEncoder, Target, Written, write_partition
 from jitdb.spark_ext.writing.job import begin, clean_up, commit, kept_by
 
 
@@ -362,3 +362,45 @@ def test_rows_that_wait_to_be_appended_are_as_open_as_the_log(tmp_path: Path) ->
     path.chmod(0o600)
     target = begin(str(path), "1", None, None, False)
     assert stat.S_IMODE(Path(target.folder).stat().st_mode) == 0o700
+
+
+def test_many_rows_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    texts = ["", "a", 'q"uote', "new\nline", "é, \u2028", "1", "null", ",", None, "\x00\x1f\\"]
+    micros = [0, 1_500_000, -1_000, 1, -1, 1 << 52, None, 999, 1_000, 10**15]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "text": texts,
+            "b": [True, False, None] * 3 + [True],
+            "i": pa.array([0, -1, 2**63 - 1, -(2**63), None, 1, 2, 3, 4, 5], pa.int64()),
+            "small": pa.array([None] * 10, pa.int8()),
+            "d": [0.1, 1.0, -0.0, 1e300, 5e-324, None, float("inf"), float("-inf"), 2.5, 1e16],
+            "f": pa.array([0.1, 1, 2, 3, 4, 5, 6, 7, 8, None], pa.float32()),
+            "t": pa.array(micros, pa.timestamp("us", "UTC")),
+            "s": pa.array([each and each // 1_000_000 for each in micros], pa.timestamp("s")),
+            "a.b": range(10),
+        }
+    )
+    for some in (batch, batch.slice(3, 4), batch.slice(8, 1), batch.slice(2, 0)):
+        target = begin(str(tmp_path / "x.log"), "1", "json", 4096, True)
+        encoder = RowEncoder(batch.schema, False)
+        found = list(encoder.rows(some, target.find_codec()))
+        assert all(isinstance(each, Encoded) for each in found)
+        commit(target, [write_partition(target, 0, "0", found)])
+        with Log(tmp_path / "x.log", read_only=True) as log:
+            records = [record.value for record in log.stream()]
+        assert records == list(encoder.values(some))
+
+
+def test_rows_that_are_not_flat_are_encoded_one_by_one(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    target = begin(str(tmp_path / "x.log"), "1", "json", 256, True)
+    batch = pa.RecordBatch.from_pydict({"a": [[1], None], "b": ["x", "y"]})
+    found = list(RowEncoder(batch.schema, False).rows(batch, target.find_codec()))
+    assert found == [{"a": [1], "b": "x"}, {"b": "y"}]
+    flat = pa.RecordBatch.from_pydict({"b": ["x", "y" * 300]})
+    with pytest.raises(SparkError, match="row 1 of its partition is a record of 308 bytes"):
+        write_partition(target, 0, "0", RowEncoder(flat.schema, False).rows(flat, target.find_codec()))
+    clean_up(target)

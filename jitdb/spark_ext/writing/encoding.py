@@ -3,7 +3,10 @@
 docs/spark.md tells what becomes of which type. Decimals and intervals are refused: no codec has them, and rounding is
 for the user to decide; but a variant's decimals are what JSON's fractions became, so they are numbers.
 
-A file has of each record its length (u32, little-endian) and its bytes. job.py tells where it lies.
+Rows of numbers, text and times become JSON many at once (log/codecs/table_rows.py), all others value by value.
+
+A file has chunks of some thousand records: how many (u32, little-endian), the length of each (u32), and their bytes.
+job.py tells where it lies.
 """
 
 from __future__ import annotations
@@ -11,14 +14,15 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jitdb.common import zlib
 from jitdb.errors import JitdbError, QueryError
@@ -27,10 +31,20 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.arrow_columns import is_variant
 from jitdb.spark_ext.errors import SparkError, finding_codec
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 
-LENGTH: Final = struct.Struct("<I")
+U32: Final = np.dtype("<u4")  # of a file's numbers
 _WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
+
+
+class Encoded(NamedTuple):
+    """Records, one behind the other, and the bytes of each (int64)."""
+
+    data: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
 
 
 class RowEncoder:
@@ -40,6 +54,22 @@ class RowEncoder:
         self._names = list(schema.names)
         self._keep_nulls = keep_nulls
         self._converts = [converter(each.type, each.name, keep_nulls) for each in schema]
+
+    def rows(self, batch: pa.RecordBatch, codec: Codec) -> Iterator[Encoded | dict[str, Any]]:
+        """The rows as records, many at once, where that can be; else as values() gives them."""
+        if not codec.is_json or self._keep_nulls or not all(_is_flat(each.type) for each in batch.schema):
+            yield from self.values(batch)
+            return
+        from jitdb.log.codecs.table_rows import BATCH, json_rows
+
+        for start in range(0, batch.num_rows, BATCH):
+            some = batch.slice(start, BATCH)
+            columns = [_as_millis(column) for column in some.columns]
+            found = json_rows(pa.RecordBatch.from_arrays(columns, names=self._names))
+            if found is None:
+                yield from self.values(some)
+            else:
+                yield Encoded(*found)
 
     def values(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """A map a row. Raises SparkError for a date or a time that Python cannot hold."""
@@ -69,6 +99,23 @@ def plain(column: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     return column
+
+
+def _is_flat(kind: pa.DataType) -> bool:
+    """Whether JSON has a word for each value, so that they need not be looked at one by one."""
+    types = pa.types
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_string, types.is_timestamp)
+    return any(test(kind) for test in tests)
+
+
+def _as_millis(column: pa.Array) -> pa.Array:
+    """A column whose instants are milliseconds, with fractions where there are any."""
+    if not pa.types.is_timestamp(column.type):
+        return column
+    micros = plain(column)
+    whole = pc.divide(micros, 1000)
+    is_whole = pc.all(pc.equal(pc.multiply(whole, 1000), micros)).as_py() in (True, None)
+    return whole if is_whole else pc.divide(micros.cast(pa.float64()), 1000.0)
 
 
 def converter(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
@@ -190,7 +237,7 @@ class Written:
 
 
 def write_partition(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
-    """Encode and write the rows of a partition. What it wrote of them is removed if it fails.
+    """Encode and write the rows of a partition, values or Encoded. What it wrote of them is removed if it fails.
 
     Raises SparkError for a row that no record can hold, or where the file cannot be written.
     """
@@ -206,39 +253,65 @@ def write_partition(target: Target, partition: int, attempt: str, values: Iterab
 
 
 def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, int, int]:
-    encode, largest = target.find_codec().encode, largest_record(target.block_size)
     records = size = crc = 0
-    gathered = bytearray()
     with open(path, "xb", buffering=0) as file:
-        for value in values:
-            try:
-                record = encode(value)
-            except JitdbError as error:
-                raise SparkError(
-                    f"row {records:,} of its partition cannot be a {target.codec} record: {error}"
-                ) from error
-            if len(record) > largest:
-                raise SparkError(
-                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks "
-                    f"of {target.block_size:,} bytes hold {largest:,} at most",
-                    remedy="a new log can have larger ones (blockSize)",
-                )
-            gathered += LENGTH.pack(len(record))
-            gathered += record
-            records += 1
-            if len(gathered) >= _WRITE_AT:
-                size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-                _write(path, file, gathered)
-                gathered.clear()
-        size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-        _write(path, file, gathered)
+        for chunk in _chunks(target, values):
+            head = np.array([len(chunk.lengths), *chunk.lengths], U32).tobytes()
+            for part in (head, chunk.data.data):
+                size, crc = size + len(part), zlib.crc32(part, crc)
+                _write(path, file, part)
+            records += len(chunk.lengths)
         os.fsync(file.fileno())
     if not records:
         os.unlink(path)
     return records, size, crc
 
 
-def _write(path: str, file: FileIO, data: bytearray) -> None:
+def _chunks(target: Target, values: Iterable[Any]) -> Iterator[Encoded]:
+    """The rows as records, some thousand at a time. Raises SparkError."""
+    encode, largest = target.find_codec().encode, largest_record(target.block_size)
+    gathered: list[bytes] = []
+    records = held = 0
+    for value in values:
+        if isinstance(value, Encoded):
+            if gathered:
+                yield _joined(gathered)
+                gathered, held = [], 0
+            over = np.flatnonzero(value.lengths > largest)
+            if len(over):
+                raise _too_large(target, records + int(over[0]), int(value.lengths[over[0]]), largest)
+            yield value._replace(data=value.data[: int(value.lengths.sum())])
+            records += len(value.lengths)
+            continue
+        try:
+            record = encode(value)
+        except JitdbError as error:
+            raise SparkError(f"row {records:,} of its partition cannot be a {target.codec} record: {error}") from error
+        if len(record) > largest:
+            raise _too_large(target, records, len(record), largest)
+        gathered.append(record)
+        records, held = records + 1, held + len(record)
+        if held >= _WRITE_AT:
+            yield _joined(gathered)
+            gathered, held = [], 0
+    if gathered:
+        yield _joined(gathered)
+
+
+def _joined(records: list[bytes]) -> Encoded:
+    lengths = np.fromiter(map(len, records), np.int64, len(records))
+    return Encoded(np.frombuffer(b"".join(records), np.uint8), lengths)
+
+
+def _too_large(target: Target, row: int, size: int, largest: int) -> SparkError:
+    return SparkError(
+        f"row {row:,} of its partition is a record of {size:,} bytes, and blocks of {target.block_size:,} bytes hold "
+        f"{largest:,} at most",
+        remedy="a new log can have larger ones (blockSize)",
+    )
+
+
+def _write(path: str, file: FileIO, data: bytes | memoryview) -> None:
     """All of it: a full disk cuts a write short, and only the next one fails."""
     view = memoryview(data)
     try:

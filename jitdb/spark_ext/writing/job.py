@@ -24,8 +24,11 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from jitdb.common import zlib
 from jitdb.common.formats import WITH_FIELDS, either
@@ -36,7 +39,7 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import followed
 from jitdb.spark_ext.errors import SparkError, finding_codec
-from jitdb.spark_ext.writing.encoding import LENGTH, Target, Written
+from jitdb.spark_ext.writing.encoding import U32, Encoded, Target, Written
 
 _READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
 _PATIENCE: Final = 60.0  # seconds that other jobs' commits are waited for: some GB
@@ -129,7 +132,8 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
                 path=target.path,
                 remedy="start it again",
             )
-        log.append_whole(_batches(target, parts), Path(target.folder) / "packed")
+        batches = map(_as_list, _batches(target, parts))
+        log.append_whole(batches, Path(target.folder) / "packed")
 
 
 def _opened(target: Target) -> Log:
@@ -157,7 +161,7 @@ def _fresh(target: Target, parts: Sequence[Written]) -> Path:
     fresh = Path(target.folder) / "fresh.log"
     with Log(fresh, codec="raw", block_size=target.block_size) as log:  # the records are encoded already
         for batch in _batches(target, parts):
-            log.append_many(batch)
+            log.append_encoded(*batch)
     return fresh
 
 
@@ -195,26 +199,19 @@ def _check(target: Target, part: Written) -> None:
         )
 
 
-def _batches(target: Target, parts: Sequence[Written]) -> Iterator[list[bytes]]:
+def _batches(target: Target, parts: Sequence[Written]) -> Iterator[Encoded]:
     """All records, in order, some MiB at a time."""
     for part in parts:
-        with open(os.path.join(target.folder, part.name), "rb", buffering=0) as file:
-            rest = b""
-            while data := file.read(_READ):
-                records, rest = _split(rest + data)
-                yield records
+        with open(os.path.join(target.folder, part.name), "rb") as file:
+            while head := file.read(U32.itemsize):
+                count = int(np.frombuffer(head, U32)[0])
+                lengths = np.frombuffer(file.read(count * U32.itemsize), U32).astype(np.int64)
+                yield Encoded(np.frombuffer(file.read(int(lengths.sum())), np.uint8), lengths)
 
 
-def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """The whole records in these bytes, and what is left."""
-    records, at, size = [], 0, len(data)
-    while at + 4 <= size:
-        (length,) = LENGTH.unpack_from(data, at)
-        if at + 4 + length > size:
-            break
-        records.append(data[at + 4 : at + 4 + length])
-        at += 4 + length
-    return records, data[at:]
+def _as_list(batch: Encoded) -> list[bytes]:
+    data, ends = batch.data.tobytes(), batch.lengths.cumsum().tolist()
+    return [data[start:end] for start, end in pairwise([0, *ends])]
 
 
 # --- folders of jobs whose driver died -------------------------------------------------------------------------------
