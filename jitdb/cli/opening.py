@@ -325,16 +325,15 @@ def each_file(options: Namespace) -> Iterator[Namespace]:
     yield from each_log(options)
 
 
-def each_bundle(options: Namespace) -> Iterator[Namespace]:
-    """The options for each bundle of small files of these logs. A bundle that is void, because a file changed, has a
-    blank identity.
-    """
+def each_bundle(options: Namespace, *, is_whole: bool = False) -> Iterator[Namespace]:
+    """The options for each bundle of files of these logs. `is_whole`: only where all files are what they were."""
     from jitdb.logset.member import find_members
     from jitdb.logset.opening import bundles_of
 
     for bundle in bundles_of(find_members([options.log, *options.more_logs]), index_folder(options)):
-        current = bundle if bundle.is_current() else bundle._replace(identity=bytes(16))
-        each = {"log": str(bundle.place), "more_logs": [], "indexes": "", "bundle": current}
+        if is_whole and bundle.is_changed():
+            continue
+        each = {"log": str(bundle.place), "more_logs": [], "indexes": "", "bundle": bundle}
         yield Namespace(**{**vars(options), **each})
 
 

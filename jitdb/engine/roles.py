@@ -77,7 +77,7 @@ class Roles(NamedTuple):
 
 
 def found_time(log: LogSource) -> tuple[Path, ...] | None:
-    """The fields of the time; None where there is no record yet to look at.
+    """The fields of the time; None where there is no record yet to look at, or it was changed just now.
 
     `timestamp` and `value.timestamp`, those that a record has a time in; else the first of TIMES that at least half of
     them have one in; else those two.
@@ -85,7 +85,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     try:
         records = first_of(log)
     except LogError:  # raised again to who reads these records
-        return USUAL
+        return None
     if not records:
         return None
     usual = _usual(records)

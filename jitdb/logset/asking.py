@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.log.objects.door import exists
-from jitdb.logset.bundling import Bundles, Part, Together, is_of_each, is_timed
+from jitdb.logset.bundling import Apart, Bundles, Part, Together
 from jitdb.logset.member import Member, OpenLogs, Where, find_members
 from jitdb.logset.passing import UNREADABLE, PassedOver
 from jitdb.operators.nodes.operation import NOTHING, Operation
@@ -49,12 +49,19 @@ class Asking:
     ) -> None:
         self.passed = PassedOver(where)
         self.where, self.open, self._bundles = where, OpenLogs(self.passed.opening(open_log)), bundles
-        self.using = self.open.using
         self._threads, self._progress = threads or min(os.cpu_count() or 1, 8), progress
         self.members = find_members(where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
         self.tells_at_once = True  # of files that are passed over; else who asks does, once the answer stands
         self._known: set[Any] = set()  # identities of the operations that logs were asked since the last refresh()
+
+    @contextmanager
+    def using(self, member: Member) -> Iterator[JITDB]:
+        """See OpenLogs.using."""
+        with self.open.using(member) as db:
+            if isinstance(member, Together):
+                member.bring(db)
+            yield db
 
     def refresh(self) -> bool:
         """See which files there are now, and what was written to them; True if there was anything."""
@@ -88,29 +95,38 @@ class Asking:
 
     def together(self, question: Question, *, in_order: bool = False) -> list[Part]:
         """The parts, with logs that are asked as one. in_order: for records in the order that the question says."""
-        parts = self.parts(question.operation)
-        if self._bundles is None or is_of_each(question, in_order=in_order):
-            return parts
-        return self._bundles.joined(parts, is_timed(question, in_order=in_order), in_order=in_order)
+        found: list[Part] = []
+        for found in self._together(question, in_order):  # noqa: B007
+            pass
+        return found
+
+    def _together(self, question: Question, in_order: bool) -> Generator[list[Part]]:
+        """The same; before it parts of them, each to be asked at once: see Bundles.together."""
+        parts, apart = self.parts(question.operation), Apart.of_question(question, in_order=in_order)
+        if self._bundles is None or apart is None:
+            yield parts
+        else:
+            yield from self._bundles.together(parts, apart)
 
     def of_together(self, question: Question, ask: Callable[[list[Part]], T], *, in_order: bool = False) -> T:
-        """What `ask` gives for these parts; files that changed while they were asked together are asked one by one in
+        """What `ask` gives for these parts; files that changed while they were asked together are asked otherwise in
         the next try.
         """
         while True:
             try:
-                return ask(self.together(question, in_order=in_order))
+                with closing(self._together(question, in_order)) as rounds:
+                    for parts in rounds:
+                        found = ask(parts)
+                return found
             except Unbundled as void:
                 if self._bundles is not None and void.bundle is not None:
-                    self._bundles.give_up(void.bundle)
+                    self._bundles.give_up(void.bundle, void.alone)
+                    self.open.drop(Member(void.bundle.path))
                 self._look_at_bundles()
 
     def _look_at_bundles(self) -> bool:
-        """Find out which files are counted together now. True if some no longer are."""
-        void = self._bundles.look_again() if self._bundles is not None else []
-        for bundle in void:
-            self.open.drop(Member(bundle.path))
-        return bool(void)
+        """Find out which files are asked together now. True if some no longer are what they were."""
+        return bool(self._bundles.look_again()) if self._bundles is not None else False
 
     def of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T], asked_for: Any = None) -> list[T]:
         """What the work gives for each log, in their order; logs that may need a scan go side by side.
@@ -122,13 +138,13 @@ class Asking:
             try:
                 with self.using(part.member) as db:
                     found = work(db, part)
+                    if isinstance(part.member, Together):
+                        part.member.check(db)
             except UNREADABLE as error:
                 if not self.passed.take(part.member, error):
                     raise
                 self.open.drop(part.member)
                 return one(part)
-            if isinstance(part.member, Together) and part.member.look() is None:
-                raise Unbundled("files of it were changed", path=part.member.path)
             return found
 
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}

@@ -1,8 +1,8 @@
-"""Small files of a folder that a set asks as one log: which these are, and which record is whose.
+"""Files of a set that are asked as one log: which these are, and which record is whose.
 
 The files of a bundle (log/lines/bundles/) are asked together where what differs from log to log does not matter: their
 paths leave the same question of each, and, where it is about the time, the same fields are the time of each. Where the
-answer is records in an order, the files lie in the bundle in the order of their paths.
+answer is records in an order, those go together that lie in the bundle in the order of their paths.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ import os
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import accumulate
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.engine.roles import first_of, found_time
-from jitdb.log.lines.bundles.bundle import LEAST, Bundle, find_bundles, remove
-from jitdb.log.lines.bundles.bundled_lines import BeginningLines, BundledLines
-from jitdb.logset.member import Member
+from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundled_lines import BeginningLines, BundledLines, Unbundled
+from jitdb.log.lines.bundles.gathering import LEAST, Gathering, Where, remade
+from jitdb.logset.member import Member, fields_of
 from jitdb.operators.nodes.operation import EVERYTHING, Operation, and_
 from jitdb.operators.nodes.positions import Stretches
 from jitdb.operators.summaries.summary import DECLARED_TIME
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path as FieldPath
+    from jitdb.engine.database import JITDB
+    from jitdb.log.lines.files.stamp import Stamp
     from jitdb.operators.question import Question
 
 _CHOICES: Final = 256  # choices of files, by questions about their paths, whose bundles are remembered
+_RUNS: Final = 16  # parts of a bundle that each have their files in the order of paths; of more another bundle is made
 
 
 class Part(NamedTuple):
@@ -51,53 +53,62 @@ class Together(Member):
     """Logs of a set that are asked as one: the files of a bundle, or some of them."""
 
     bundle: Bundle
-    members: tuple[Member, ...]  # by their paths
-    _by_name: dict[str, Member]
+    _by_number: dict[int, Member]  # of the files
 
-    def __new__(cls, bundle: Bundle, members: Iterable[Member]) -> Together:
+    def __new__(cls, bundle: Bundle, members: Mapping[int, Member]) -> Together:
         self = super().__new__(cls, bundle.path)
-        self.bundle, self.members = bundle, tuple(members)
-        self._by_name = {os.path.basename(member.path): member for member in self.members}
+        self.bundle, self._by_number = bundle, dict(sorted(members.items()))
         return self
 
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(self._by_number.values())
+
     def among(self, operation: Operation) -> Operation:
-        if len(self.members) == len(self.bundle.files):
+        if len(self._by_number) == len(self.bundle.files):
             return operation
-        these = Stretches(tuple(BundledLines(self.bundle).parts(self._by_name)))
+        these = Stretches(tuple(self._stretches()))
         return these if operation == EVERYTHING else and_(these, operation)
+
+    def _stretches(self) -> Iterator[tuple[int, int]]:
+        """From which byte on, up to which, the text is that of these logs."""
+        begins, first, last = self.begins, -1, -1
+        for number in self._by_number:
+            if number != last:
+                if last > first:
+                    yield begins[first], begins[last]
+                first = number
+            last = number + 1
+        yield begins[first], begins[last]
 
     def places(self, offsets: Iterable[int]) -> Iterator[tuple[Member, int]]:
         begins = self.begins
         for offset in offsets:
             number = bisect_right(begins, offset) - 1
-            yield self._by_name[self.bundle.files[number].name], offset - begins[number]
+            yield self._by_number[number], offset - begins[number]
 
     @property
     def paths(self) -> list[str]:
-        """Those of all files of the bundle, also of such that are not asked."""
-        folder = os.path.dirname(self.members[0].path)
-        return [os.path.join(folder, file.name) for file in self.bundle.files]
+        """Those of all files of the bundle; empty of those that are not asked."""
+        paths = {number: member.path for number, member in self._by_number.items()}
+        return [paths.get(number, "") for number in range(len(self.bundle.files))]
 
     @cached_property
-    def _all_begins(self) -> list[int]:
-        return list(accumulate((file.stamp.size for file in self.bundle.files[:-1]), initial=0))
-
-    @property
     def begins(self) -> Sequence[int]:
-        return self._all_begins
+        """Where each of the files begins, and where the last one ends."""
+        return self.bundle.begins()
 
     def followed(self) -> Iterator[tuple[Member, tuple[Member, int] | None]]:
         """The logs, each with its path of now and how many bytes of it are asked; None: it is another one, or gone."""
-        for file, name in self.bundle.grown():
-            if (member := self._by_name.get(file.name)) is not None:
-                now = None if name is None else Member(os.path.join(os.path.dirname(member.path), name))
-                yield member, None if now is None else (now, file.stamp.size)
+        for number, (file, name) in enumerate(self.bundle.grown()):
+            if (member := self._by_number.get(number)) is not None:
+                now = None if name is None else Member(_with_end(member.path, file.name, name))
+                yield member, None if now is None else (now, file.size)
 
     def beginnings(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """The path of each log, and its first records."""
-        for file, log in zip(self.bundle.files, BundledLines(self.bundle).each(), strict=True):
-            if file.name in self._by_name:
-                yield self._by_name[file.name].path, first_of(log)
+        for number, member in self._by_number.items():
+            yield member.path, first_of(BundledLines(self.bundle._replace(files=(self.bundle.files[number],))))
 
     @property
     def key(self) -> Hashable:
@@ -106,130 +117,202 @@ class Together(Member):
     @property
     def fields(self) -> Mapping[str, Any]:
         """The fields that all records of all these logs share."""
-        return MappingProxyType({name: value for name, value in self.members[0].fields.items() if name != LOG_PATH})
+        every = iter(self._by_number.values())
+        shared = dict(next(every).fields)
+        for member in every:
+            own = member.fields
+            shared = {name: value for name, value in shared.items() if name in own and own[name] == value}
+        return MappingProxyType(shared)
 
     @property
     def size(self) -> int:
-        return self.bundle.size
+        return sum(self.bundle.files[number].size for number in self._by_number)
 
     @property
     def logs(self) -> int:
-        return len(self.members)
+        return len(self._by_number)
 
     def look(self) -> object:
-        return self.bundle.look()
+        """The bundle's identity, as long as these files are what they were."""
+        files, folder = self.bundle.files, self.bundle.folder
+        return self.bundle.identity if all(files[number].is_in(folder) for number in self._by_number) else None
+
+    def bring(self, db: JITDB) -> None:
+        """See that the log has all files of the bundle."""
+        log = db.log
+        assert isinstance(log, BundledLines)
+        if log.bundle is not self.bundle:
+            log.take(self.bundle)
+            db.refresh()
+
+    def check(self, db: JITDB) -> None:
+        """Raise Unbundled where what was asked were not these files as they are."""
+        assert isinstance(db.log, BundledLines)
+        if db.log.bundle is not self.bundle or self.look() is None:
+            raise Unbundled("files of it were changed", path=self.path)
+
+
+def _with_end(path: str, name: str, now: str) -> str:
+    """The path with this end in the place of that one."""
+    return os.path.join(path.removesuffix(name), now) if path.endswith(name) else path
 
 
 class Bundles:
     """Finds bundles, and makes them. Safe for threads.
 
-    store_of: where the bundles of a folder's files are; None: in memory
-    has_own:  whether the file has indexes of its own
-    time:     whether the fields of the declared time are given; else the records of each file show them
+    where:    see gathering.py
+    is_plain: only lines that are records as they stand are asked together
+    is_timed: the fields of the declared time are given; else the records of each file show them
     """
 
-    def __init__(self, store_of: Callable[[str], Path | None], has_own: Callable[[str], bool], time: bool) -> None:
-        self._store_of, self._has_own, self._time_of = store_of, has_own, None if time else _time_of
-        self._lock = fork_safe(threading.Lock())
-        self._found: dict[tuple[str, ...], list[Bundle]] = {}  # by folder, and the names that were asked for
-        self._alone: dict[str, set[str]] = defaultdict(set)  # names of files, by folder, that are asked one by one
+    def __init__(self, where: Where, *, is_plain: bool = False, is_timed: bool = False) -> None:
+        self._where, self._is_plain, self._is_timed = where, is_plain, is_timed
+        self._lock = fork_safe(threading.RLock())
+        self._found: dict[tuple[str, ...], tuple[dict[str, str], list[Bundle]]] = {}  # by the paths of files
+        self._alone: set[Stamp] = set()  # of files that are asked one by one
+        self._memory: dict[bytes, Bundle] = {}
 
-    def joined(self, parts: Sequence[Part], is_timed: bool, *, in_order: bool = False) -> list[Part]:
-        """The same parts, with logs that are asked together as one part.
-
-        is_timed: the question is about the time, so only logs whose time is in the same fields are joined
-        in_order: only those that lie in their bundle in the order of their paths
+    def together(self, parts: Sequence[Part], apart: Apart) -> Iterator[list[Part]]:
+        """The same parts, with logs that are asked together as one part. Before that some of them, as often as files
+        came to bundles: to be asked at once, while their texts are in memory.
         """
-        folders: dict[str, dict[str, Part]] = defaultdict(dict)
-        for part in parts:
-            folder, name = os.path.split(part.member.path)
-            folders[folder][name] = part
-        return [part for folder, named in folders.items() for part in self._joined(folder, named, is_timed, in_order)]
-
-    def _joined(self, folder: str, named: dict[str, Part], is_timed: bool, in_order: bool) -> Iterator[Part]:
-        left, real, names = dict(named), os.path.realpath(folder), tuple(named)
-        bundles = self._bundles(real, names) if len(named) >= LEAST else []
-        needs_time = is_timed and self._time_of is not None
-        unfit = [
-            bundle
-            for bundle in bundles
-            if (in_order and not bundle.is_sorted) or (needs_time and bundle.is_timed is None)
-        ]
-        if unfit:
-            self._remove(unfit)
-            bundles = self._bundles(real, names)
-        for bundle in bundles:
-            if needs_time and not bundle.is_timed:
-                continue
-            asked: dict[Hashable, list[Part]] = defaultdict(list)
-            for file in bundle.files:
-                if file.name in left:
-                    part = left.pop(file.name)
-                    asked[part.operation.identity].append(part)
-            for parts in asked.values():
-                yield Part(Together(bundle, (part.member for part in parts)), parts[0].operation)
-        yield from left.values()
-
-    def _bundles(self, folder: str, names: tuple[str, ...]) -> list[Bundle]:
-        key = (folder, *names)
+        if len(parts) < LEAST:
+            yield list(parts)
+            return
         with self._lock:
+            key = tuple(part.member.path for part in parts)
             if key not in self._found:
                 if len(self._found) >= _CHOICES:
                     self._found.clear()
-                own = partial(_is_true_of, self._has_own, folder)
-                store, alone, time_of = self._store_of(folder), self._alone[folder], self._time_of
-                self._found[key] = find_bundles(folder, store, names, own, alone, time_of)
-            return self._found[key]
+                real = _real_paths(key)
+                gathering = Gathering(list(real.values()), self._where, self._alone, self._memory)
+                rounds = gathering.rounds()
+                while (grown := _next(rounds)) is not None:
+                    for bundle, numbers in grown:
+                        yield [
+                            part
+                            for part in self._joined(parts, real, [(bundle, numbers)], apart)
+                            if isinstance(part.member, Together)
+                        ]
+                self._found[key] = real, gathering.bundles
+            real, bundles = self._found[key]
+            joined = list(self._joined(parts, real, [(bundle, range(len(bundle.files))) for bundle in bundles], apart))
+        yield joined
 
-    def _remove(self, bundles: Iterable[Bundle]) -> None:
-        """Make new ones of their files: these got other names, and lie in another order since; or nobody looked which
-        of them have their time in the same fields.
-        """
+    def _joined(
+        self, parts: Sequence[Part], real: Mapping[str, str], bundles: list[tuple[Bundle, range]], apart: Apart
+    ) -> Iterator[Part]:
+        left = {real[part.member.path]: part for part in parts}
+        for bundle, numbers in bundles:
+            kind = bundle.kind
+            is_other = kind.form is None or (self._is_plain and not kind.form.is_plain)
+            if is_other or (apart.is_timed and not self._is_timed and kind.time is None):
+                continue
+            asked: dict[Hashable, dict[int, Part]] = defaultdict(dict)
+            for number in numbers:
+                file = bundle.files[number]
+                if file.name and (part := left.pop(bundle.path_of(file), None)) is not None:
+                    asked[part.operation.identity, apart.of(part.member)][number] = part
+            for named in asked.values():
+                for run in _runs(named) if apart.in_order else [named]:
+                    operation = next(iter(run.values())).operation
+                    yield Part(Together(bundle, {number: part.member for number, part in run.items()}), operation)
+        yield from left.values()
+
+    def give_up(self, bundle: Bundle, alone: Iterable[str]) -> None:
+        """Make another bundle of its files, without these, which are asked one by one from now on."""
+        paths = set(alone)
+        stamps = {file.stamp for file in bundle.files if bundle.path_of(file) in paths}
         with self._lock:
-            for bundle in bundles:
-                remove(bundle)
+            self._alone |= stamps
+            self._memory.pop(bundle.identity, None)
             self._found.clear()
-
-    def give_up(self, bundle: Bundle) -> None:
-        """Ask its files one by one from now on."""
-        with self._lock:
-            self._alone[bundle.folder].update(file.name for file in bundle.files)
-        remove(bundle)
+            made = remade(bundle, stamps)
+            if made is not None and made.place is None:
+                self._memory[made.identity] = made
 
     def look_again(self) -> list[Bundle]:
-        """Look for other files; gives the bundles that are void now."""
+        """Look for other files; gives the bundles of which files are not what they were."""
         with self._lock:
-            bundles = {bundle.identity: bundle for found in self._found.values() for bundle in found}.values()
+            bundles = {bundle.identity: bundle for _, found in self._found.values() for bundle in found}.values()
             self._found.clear()
-            void = [bundle for bundle in bundles if not bundle.is_current()]
-            for bundle in void:
-                self._alone[bundle.folder].update(bundle.changed())
-            return void
+            return [bundle for bundle in bundles if _is_changed(bundle)]
 
 
-def is_of_each(question: Question, *, in_order: bool = False) -> bool:
-    """Whether it counts or sorts by the path, or names places in logs, which differ from log to log."""
-    if any(leaf.names_places for leaf in question.operation.leaves()):
-        return True
-    condition = None if question.summary is None else question.summary.condition
-    if condition is not None and any(path[0] == LOG_PATH for path in condition.all_paths()):
-        return True
-    if in_order and not isinstance(question.order, bool) and any(key.path[0] == LOG_PATH for key in question.order):
-        return True
-    return question.summary is not None and any(path[0] == LOG_PATH for path in question.summary.paths)
+class Apart(NamedTuple):
+    """What must be the same of logs that are asked together.
+
+    names:    of fields that logs' paths give
+    is_timed: the question is about the time, so theirs is in the same fields
+    in_order: they lie in their bundle in the order of their paths
+    """
+
+    names: frozenset[str]
+    is_timed: bool
+    in_order: bool
+
+    @classmethod
+    def of_question(cls, question: Question, *, in_order: bool) -> Apart | None:
+        """None where it is about single logs: it counts or sorts by the path, or names places in logs."""
+        if any(leaf.names_places for leaf in question.operation.leaves()):
+            return None
+        summary = question.summary
+        paths = list(() if summary is None else summary.paths)
+        if summary is not None and summary.condition is not None:
+            paths += summary.condition.all_paths()
+        if in_order and not isinstance(question.order, bool):
+            paths += [key.path for key in question.order]
+        if any(path[0] == LOG_PATH for path in paths):
+            return None
+        paths += [path for _, path in question.select or ()]
+        is_counted = summary is not None and DECLARED_TIME in summary.columns
+        is_timed = is_counted or question.operation.compares(DECLARED_TIME) or (in_order and question.order is True)
+        return cls(frozenset(str(path[0]) for path in paths) - {LOG_PATH}, is_timed, in_order)
+
+    def of(self, member: Member) -> Hashable:
+        """What members must have in common."""
+        fields = fields_of(member.path) if self.names else {}
+        return tuple((name, fields[name]) for name in sorted(self.names) if name in fields)
 
 
-def is_timed(question: Question, *, in_order: bool = False) -> bool:
-    """Whether it is about the declared time."""
-    if in_order and question.order is True:
-        return True
-    is_counted = question.summary is not None and DECLARED_TIME in question.summary.columns
-    return is_counted or question.operation.compares(DECLARED_TIME)
+def _runs(named: Mapping[int, Part]) -> Iterator[dict[int, Part]]:
+    """Cut where the next path does not follow the one before."""
+    run: dict[int, Part] = {}
+    before = ""
+    for number, part in sorted(named.items()):
+        if part.member.path < before:
+            yield run
+            run = {}
+        run[number], before = part, part.member.path
+    if run:
+        yield run
 
 
-def _time_of(bundle: Bundle, head: bytes) -> tuple[FieldPath, ...] | None:
-    return found_time(BeginningLines(bundle, head))
+def _is_changed(bundle: Bundle) -> bool:
+    """Whether a file is not what it was when the bundle was found."""
+    return any(file.name and not file.is_in(bundle.folder) for file in bundle.files)
 
 
-def _is_true_of(test: Callable[[str], bool], folder: str, name: str) -> bool:
-    return test(os.path.join(folder, name))
+def _real_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Where they lead, but for a link in the place of the file: what that leads to is in no bundle."""
+    real: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for path in paths:
+        folder, name = os.path.split(path)
+        if folder not in real:
+            real[folder] = os.path.realpath(folder)
+        found[path] = os.path.join(real[folder], name)
+    return found
+
+
+def _next(rounds: Iterator[Any]) -> Any:
+    """The next round; None where there is none, or bundles cannot be written."""
+    try:
+        return next(rounds, None)
+    except OSError:
+        return None
+
+
+def time_of(bundle: Bundle, text: bytes) -> tuple[FieldPath, ...] | None:
+    """The fields of the time of a bundle of one file, whose text begins so."""
+    return found_time(BeginningLines(bundle, text))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jitdb.logset.bundling import Part
 
 SAMPLED: Final = 10  # logs that are asked what they have
+_OPENED: Final = 64  # logs of a bundle that are opened for what it does not tell
 _COMPARED: Final = 256  # logs whose first records are looked at for other names of a field
 
 
@@ -47,14 +48,14 @@ class SetEvidence:
         return max(found, key=lambda lack: lack != "the field", default=None)  # what all of them lack
 
     def _lacks(self, member: Member, path: Path) -> list[Lack]:
-        """What the log lacks, if it has any record; for logs that are counted together, what each lacks if the bundle
-        does not know.
+        """What the log lacks, if it has any record; for a few logs that are asked together, what each lacks if their
+        bundle does not know.
         """
         with self._asking.using(member) as db:
             if not db.log.durable_end:
                 return []
             found = db.evidence().lack(path)
-        if found is None and isinstance(member, Together):
+        if found is None and isinstance(member, Together) and member.logs <= _OPENED:
             return [lack for each in member.members for lack in self._lacks(each, path)]
         return [found]
 
@@ -109,5 +110,5 @@ class SetEvidence:
             found = db.evidence().has(leaf)
             is_known = found or any(db.evidence().lack(path) is not None for path in leaf.paths)
         if not is_known and isinstance(member, Together):
-            return any(self._has(each, leaf) for each in member.members)
+            return member.logs > _OPENED or any(self._has(each, leaf) for each in member.members)
         return found

@@ -190,7 +190,8 @@ class LogSet(Asker):
 
         def of_one(db: JITDB, part: Part) -> list[Path]:
             own = db.leaf_paths(question.changed(db=db, operation=part.asked, start_from=0), cancel=cancel)
-            return [*own, *((name,) for name in fields_of(part.member.path) if own and self._labelled)]
+            names = dict.fromkeys(name for path in part.member.paths if path for name in fields_of(path))
+            return [*own, *((name,) for name in names if own and self._labelled)]
 
         def asked(parts: list[Part]) -> list[list[Path]]:
             return self._asking.of_each(parts, of_one)

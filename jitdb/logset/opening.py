@@ -19,19 +19,21 @@ from jitdb.engine.database import open as open_one
 from jitdb.errors import InvalidArgument
 from jitdb.log.codecs import get_codec
 from jitdb.log.io.filenames import INDEXES, STORE
-from jitdb.log.lines.bundles.bundle import Bundle, stored_bundles
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
+from jitdb.log.lines.bundles.gathering import Where as BundleWhere
+from jitdb.log.lines.bundles.stores import stored_bundles
 from jitdb.log.lines.files.stamp import stamp_at
 from jitdb.log.lines.form import KNOWN, line_form
-from jitdb.log.lines.keeping.places import place_of, shelf_at, store_of
+from jitdb.log.lines.keeping.places import place_of, shelf_at, store_of, stores_of
 from jitdb.log.lines.windows import LineOpener
 from jitdb.log.objects.shelf import Shelf
-from jitdb.logset.bundling import Bundles, Together
+from jitdb.logset.bundling import Bundles, Together, time_of
 from jitdb.logset.logset import LogSet
 from jitdb.logset.member import Member, ObjectMember, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
+    from jitdb.log.lines.bundles.bundle import Bundle
     from jitdb.log.source import LogSource
 
 
@@ -93,9 +95,10 @@ def open_many(
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     lines = LineOpener(get_codec(codec or "json"), form, codec is not None) if is_json else None
     is_plain = codec is None and form.is_plain
-    bundles = (
-        Bundles(partial(_store_of, folder), partial(_has_own, folder), timestamp is not None) if is_plain else None
-    )
+    bundles = None
+    if is_plain:
+        kept = BundleWhere(partial(_stores_at, folder), partial(_store_of, folder), partial(_has_own, folder), time_of)
+        bundles = Bundles(kept, is_plain=bool(format), is_timed=timestamp is not None)
     is_labelled, follows = flag("labelled", labelled, InvalidArgument), flag("follow", follow, InvalidArgument)
     return LogSet(
         where, open_log, lines=lines, over=over, bundles=bundles, labelled=is_labelled, threads=count,
@@ -104,14 +107,21 @@ def open_many(
 
 
 def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:
-    """The bundles on disk that have files of these logs, good or void. `indexes`: as for open_many."""
+    """The bundles on disk that have files of these logs. `indexes`: as for open_many."""
     paths = {os.path.realpath(member.path) for member in members}
-    found = []
-    for folder in sorted(set(map(os.path.dirname, paths))):
-        store = _store_of(indexes, folder)
-        if store is not None:
+    found: list[Bundle] = []
+    for folder in sorted({str(above) for path in paths for above in Path(path).parents}):
+        for store in _stores_at(indexes, folder):
             found += stored_bundles(folder, store)
-    return [bundle for bundle in found if not paths.isdisjoint(bundle.paths())]
+    return [bundle for bundle in found if bundle.kind.form is not None and not paths.isdisjoint(bundle.paths())]
+
+
+def _stores_at(indexes: str | None, folder: str) -> list[Path]:
+    """Where bundles of this folder may be."""
+    own = folder_of(Member(folder), indexes)
+    if own is None:
+        return stores_of(Path(folder))
+    return [] if own == "memory" else [Path(own, STORE)]
 
 
 def _store_of(indexes: str | None, folder: str) -> Path | None:

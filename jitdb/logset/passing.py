@@ -27,7 +27,7 @@ from jitdb.errors import (
     NotALog,
 )
 from jitdb.log.io.osfile import reason
-from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundle import Bundle, Kind
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.logset.member import Member, Where
 
@@ -135,6 +135,7 @@ def _why(error: JitdbError | OSError) -> str:
 
 
 def _nothing_at(member: Member) -> JITDB:
-    db = JITDB(BundledLines(Bundle(os.path.dirname(member.path), None, os.urandom(16), ())), "memory", progress=False)
+    nothing = Bundle(os.path.dirname(member.path), None, os.urandom(16), Kind((0, 0, 0)))
+    db = JITDB(BundledLines(nothing), "memory", progress=False)
     db.warns_of_questions = False
     return db

@@ -88,25 +88,27 @@ class SetColumns(ArrowAnswer):
                     if batch.keys is not None:
                         self._keys.append(batch.keys)
                     yield batch
-            if isinstance(member, Together) and member.look() is None:
-                raise Unbundled("files of it were changed", path=member.path)
+                if isinstance(member, Together):
+                    member.check(db)
 
 
 def _of_logs(member: Member, values: list[int], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """What there is for the log of each record, of one for each log."""
-    return np.array(values, np.int64)[np.searchsorted(np.array(member.begins, np.int64), offsets, "right") - 1]
+    begins = np.array(member.begins, np.int64)[: len(values)]
+    return np.array(values, np.int64)[np.searchsorted(begins, offsets, "right") - 1]
 
 
 def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | None) -> Iterator[FieldBatch]:
     """The batches of one log, or of several that are asked together, with the fields that the paths give."""
     member, select = part.member, asked.select or ()
     logs = [fields_of(path) for path in member.paths]
-    own = tuple((name, path) for name, path in select if path[0] not in logs[0])
+    given = next(log for log, path in zip(logs, member.paths, strict=True) if path)  # as all have that are asked
+    own = tuple((name, path) for name, path in select if path[0] not in given)
     question = asked.changed(db=db, operation=part.asked, select=own)
     for batch in db.batches_to_merge(question, cancel):
         fields = iter(batch.fields)
         numbers = _of_logs(member, list(range(len(logs))), batch.offsets)
-        found = [shared(logs, path, numbers) if path[0] in logs[0] else next(fields) for _, path in select]
+        found = [shared(logs, path, numbers) if path[0] in given else next(fields) for _, path in select]
         yield FieldBatch(select, batch.seqs, batch.offsets, found, batch.keys)
 
 
@@ -156,22 +158,25 @@ def _of_part(
     with asking.using(part.member) as db:
         answer = ArrowAnswer(asked.select, lambda: _of_one(db, part, asked, cancel), times, schema)
         yield from answer.reader()
-    if isinstance(part.member, Together) and part.member.look() is None:
-        raise Unbundled("files of it were changed", path=part.member.path)
+        if isinstance(part.member, Together):
+            part.member.check(db)
 
 
 def with_shared(found: Columns, paths: Sequence[str], times: Times, labelled: bool) -> Columns:
     """The columns of logs at these paths, with the fields that the paths give: they are seen in the place of the
     records' own. labelled: also those that no record has
     """
-    logs = [fields_of(path) for path in paths]
-    for name in logs[0] if found else ():
+    logs = [fields_of(path) for path in paths if path]
+    for name in dict.fromkeys(name for log in logs for name in log) if found else ():
         path = (name,)
         if labelled or path in found:
-            found[path] = Column(name, path, times)
-            nowhere = np.full(len(logs), -1)
+            column, nowhere = Column(name, path, times), np.full(len(logs), -1)
             values = shared(logs, path, np.arange(len(logs)))
-            note_all([found[path]], FieldBatch(((name, path),), nowhere, nowhere, [values]))
+            note_all([column], FieldBatch(((name, path),), nowhere, nowhere, [values]))
+            if path in found and not all(name in log for log in logs):
+                found[path].join(column)
+            else:
+                found[path] = column
     return found
 
 

@@ -11,8 +11,9 @@ import pytest
 from planted import OTHER, THIRD, as_root, folder, plant, run_as
 
 import jitdb
-from jitdb.log.lines.bundles.bundle import Bundle, BundledFile
-from jitdb.log.lines.files.stamp import stamp_at
+from jitdb.log.lines.bundles.bundle import Bundle, BundledFile, Kind
+from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.form import LineForm
 from jitdb.operators import field
 
 __all__ = ["folder"]
@@ -87,8 +88,10 @@ def test_a_planted_bundle_shows_nobody_private_files(folder: Path, where: str, m
         there = [os.path.relpath((logs if where == "here" else private) / name, logs) for name in names]
         if where == "behind links":
             there = names
-        files = [BundledFile(name, stamp_at((logs / name).resolve())) for name in there]  # type: ignore[arg-type]
-        made = Bundle(str(logs), place, b"\xab" * 16, tuple(files))
+        stamps = {name: Stamp.of((logs / name).resolve().stat()) for name in there}
+        files = [BundledFile(name, stamp, stamp.size) for name, stamp in stamps.items()]
+        kind = Kind((THIRD, THIRD, 0o600), LineForm(format="json"))
+        made = Bundle(str(logs), place, b"\xab" * 16, kind, tuple(files))
         (place / "members").write_bytes(made.pack())
         (place / "members").chmod(0o666)
 

@@ -263,7 +263,7 @@ def verify(options: Namespace) -> int:
 
 def _verify_all(options: Namespace) -> int:
     reports, wrong = {}, 0
-    opened, together = list(each_log(options)), list(each_bundle(options))
+    opened, together = list(each_log(options)), list(each_bundle(options, is_whole=True))
     for each in (*opened, *together):
         try:
             with database(each) as db:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from jitdb.common.arguments import file_path
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES_LOCK, META, SETS, SIDECAR_SUFFIX, STORE, log_path
-from jitdb.log.lines.bundles.bundle import remove, stored_bundles
+from jitdb.log.lines.bundles.stores import remove, stored_bundles
 from jitdb.log.lines.keeping.cached import cached
 from jitdb.log.lines.keeping.known import stored_in
 from jitdb.log.lines.keeping.leaving import entries_in, names_by_inode, remove_entry
@@ -119,9 +119,9 @@ def _kept_in(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[Kept]:
                 if is_wanted(shown):
                     yield _described(entry.folder, folder / shown, name is None, entry.tag)
         for bundle in stored_bundles(str(folder), store):
-            names = tuple(file.name for file in bundle.files)
+            names = tuple(file.name for file in bundle.files if file.name)
             if any(map(is_wanted, names)) and bundle.place is not None:
-                yield _described(bundle.place, folder, not bundle.is_current(), "", names)
+                yield _described(bundle.place, folder, bundle.is_gone(), "", names)
     for sidecar in folder.glob(f"?*{SIDECAR_SUFFIX}"):  # that could not be moved
         path = folder / sidecar.name.removesuffix(SIDECAR_SUFFIX)
         if is_wanted(path.name) and stored_in(sidecar) is not None and not (sidecar / META).exists():

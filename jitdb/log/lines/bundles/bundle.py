@@ -1,83 +1,115 @@
-"""Small files of one folder that are scanned, and counted, as one log: a bundle.
+"""Many files that are scanned, and asked, as one log: a bundle. Its text is that of its files, one behind the other.
 
-It lies in `.jitdb/NAME/` in the folder of its files (NAME being its identity, hex), with its indexes in `indexes/`, and
-says in `members` which files they are, little-endian:
+It lies in `.jitdb/NAME/` in a folder above its files (NAME being its identity, hex), with its indexes in `indexes/`,
+and says in `members` which files they are, little-endian:
 
-    0   "JBUNDL2\\n"
+    0   "JBUNDL3\\n"
     8   identity   16 bytes: its name to indexes
-    24  is_timed   u32: 1 where the first records of all files have their time in the same fields, 2 where these do not
-                   tell, 0 where nobody looked
-    28  files      u32; of each: device, inode, size (u64 each), mtime, ctime (i64 each, nanoseconds), CRC-32 of its
-                   first and last 4 KiB (u32), bytes of its name (u16), name
+    24  kind       u32: bytes of the text behind `files`, JSON: what all its files have in common (Kind)
+    28  files      u32; behind the kind, of each: device, inode, size (u64 each), mtime, ctime (i64 each, nanoseconds),
+                   bytes of text (u64), CRC-32 of its first and last 4 KiB (u32), the compression (u8: 0 none, 1 gzip,
+                   2 zstd), bytes of the newline that its text lacks (u8), bytes of its name (u16)
+        the names, one behind the other: paths from that folder on. Without a name: the file is not what it was
         CRC-32 of all before
 
-It is good as long as all these files are what they were. They may have other names in the folder by now.
+It grows: files are written behind the last one, so that indexes go on as those of any log that grew. A file that was
+changed, removed or replaced leaves its stretch of the text without records: nobody asks for them. What it is now is
+another file. Files keep their places when they are renamed.
 
-A file goes into a bundle if it is small, seems to be JSON Lines to its end, and has no indexes of its own. One that was
-changed since is asked on its own, and so gets some: a file that grows is in a bundle once, for as long as it does not.
-The process that finds a bundle void removes it under the folder's lock, and puts the other files into a new one.
+A bundle whose kind has no form has no text: its files were looked at, and are asked one by one as long as they are what
+they were.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import pwd
 import stat
 import struct
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
+from jitdb.common.formats import COMPRESSIONS
 from jitdb.common.paths import Path as FieldPath
 from jitdb.common.zlib import crc32
+from jitdb.errors import InvalidArgument
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import BUNDLED, is_bundle_name, temporary_name
-from jitdb.log.lines.detection import form_of
+from jitdb.log.io.filenames import BUNDLED, temporary_name
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.keeping.known import locked
+from jitdb.log.lines.form import LineForm
 
-SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what Python does about it
-LEAST: Final = 8  # files of a bundle: fewer are asked one by one
-LARGEST: Final = 128 << 20  # bytes of a bundle, about: to scan so many takes some 60 ms, once one of its files changed
+ENDS: Final = 4096  # bytes at the beginning and at the end of a file that tell it from another
 
-_FIRST: Final = 4096  # bytes that show the format of lines; so many at the end, too, tell a file from another
-_MOST: Final = 1024  # files of a bundle: each is looked at whenever it is asked
-_MAGIC: Final = b"JBUNDL2\n"
+_MAGIC: Final = b"JBUNDL3\n"
 _HEAD: Final = struct.Struct("<8s16sII")
-_FILE: Final = struct.Struct("<QQQqqIH")
+_FILE: Final = struct.Struct("<QQQqqQIBBH")
 _CRC: Final = struct.Struct("<I")
-_TIMED: Final = (None, True, False)
+_COMPRESSIONS: Final = ("", *COMPRESSIONS)
 
 
-#: The fields of the time of a bundle of one file, which begins with these bytes; None: these do not tell.
-TimeOf: TypeAlias = "Callable[[Bundle, bytes], tuple[FieldPath, ...] | None]"
+class Kind(NamedTuple):
+    """What all files of a bundle have in common.
+
+    access: owner, group and mode
+    form:   how their lines become records; None: the files are asked one by one
+    time:   the fields of the time that their first records have; None where these do not tell
+    month:  in which they were changed last, as 202611, where their times lack the year; else 0
+    """
+
+    access: tuple[int, int, int]
+    form: LineForm | None = None
+    time: tuple[FieldPath, ...] | None = None
+    month: int = 0
+
+    @classmethod
+    def unpack(cls, text: bytes) -> Kind | None:
+        """None where it is none that was packed."""
+        try:
+            access, form, time, month = json.loads(text)
+            if form is not None:
+                form = LineForm(bool(form[0]), tuple(form[1]), str(form[2]), str(form[3]), bool(form[4]))
+                _ = form.row
+            paths = None if time is None else tuple(tuple(path) for path in time)
+            uid, gid, mode = map(int, access)
+            return cls((uid, gid, mode), form, paths, int(month))
+        except (ValueError, TypeError, LookupError, RecursionError, InvalidArgument):
+            return None
+
+    def pack(self) -> bytes:
+        return json.dumps(self).encode()
 
 
 class BundledFile(NamedTuple):
-    """One of them, as it was when it was looked at: all of it is lines, the last of which has its newline.
+    """One of them, as it was when it was looked at.
 
-    ends: CRC-32 of its first and last bytes
+    name:        its path from the bundle's folder on; empty: it is not that any more
+    size:        bytes of its text, with the newline that it may lack
+    ends:        CRC-32 of its first and last bytes; 0 of a compressed one
+    lacking:     bytes of that newline
     """
 
     name: str
     stamp: Stamp
+    size: int = 0
     ends: int = 0
+    compression: str = ""
+    lacking: int = 0
 
     def is_in(self, folder: str) -> bool:
         """Whether it still is that file, under that name."""
-        return _stamp_at(os.path.join(folder, self.name)) == self.stamp
+        return bool(self.name) and lstamp(os.path.join(folder, self.name)) == self.stamp
 
     def is_beginning_of(self, path: str, there: Stamp) -> bool:
         """Whether the file at this path, of this stamp, is it with another name or more lines."""
         if self.is_renamed(there):
             return True
-        if self.stamp[:2] != there[:2] or self.stamp.size >= there.size:
+        if self.stamp[:2] != there[:2] or self.stamp.size >= there.size or self.compression:
             return False
         with suppress(OSError), osfile.Descriptor(osfile.fs, path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
-            return _ends(fd, self.stamp.size)[1] == self.ends
+            return ends_crc(osfile.fs.read(fd, self.stamp.size, 0)) == self.ends
         return False
 
     def is_renamed(self, there: Stamp) -> bool:
@@ -88,16 +120,15 @@ class BundledFile(NamedTuple):
 class Bundle(NamedTuple):
     """See the head of this file.
 
-    folder: of the files
+    folder: from which the names of the files lead
     place:  the bundle's own folder; None where it is kept in memory
-    is_timed: the first records of all files have their time in the same fields; None: nobody looked
     """
 
     folder: str
     place: Path | None
     identity: bytes
-    files: tuple[BundledFile, ...]
-    is_timed: bool | None = None
+    kind: Kind
+    files: tuple[BundledFile, ...] = ()
 
     @property
     def path(self) -> str:
@@ -106,73 +137,76 @@ class Bundle(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.stamp.size for file in self.files)
+        """Bytes of text, of all that are or were in it."""
+        return sum(file.size for file in self.files)
 
     @property
-    def is_sorted(self) -> bool:
-        """Whether the files lie in it by their names."""
-        return all(one.name < other.name for one, other in pairwise(self.files))
+    def live(self) -> int:
+        """Bytes of text that count."""
+        return sum(file.size for file in self.files if file.name)
+
+    def begins(self) -> list[int]:
+        """Where the text of each file begins, and where that of the last one ends."""
+        return list(accumulate((file.size for file in self.files), initial=0))
+
+    def path_of(self, file: BundledFile) -> str:
+        return os.path.join(self.folder, file.name)
 
     def paths(self) -> set[str]:
         """Of the files."""
-        return {os.path.join(self.folder, file.name) for file in self.files}
+        return {self.path_of(file) for file in self.files if file.name}
 
-    def is_current(self) -> bool:
-        """Whether all files are what they were. One `stat` each."""
-        return all(file.is_in(self.folder) for file in self.files)
+    def is_gone(self) -> bool:
+        """Whether no file is what it was."""
+        return not any(file.is_in(self.folder) for file in self.files)
 
-    def changed(self) -> set[str]:
-        """The names of the files that are not what they were, or not there."""
-        return {file.name for file in self.files if not file.is_in(self.folder)}
-
-    def look(self) -> bytes | None:
-        """Its identity, as long as all files are what they were."""
-        return self.identity if self.is_current() else None
-
-    def followed(self) -> Bundle | None:
-        """With the names that its files have now; None where one is changed, or gone."""
-        gone = [file for file in self.files if not file.is_in(self.folder)]
-        if not gone:
-            return self
-        there = _files_in(self.folder)
-        found = dict[BundledFile, BundledFile]()
-        for file in gone:
-            name, stamp = there.get(file.stamp.inode, (file.name, file.stamp))
-            if name == file.name or not file.is_renamed(stamp):
-                return None
-            found[file] = BundledFile(name, stamp, file.ends)
-        return self._replace(files=tuple(found.get(file, file) for file in self.files))
+    def is_changed(self) -> bool:
+        """Whether some file is not what it was."""
+        return not all(file.is_in(self.folder) for file in self.files)
 
     def grown(self) -> Iterator[tuple[BundledFile, str | None]]:
         """The files, each with its name of now; None for one that is gone, or has not just got more lines."""
-        there = _files_in(self.folder)
+        there = dict[str, dict[int, tuple[str, Stamp]]]()
         for file in self.files:
-            name, stamp = there.get(file.stamp.inode, ("", None))
-            is_it = stamp is not None and file.is_beginning_of(os.path.join(self.folder, name), stamp)
+            top = os.path.dirname(file.name)
+            if top not in there:
+                there[top] = files_in(os.path.join(self.folder, top))
+            name, stamp = there[top].get(file.stamp.inode, ("", None))
+            name = os.path.join(top, name)
+            is_it = file.name and stamp is not None and file.is_beginning_of(os.path.join(self.folder, name), stamp)
             yield file, name if is_it else None
 
     def pack(self) -> bytes:
-        parts = [_HEAD.pack(_MAGIC, self.identity, _TIMED.index(self.is_timed), len(self.files))]
-        for file in self.files:
-            name = os.fsencode(file.name)
-            parts += [_FILE.pack(*file.stamp, file.ends, len(name)), name]
-        body = b"".join(parts)
+        kind, names = self.kind.pack(), [os.fsencode(file.name) for file in self.files]
+        parts = [_HEAD.pack(_MAGIC, self.identity, len(kind), len(names)), kind]
+        for file, name in zip(self.files, names, strict=True):
+            number = _COMPRESSIONS.index(file.compression)
+            parts.append(_FILE.pack(*file.stamp, file.size, file.ends, number, file.lacking, len(name)))
+        body = b"".join(parts + names)
         return body + _CRC.pack(crc32(body))
 
     def write(self) -> None:
-        """Write it into a new folder, with the permissions of the files. Raises OSError."""
+        """Write it into its folder, with the permissions of the files. Raises OSError.
+
+        Durably once it has indexes: these would say what other files do, written where its last ones were.
+        """
         assert self.place is not None
-        fs, first = osfile.fs, osfile.fs.stat(Path(self.folder, self.files[0].name))
+        fs, temporary = osfile.fs, self.place / temporary_name(BUNDLED)
+        is_first = not fs.exists(self.place / BUNDLED)
+        first = fs.stat(Path(self.path_of(next(file for file in self.files if file.name))))
         with suppress(FileExistsError):
             fs.mkdir(self.place, 0o700)
-        with osfile.Descriptor(fs, self.place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as fd:
-            fs.share(fd, first)
-        temporary = self.place / temporary_name(BUNDLED)
+        if is_first:
+            with osfile.Descriptor(fs, self.place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as fd:
+                fs.share(fd, first)
         with osfile.Descriptor(fs, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
             fs.share(fd, first)
             fs.write(fd, self.pack(), 0)
-        fs.rename(temporary, self.place / BUNDLED)  # not durably: what a power failure takes is made anew
+            if not is_first:
+                fs.fsync(fd)
+        fs.rename(temporary, self.place / BUNDLED)
+        if not is_first:
+            fs.sync_folder(self.place)
 
 
 def unpack(data: bytes, folder: str, place: Path) -> Bundle | None:
@@ -180,213 +214,47 @@ def unpack(data: bytes, folder: str, place: Path) -> Bundle | None:
     body = data[: -_CRC.size]
     if len(data) < _HEAD.size + _CRC.size or _CRC.pack(crc32(body)) != data[-_CRC.size :]:
         return None
-    magic, identity, is_timed, count = _HEAD.unpack_from(body)
-    if magic != _MAGIC:
+    magic, identity, size, count = _HEAD.unpack_from(body)
+    names = _HEAD.size + size + count * _FILE.size
+    kind = Kind.unpack(body[_HEAD.size : _HEAD.size + size]) if magic == _MAGIC and names <= len(body) else None
+    if kind is None:
         return None
-    files, at = list[BundledFile](), _HEAD.size
-    while at + _FILE.size <= len(body):
-        *stamp, ends, length = _FILE.unpack_from(body, at)
-        at += _FILE.size + length
-        files.append(BundledFile(os.fsdecode(body[at - length : at]), Stamp(*stamp), ends))
-    names = {file.name for file in files}
-    is_whole = is_timed < len(_TIMED) and at == len(body) and 0 < count == len(names) == len(files)
-    if not is_whole or any(not name or "/" in name or "\0" in name for name in names):
+    rows = list(_FILE.iter_unpack(body[_HEAD.size + size : names]))
+    ends = list(accumulate((row[-1] for row in rows), initial=names))
+    files = [_file(row, os.fsdecode(body[begin:end])) for row, (begin, end) in zip(rows, pairwise(ends), strict=True)]
+    found = tuple(file for file in files if file is not None)
+    if ends[-1] != len(body) or len(found) != count or not any(file.name for file in found):
         return None
-    return Bundle(folder, place, identity, tuple(files), _TIMED[is_timed])
+    return Bundle(folder, place, identity, kind, found)
 
 
-def _stamp_at(path: str) -> Stamp | None:
+def _file(row: tuple[Any, ...], name: str) -> BundledFile | None:
+    *stamp, size, ends, compression, lacking, _ = row
+    is_odd = "\0" in name or name.startswith("/") or any(part in ("..", ".") for part in name.split("/"))
+    if is_odd or compression >= len(_COMPRESSIONS) or lacking > 2 or size >= 1 << 48:
+        return None
+    return BundledFile(name, Stamp(*stamp), size, ends, _COMPRESSIONS[compression], lacking)
+
+
+def lstamp(path: str) -> Stamp | None:
+    """That of the file at this path; None where there is none, or a link, whose file is in no bundle."""
     try:
-        found = osfile.fs.lstat(path)  # what a link leads to is in no bundle
+        found = osfile.fs.lstat(path)
     except OSError:
         return None
     return Stamp.of(found) if stat.S_ISREG(found.st_mode) else None
 
 
-def _files_in(folder: str) -> dict[int, tuple[str, Stamp]]:
+def ends_crc(data: bytes) -> int:
+    """The CRC-32 of the first and the last bytes of what a file held."""
+    return crc32(data[:ENDS] + data[max(len(data) - ENDS, 0) :])
+
+
+def files_in(folder: str) -> dict[int, tuple[str, Stamp]]:
     """The files of a folder by their inodes."""
     found = dict[int, tuple[str, Stamp]]()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.is_file(follow_symlinks=False) and (stamp := _stamp_at(entry.path)) is not None:
+            if entry.is_file(follow_symlinks=False) and (stamp := lstamp(entry.path)) is not None:
                 found[stamp.inode] = entry.name, stamp
     return found
-
-
-def _ends(fd: int, size: int) -> tuple[bytes, int]:
-    """The first bytes of an open file that had this size, and the CRC-32 of these and its last."""
-    head = osfile.fs.read(fd, min(_FIRST, size), 0)
-    tail = osfile.fs.read(fd, min(_FIRST, size), max(size - _FIRST, 0))
-    return head, crc32(head + tail)
-
-
-class _Candidate(NamedTuple):
-    """access and time are the same of all files of one bundle.
-
-    access: owner, group and mode
-    time:   the fields of the time that its first records have; None where these do not tell
-    """
-
-    access: tuple[int, int, int]
-    time: tuple[FieldPath, ...] | None
-    file: BundledFile
-
-    @property
-    def kind(self) -> Hashable:
-        return self.access, self.time
-
-
-def find_bundles(
-    folder: str,
-    store: Path | None,
-    names: Collection[str],
-    has_own: Callable[[str], bool],
-    changed: set[str],
-    time_of: TimeOf | None,
-) -> list[Bundle]:
-    """The bundles of the files in this folder: those that are good, and new ones of these names.
-
-    store:   the folder of bundles; None where they are in memory
-    has_own: whether the file of this name has indexes of its own
-    changed: names of files that are to be asked on their own; those that were changed since they were in a bundle are
-             put there
-    time_of: tells which files have their time in the same fields; None: nobody needs to know
-    """
-    stored = [] if store is None else list(_stored(folder, store))
-    good = [bundle for _, bundle in stored if bundle is not None and bundle.is_current()]
-    held = {file.name for bundle in good for file in bundle.files}
-    wanted = [name for name in names if name not in held and name not in changed and not has_own(name)]
-    if len(good) == len(stored) and len(wanted) < LEAST:
-        return good
-    # Before the lock is taken: to look at many files takes longer than others wait for it.
-    found = [candidate for name in wanted if (candidate := _candidate(folder, name, time_of)) is not None]
-    if store is None:
-        return _formed(folder, None, found, time_of)
-    try:
-        with locked(store):
-            good = list(_kept(folder, store, changed))
-            held = {file.name for bundle in good for file in bundle.files} | changed
-            return good + _formed(folder, store, [each for each in found if each.file.name not in held], time_of)
-    except OSError:
-        return good
-
-
-def remove(bundle: Bundle) -> None:
-    """Remove it. Its files are asked one by one until another bundle is made of them."""
-    if bundle.place is not None:
-        with suppress(OSError), locked(bundle.place.parent):
-            osfile.fs.remove(bundle.place)
-
-
-def stored_bundles(folder: str, store: Path) -> list[Bundle]:
-    """All that lie there, good or void."""
-    return [bundle for _, bundle in _stored(folder, store) if bundle is not None]
-
-
-def _stored(folder: str, store: Path) -> Iterator[tuple[Path, Bundle | None]]:
-    with suppress(OSError):
-        for name in sorted(osfile.fs.listdir(store)):
-            place, data = store / name, None
-            if not is_bundle_name(name):
-                continue
-            with suppress(OSError):
-                data = osfile.fs.read_if_there(place / BUNDLED)
-            bundle = None if data is None else unpack(data, folder, place)
-            yield place, None if bundle is None or _shows_more(place / BUNDLED, bundle) else bundle
-
-
-def _shows_more(listed: Path, bundle: Bundle) -> bool:
-    """Whether others can read another user's list, but not all its files: indexes get the list's permissions."""
-    fs = osfile.fs
-    try:
-        found = fs.lstat(listed)
-        if found.st_uid in (0, os.geteuid()):
-            return False
-        return any(_shows(found, fs.lstat(os.path.join(bundle.folder, file.name))) for file in bundle.files)
-    except OSError:
-        return False  # a file is gone, and the bundle is void
-
-
-def _shows(listed: os.stat_result, file: os.stat_result) -> bool:
-    if file.st_mode & stat.S_IROTH:
-        return False
-    groups_file = file.st_gid if file.st_mode & stat.S_IRGRP else None
-    if listed.st_mode & stat.S_IROTH or (listed.st_mode & stat.S_IRGRP and listed.st_gid != groups_file):
-        return True
-    return listed.st_uid != file.st_uid and groups_file not in _groups(listed.st_uid)
-
-
-def _groups(user: int) -> list[int]:
-    """Those that a user is in; none where nobody knows that."""
-    with suppress(KeyError):
-        known = pwd.getpwuid(user)
-        return os.getgrouplist(known.pw_name, known.pw_gid)
-    return []
-
-
-def _kept(folder: str, store: Path, changed: set[str]) -> Iterator[Bundle]:
-    """Those that are good; others are removed. The lock is held."""
-    for place, bundle in _stored(folder, store):
-        now = None if bundle is None else bundle.followed()
-        if now is None:
-            if bundle is not None:
-                changed |= bundle.changed()
-            osfile.fs.remove(place)
-            continue
-        if now != bundle:
-            now.write()
-        yield now
-
-
-def _formed(folder: str, store: Path | None, found: Sequence[_Candidate], time_of: TimeOf | None) -> list[Bundle]:
-    """New bundles of these files. Raises OSError."""
-    made = []
-    kinds = defaultdict[Hashable, list[_Candidate]](list)
-    for candidate in found:
-        kinds[candidate.kind].append(candidate)
-    for alike in kinds.values():
-        for files in _parts([candidate.file for candidate in alike]):
-            identity = os.urandom(16)
-            place = None if store is None else store / identity.hex()
-            is_timed = None if time_of is None else alike[0].time is not None
-            bundle = Bundle(folder, place, identity, tuple(files), is_timed)
-            if store is not None:
-                bundle.write()
-            made.append(bundle)
-    return made
-
-
-def _parts(files: list[BundledFile]) -> Iterator[list[BundledFile]]:
-    """Cut into parts of about one number of files, none larger than need be."""
-    size = sum(file.stamp.size for file in files)
-    count = max(-(-size // LARGEST), -(-len(files) // _MOST))
-    for number in range(count):
-        part = files[len(files) * number // count : len(files) * (number + 1) // count]
-        if len(part) >= LEAST:
-            yield part
-
-
-def _candidate(folder: str, name: str, time_of: TimeOf | None) -> _Candidate | None:
-    """The file, if it may be in a bundle."""
-    fs = osfile.fs
-    with suppress(OSError), osfile.Descriptor(fs, os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW) as fd:
-        found = fs.fstat(fd)
-        stamp = Stamp.of(found)
-        is_small = 0 < stamp.size <= SMALL and stamp.is_settled()
-        # Where the first line is JSON, it is an object then. Where it is not, the scan finds that out, and each file of
-        # the bundle is opened on its own, which looks more closely.
-        if not is_small or fs.read(fd, 1, stamp.size - 1) != b"\n":
-            return None
-        head, ends = _ends(fd, stamp.size)
-        if _are_plain(head):
-            access = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
-            file = BundledFile(name, stamp, ends)
-            time = None if time_of is None else time_of(Bundle(folder, None, b"", (file,)), head)
-            return _Candidate(access, time, file)
-    return None
-
-
-def _are_plain(head: bytes) -> bool:
-    """Whether lines that begin so are records as they stand, in no format that makes others of them."""
-    form = form_of(head) if head.startswith(b"{") else None
-    return form is not None and form.is_plain
