@@ -8,6 +8,7 @@ The last columns say how many times more the second size costs than the first, w
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 import statistics
@@ -27,6 +28,7 @@ from .tools import duckdb_command, jitdb_command
 SIZES: Final = [1000 * int(size) for size in os.environ.get("JITDB_BENCH_GROWTH", "250,2500").split(",")]
 RUNS: Final = int(os.environ.get("JITDB_BENCH_RUNS", "3"))
 FILES: Final = 1200
+PACKED: Final = 120  # files, gzipped
 _ROWS: Final = 250_000  # of the flights
 _PER_USER: Final = 20
 _WORDS: Final = [
@@ -51,14 +53,14 @@ class Task(NamedTuple):
     OUT stands for a file that is written.
 
     first: asked without indexes
-    many:  asked of as many records in many files
+    files: asked of as many records in so many files; of PACKED gzipped ones
     """
 
     name: str
     jitdb: list[str]
     sql: str
     first: bool = False
-    many: bool = False
+    files: int = 1
 
 
 class Cost(NamedTuple):
@@ -110,30 +112,34 @@ def tasks() -> list[Task]:
         Task("the five largest", ["query", "--sort", "-distance", "-n", "5"],
              "select * from LOG order by distance desc limit 5"),
         Task("the newest 10 of 1,200 files, first", ["query", "--descending", "-n", "10"],
-             "select * from LOG order by timestamp desc limit 10", first=True, many=True),
+             "select * from LOG order by timestamp desc limit 10", first=True, files=FILES),
         Task("the newest 10 of 1,200 files, again", ["query", "--descending", "-n", "10"],
-             "select * from LOG order by timestamp desc limit 10", many=True),
-        Task("a count of 1,200 files, again", ["count", 'carrier == "UA"'], first, many=True),
+             "select * from LOG order by timestamp desc limit 10", files=FILES),
+        Task("a count of 1,200 files, again", ["count", 'carrier == "UA"'], first, files=FILES),
+        Task("first count of 120 gzipped files", ["count", 'carrier == "UA"'], first, first=True, files=PACKED),
+        Task("a count of 120 gzipped files, again", ["count", 'carrier == "UA"'], first, files=PACKED),
+        Task("the newest 10 of 120 gzipped files, again", ["query", "--descending", "-n", "10"],
+             "select * from LOG order by timestamp desc limit 10", files=PACKED),
     ]  # fmt: skip
 
 
 def run() -> Iterator[Row]:
     yield Row(["", *(f"{tool}, {size / 1e6:g} million" for size in SIZES for tool in ("jitdb", "DuckDB")), "growth"])
     yield Row(["---"] * (2 * len(SIZES) + 2))
-    places = {(size, many): log_of(size, many) for size in SIZES for many in (False, True)}
-    tables = {size: _parquet(size, places[size, False]) for size in SIZES}
+    places = {(size, files): log_of(size, files) for size in SIZES for files in (1, FILES, PACKED)}
+    tables = {size: _parquet(size, places[size, 1]) for size in SIZES}
     for task in tasks():
         cells, costs = [], []
         for size in SIZES:
             for _ in range(0 if task.first else 2):  # indexes what it needs; a text from the second on
-                _jitdb(task, places[size, task.many])
-            ours = _median([_jitdb(task, places[size, task.many]) for _ in range(RUNS)])
+                _jitdb(task, places[size, task.files])
+            ours = _median([_jitdb(task, places[size, task.files]) for _ in range(RUNS)])
             theirs = _median([_duckdb(task, tables[size]) for _ in range(RUNS)])
             cells += [ours.text(), theirs.text()]
             costs.append(ours)
         growth = [f"{b.cpu / a.cpu:.1f}, {b.peak / a.peak:.1f}" for a, b in pairwise(costs)]
         yield Row([task.name, *cells, "; ".join(growth)])
-    kept = [sum(each.bytes for each in jitdb.kept(places[size, False])) for size in SIZES]
+    kept = [sum(each.bytes for each in jitdb.kept(places[size, 1])) for size in SIZES]
     held = [
         number for size, bytes_ in zip(SIZES, kept, strict=True) for number in (bytes_, tables[size].stat().st_size)
     ]
@@ -167,17 +173,18 @@ def _median(costs: list[Cost]) -> Cost:
     return Cost(*map(statistics.median, zip(*costs, strict=True)))
 
 
-def log_of(size: int, many: bool) -> Path:
-    """So many records as one file, or as 1,200 of a folder; made if they are not there."""
-    path = FOLDER / f"growth-{size}{'' if many else '.ndjson'}"
+def log_of(size: int, files: int) -> Path:
+    """So many records as one file, or as several of a folder, gzipped if they are PACKED; made if it is not there."""
+    path = FOLDER / f"growth-{size}{ {1: '.ndjson', PACKED: '-packed'}.get(files, '') }"
     if not path.exists():
         temporary = path.with_suffix(".tmp")
-        if many:
+        if files > 1:
             temporary.mkdir(parents=True)
         lines = _lines(size)
-        for number in range(FILES if many else 1):
-            with open(temporary / f"{number:04}.ndjson" if many else temporary, "w") as file:
-                file.writelines(islice(lines, -(-size // FILES) if many else size))
+        for number in range(files):
+            name = f"{number:04}.ndjson{'.gz' if files == PACKED else ''}"
+            with (gzip.open if files == PACKED else open)(temporary / name if files > 1 else temporary, "wt") as file:
+                file.writelines(islice(lines, -(-size // files)))
         temporary.rename(path)
     return path
 

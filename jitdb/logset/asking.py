@@ -28,6 +28,7 @@ T = TypeVar("T")
 _SMALL: Final = 2 << 20  # bytes of a log: below, most of its scan is Python, which threads do not speed up
 _MOST: Final = 1 << 16  # remembered questions to single logs, some hundred bytes each; beyond, all are forgotten
 _COUNTS: Final = 1 << 16  # counts, some hundred bytes each; beyond, all are forgotten
+_TRIES: Final = 16  # to ask files together that are changed, or cannot be read, again and again
 _TRIED: Final = 8  # logs that are scanned in this thread before it decides about threads
 
 
@@ -112,7 +113,7 @@ class Asking:
         """What `ask` gives for these parts; files that changed while they were asked together are asked otherwise in
         the next try.
         """
-        while True:
+        for _ in range(_TRIES):
             try:
                 with closing(self._together(question, in_order)) as rounds:
                     for parts in rounds:
@@ -123,6 +124,7 @@ class Asking:
                     self._bundles.give_up(void.bundle, void.alone)
                     self.open.drop(Member(void.bundle.path))
                 self._look_at_bundles()
+        return ask(self.parts(question.operation))
 
     def _look_at_bundles(self) -> bool:
         """Find out which files are asked together now. True if some no longer are what they were."""

@@ -23,6 +23,7 @@ from jitdb import LogSet
 from jitdb.errors import InvalidOffset, LogWarning, MalformedWarning, QuestionWarning
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import is_bundle_name
+from jitdb.log.lines.bundles.bundle import BundledFile
 from jitdb.log.lines.bundles.bundled_lines import BeginningLines, BundledLines, Unbundled
 from jitdb.log.lines.bundles.stores import stored_bundles
 from jitdb.operators import declared_time, field
@@ -460,3 +461,20 @@ def test_random_files(tmp_path_factory: pytest.TempPathFactory, files: list[list
         logs.refresh()
         assert logs.count(SIXES) == oracle(folder)
     assert asked(folder) == oracle(folder)
+
+
+def test_a_file_that_cannot_be_read_any_more_ends_no_question(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its stamp is what it was, so its bundle is found again and again."""
+    asked(folder)
+    read, tries = BundledLines._read_into, list[str]()
+
+    def failing(log: BundledLines, file: BundledFile, offset: int, view: memoryview) -> None:
+        if file.name == "03.ndjson" and len(tries) < 100:
+            tries.append(file.name)
+            raise Unbundled("no such luck", path=folder / file.name)
+        read(log, file, offset, view)
+
+    monkeypatch.setattr(BundledLines, "_read_into", failing)
+    with jitdb.open_many(folder, progress=False) as logs:
+        assert logs.count(field("word") == "w0") == oracle(folder, lambda record: record["word"] == "w0")
+    assert 0 < len(tries) < 100
