@@ -58,6 +58,8 @@ def is_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file has this name, as far as we may know."""
     try:
         found = fs_of(path).find(path)
-    except PermissionError:
+    except (OSError, ValueError) as error:  # a name that is too long, say, or has a zero byte
+        if is_url(path) and not isinstance(error, PermissionError):
+            raise
         return False
     return found is not None and stat.S_ISREG(found.st_mode)

@@ -75,4 +75,5 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     >>> is_url("s3://bucket/a.ndjson"), is_url("logs/a.ndjson"), is_url("file.s3://x")
     (True, False, False)
     """
-    return _URL.fullmatch(os.fspath(path)) is not None
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None  # who opens it refuses what is no path
+    return isinstance(name, str) and _URL.fullmatch(name) is not None
