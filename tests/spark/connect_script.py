@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import QUESTIONS, make_log, messages, oracle_of
-from range_cases import damage, files_of, merged_files
+from range_cases import damage, files_of, gathered, merged_files
 
 import jitdb
 from jitdb import Log
@@ -62,7 +62,7 @@ def prebuilds(spark: Any, path: Path) -> None:
     summary = prebuild(spark, path, operations=questions, range_bytes=40 * BLOCK, merge_on_driver=0)
     assert summary.tasks == 3, summary
     with Log(path, read_only=True) as log:
-        assert files_of(log.sidecar / "indexes") == merged_files(log, path.parent / "locally", questions)
+        assert gathered(log.sidecar / "indexes") == merged_files(log, path.parent / "locally", questions)
     with pytest.raises(SparkError, match="no way to read a log by URI"):
         prebuild(spark, path.as_uri(), fields=["a"])
     other = path.parent / "y.log"
