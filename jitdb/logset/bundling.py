@@ -22,6 +22,7 @@ from jitdb.engine.roles import first_of, found_time
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BeginningLines, BundledLines, Unbundled
 from jitdb.log.lines.bundles.gathering import LEAST, Gathering, Where, remade
+from jitdb.log.objects.urls import is_url
 from jitdb.logset.member import Member, fields_of
 from jitdb.operators.nodes.operation import EVERYTHING, Operation, and_
 from jitdb.operators.nodes.positions import Stretches
@@ -106,7 +107,9 @@ class Together(Member):
                 yield member, None if now is None else (now, file.size)
 
     def beginnings(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """The path of each log, and its first records."""
+        """The path of each log, and its first records. Of objects in a store none: each would take a request."""
+        if is_url(self.bundle.folder):
+            return
         for number, member in self._by_number.items():
             yield member.path, first_of(BundledLines(self.bundle._replace(files=(self.bundle.files[number],))))
 
@@ -300,7 +303,7 @@ def _real_paths(paths: Iterable[str]) -> dict[str, str]:
     for path in paths:
         folder, name = os.path.split(path)
         if folder not in real:
-            real[folder] = os.path.realpath(folder)
+            real[folder] = folder if is_url(folder) else os.path.realpath(folder)
         found[path] = os.path.join(real[folder], name)
     return found
 

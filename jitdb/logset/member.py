@@ -110,12 +110,6 @@ class ObjectMember(Member):
     def look(self) -> object:
         return Stamp.of(self.found.status)
 
-    def tell(self) -> None:
-        """What is known of it need not be asked for when it is opened."""
-        from jitdb.log.objects.files import FILES
-
-        FILES.tell(self.found)
-
 
 def objects(url: str) -> Iterator[ObjectMember]:
     """Those that a URL means. Raises LogError."""

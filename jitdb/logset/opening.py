@@ -19,17 +19,19 @@ from jitdb.engine.database import open as open_one
 from jitdb.errors import InvalidArgument
 from jitdb.log.codecs import get_codec
 from jitdb.log.io.filenames import INDEXES, STORE
+from jitdb.log.lines.bundles.bundle import lstamp
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.gathering import Where as BundleWhere
 from jitdb.log.lines.bundles.stores import stored_bundles
-from jitdb.log.lines.files.stamp import stamp_at
 from jitdb.log.lines.form import KNOWN, line_form
 from jitdb.log.lines.keeping.places import place_of, shelf_at, store_of, stores_of
 from jitdb.log.lines.windows import LineOpener
+from jitdb.log.objects.door import location_of
 from jitdb.log.objects.shelf import Shelf
+from jitdb.log.objects.urls import folders_above, is_url
 from jitdb.logset.bundling import Bundles, Together, time_of
 from jitdb.logset.logset import LogSet
-from jitdb.logset.member import Member, ObjectMember, Where
+from jitdb.logset.member import Member, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -80,8 +82,6 @@ def open_many(
     def open_log(member: Member) -> JITDB:
         if isinstance(member, Together):
             return JITDB(BundledLines(member.bundle), None if member.bundle.place else "memory", **settings)
-        if isinstance(member, ObjectMember):
-            member.tell()
         is_alone = is_prefixed or each or format or member.path in named
         return open_one(
             member.path, shelf or folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
@@ -96,7 +96,7 @@ def open_many(
     lines = LineOpener(get_codec(codec or "json"), form, codec is not None) if is_json else None
     is_plain = codec is None and form.is_plain
     bundles = None
-    if is_plain:
+    if is_plain and shelf is None:
         kept = BundleWhere(partial(_stores_at, folder), partial(_store_of, folder), partial(_has_own, folder), time_of)
         bundles = Bundles(kept, is_plain=bool(format), is_timed=timestamp is not None)
     is_labelled, follows = flag("labelled", labelled, InvalidArgument), flag("follow", follow, InvalidArgument)
@@ -108,9 +108,9 @@ def open_many(
 
 def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:
     """The bundles on disk that have files of these logs. `indexes`: as for open_many."""
-    paths = {os.path.realpath(member.path) for member in members}
+    paths = {member.path if is_url(member.path) else os.path.realpath(member.path) for member in members}
     found: list[Bundle] = []
-    for folder in sorted({str(above) for path in paths for above in Path(path).parents}):
+    for folder in sorted({above for path in paths for above in folders_above(path)}):
         for store in _stores_at(indexes, folder):
             found += stored_bundles(folder, store)
     return [bundle for bundle in found if bundle.kind.form is not None and not paths.isdisjoint(bundle.paths())]
@@ -120,7 +120,7 @@ def _stores_at(indexes: str | None, folder: str) -> list[Path]:
     """Where bundles of this folder may be."""
     own = folder_of(Member(folder), indexes)
     if own is None:
-        return stores_of(Path(folder))
+        return stores_of(folder)
     return [] if own == "memory" else [Path(own, STORE)]
 
 
@@ -128,7 +128,7 @@ def _store_of(indexes: str | None, folder: str) -> Path | None:
     """Where the bundles of this folder's files are; None: in memory."""
     own = folder_of(Member(folder), indexes)
     if own is None:
-        return store_of(Path(folder))
+        return store_of(folder)
     return None if own == "memory" else Path(own, STORE)
 
 
@@ -136,8 +136,8 @@ def _has_own(indexes: str | None, path: str) -> bool:
     """Whether the file has indexes of its own."""
     own = folder_of(Member(path), indexes)
     if own is None:
-        stamp = stamp_at(Path(path))
-        return stamp is not None and os.path.isdir(place_of(Path(path), stamp, "").folder / INDEXES)
+        stamp = lstamp(path)
+        return stamp is not None and os.path.isdir(place_of(location_of(path), stamp, "").folder / INDEXES)
     return own != "memory" and os.path.isdir(own)
 
 
@@ -145,5 +145,5 @@ def folder_of(member: Member, folder: str | None) -> str | None:
     """Where the indexes of one log are, among those of others: by its name, and by its path."""
     if folder is None or folder == "memory":
         return folder
-    path = os.path.realpath(member.path)
+    path = member.path if is_url(member.path) else os.path.realpath(member.path)
     return os.path.join(folder, f"{os.path.basename(path)}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from jitdb.log.lines.bundles import texts
 from jitdb.log.objects import files, stores
 
 KEYS: Final = {
@@ -34,6 +36,9 @@ def forget_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a new process begins."""
     monkeypatch.setattr(files, "PARTS", files.Parts())
     files.FILES._looks.clear()
+    files.FILES._told.clear()
+    monkeypatch.setattr(texts.TEXTS, "_held", OrderedDict())
+    monkeypatch.setattr(texts.TEXTS, "_size", 0)
 
 
 @contextmanager

@@ -39,6 +39,7 @@ _AHEAD: Final = 32 << 20  # bytes that are asked for before they are read
 _KEPT: Final = 64 << 20  # bytes of parts that are kept, about, where memory has room for them
 _THREADS: Final = 16  # requests at the same time
 _HEADS: Final = 64  # objects whose first bytes are kept
+_LOOKS: Final = 1 << 12  # looks that are remembered
 _YOUNG: Final = 1.0  # seconds in which a look need not be repeated
 _BITS: Final = 60  # of what stands for an object in its status: a time of a file with so many lies in the past
 
@@ -226,6 +227,7 @@ class ObjectFiles(FileSystem):
         self._numbers = itertools.count(1 << 40)
         self._open: dict[int, _Open] = {}
         self._looks: dict[str, tuple[float, Found]] = {}
+        self._told: dict[str, Found] = {}  # by listings; it stands until the next one, or until it turns out wrong
 
     # What a store told
 
@@ -235,18 +237,27 @@ class ObjectFiles(FileSystem):
         if found is not None and time.monotonic() - at < _YOUNG:
             return found
         found = _look(url)
-        self.tell(found)
+        if len(self._looks) > _LOOKS:
+            self._looks.clear()
+        self._looks[url] = time.monotonic(), found
         return found
 
-    def tell(self, found: Found) -> None:
-        """It is so now, as a listing showed."""
-        if len(self._looks) > 1 << 16:
-            self._looks.clear()
-        self._looks[found.url] = time.monotonic(), found
+    def told(self, begin: str, found: Sequence[Found]) -> None:
+        """These are the objects now whose URLs begin so, as a listing showed."""
+        for url in [url for url in self._told if url.startswith(begin)]:
+            del self._told[url]
+        self._told.update((each.url, each) for each in found)
+        now = time.monotonic()
+        self._looks = {each.url: (now, each) for each in found}
+
+    def known(self, url: ObjectUrl) -> Found:
+        """What the last listing told of it; else what a look shows. Raises as found() does."""
+        return self._told.get(url) or self.found(url)
 
     def forget(self, url: ObjectUrl) -> None:
         """Look again when it is asked for: another object has its name."""
         self._looks.pop(url, None)
+        self._told.pop(url, None)
 
     # As files
 
@@ -254,7 +265,7 @@ class ObjectFiles(FileSystem):
         if flags & (os.O_CREAT | os.O_WRONLY | os.O_RDWR):
             raise OSError(errno.EROFS, "an object is only read", os.fspath(path))
         number = next(self._numbers)
-        self._open[number] = _Open(self.found(_url(path)))
+        self._open[number] = _Open(self.known(_url(path)))
         return number
 
     def close(self, fd: int, /) -> None:
@@ -282,7 +293,9 @@ class ObjectFiles(FileSystem):
     def stat(self, path: str | os.PathLike[str], /) -> os.stat_result:
         return self.found(_url(path)).status
 
-    lstat = stat
+    def lstat(self, path: str | os.PathLike[str], /) -> os.stat_result:
+        """As the last listing told it."""
+        return self.known(_url(path)).status
 
     def refuse_links(self, path: str | os.PathLike[str]) -> None:
         """There are none."""

@@ -47,13 +47,14 @@ def objects_at(url: ObjectUrl) -> list[Found]:
         if has_pattern(url):
             begin = url.key[: _MAGIC.search(url.key).start()]  # type: ignore[union-attr]
             fits = re.compile(_regex(url.key), re.DOTALL).fullmatch
-            return _kept(found for found in _listed(url.at(begin)) if fits(found.url.key))
+            place = url.at(begin)
+            return [found for found in _kept(place, _listed(place)) if fits(found.url.key)]
         if url.key and not url.key.endswith("/"):
             try:
                 return [FILES.found(url)]
             except FileNotFoundError:
                 url = url.at(f"{url.key}/")
-        below = _kept(_listed(url))
+        below = _kept(url, _listed(url))
     except OSError as error:
         raise LogError(error.strerror or str(error), path=url) from error
     if not below:
@@ -61,11 +62,11 @@ def objects_at(url: ObjectUrl) -> list[Found]:
     return below
 
 
-def _kept(listed: Iterator[Found]) -> list[Found]:
-    found = [found for found in listed if found.size and not found.url.name.startswith(".")]
-    for each in found:
-        FILES.tell(each)
-    return found
+def _kept(begin: ObjectUrl, listed: Iterator[Found]) -> list[Found]:
+    """Those that are logs, perhaps, of all whose URLs begin so."""
+    every = list(listed)
+    FILES.told(begin, every)
+    return [found for found in every if found.size and not found.url.name.startswith(".")]
 
 
 def _listed(url: ObjectUrl) -> Iterator[Found]:

@@ -77,3 +77,17 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     """
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None  # who opens it refuses what is no path
     return isinstance(name, str) and _URL.fullmatch(name) is not None
+
+
+def folders_above(path: str) -> list[str]:
+    """The folders in which a file, or an object, is, the nearest first.
+
+    >>> folders_above("s3://logs/a/b.ndjson"), folders_above("/logs/b.ndjson")
+    (['s3://logs/a', 's3://logs'], ['/logs', '/'])
+    """
+    root = ObjectUrl.of(path).root if is_url(path) else ""
+    found = []
+    while path != root and (above := os.path.dirname(path)) != path:
+        found.append(above)
+        path = above
+    return found

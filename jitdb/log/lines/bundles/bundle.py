@@ -40,6 +40,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, temporary_name
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
+from jitdb.log.objects.door import fs_of
 
 ENDS: Final = 4096  # bytes at the beginning and at the end of a file that tell it from another
 
@@ -193,7 +194,8 @@ class Bundle(NamedTuple):
         assert self.place is not None
         fs, temporary = osfile.fs, self.place / temporary_name(BUNDLED)
         is_first = not fs.exists(self.place / BUNDLED)
-        first = fs.stat(Path(self.path_of(next(file for file in self.files if file.name))))
+        path = self.path_of(next(file for file in self.files if file.name))
+        first = fs_of(path).lstat(path)
         with suppress(FileExistsError):
             fs.mkdir(self.place, 0o700)
         if is_first:
@@ -239,7 +241,7 @@ def _file(row: tuple[Any, ...], name: str) -> BundledFile | None:
 def lstamp(path: str) -> Stamp | None:
     """That of the file at this path; None where there is none, or a link, whose file is in no bundle."""
     try:
-        found = osfile.fs.lstat(path)
+        found = fs_of(path).lstat(path)
     except OSError:
         return None
     return Stamp.of(found) if stat.S_ISREG(found.st_mode) else None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.blocks.framing import Blocks, LastRecord
 from jitdb.log.codecs.json.codec import CODEC
-from jitdb.log.io import osfile
 from jitdb.log.lines.bundles.bundle import Bundle, BundledFile
 from jitdb.log.lines.bundles.stores import remove
 from jitdb.log.lines.bundles.texts import TEXTS, opened, text_at
@@ -24,6 +23,7 @@ from jitdb.log.lines.files.stamp import Read, Stamp
 from jitdb.log.lines.form import PLAIN
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import BLOCK
+from jitdb.log.objects.door import Location, location_of
 from jitdb.log.source import LogSource
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class BundledLines(LogSource):
         self._now = bundle, bundle.begins()
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         """The folder of the files."""
-        return Path(self.bundle.folder)
+        return location_of(self.bundle.folder)
 
     @property
     def codec(self) -> Codec:
@@ -170,11 +170,10 @@ class BundledLines(LogSource):
         if self._is_whole(file):
             view[:] = self._slice(file, self._text(file), offset, len(view))
             return
-        fs, size = osfile.fs, max(0, min(len(view), file.stamp.size - offset))
+        size = max(0, min(len(view), file.stamp.size - offset))
         try:
-            with opened(self.bundle.path_of(file)) as fd:
-                there = fs.read_into(fd, view[:size], offset)
-                is_same = there == size and Stamp.of(fs.fstat(fd)) == file.stamp
+            with opened(self.bundle.path_of(file)) as there:
+                is_same = there.read_into(view[:size], offset) == size and Stamp.of(there.status()) == file.stamp
         except OSError:
             is_same = False
         if not is_same:

@@ -22,8 +22,10 @@ from jitdb.log.lines.bundles.looking import SMALL, Candidate, TimeOf, look_at
 from jitdb.log.lines.bundles.stores import homes, may_grow, stored_at, stored_bundles
 from jitdb.log.lines.bundles.texts import AT_ONCE
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.keeping.cached import make_room, used
 from jitdb.log.lines.keeping.known import locked
 from jitdb.log.lines.line_log import BLOCK
+from jitdb.log.objects.urls import folders_above, is_url
 
 LEAST: Final = 8  # files of a new bundle: fewer are asked one by one
 LARGEST: Final = 1 << 30  # bytes of text in a bundle, about: so much is scanned again at most when files are gone
@@ -31,6 +33,7 @@ MOST: Final = 1 << 16  # files of a bundle
 
 _SOON_MADE: Final = 64 << 20  # bytes of text: of a bundle with less another one is made, rather than not let it grow
 _QUIET: Final = 600_000_000_000  # nanoseconds without a change, after which a file that was written to goes in
+_REQUESTS: Final = 16  # objects that are read at the same time
 _AHEAD: Final = 4  # files that are decompressed before they are needed
 
 
@@ -80,10 +83,7 @@ class Gathering:
 
     def _find(self) -> None:
         folders = {os.path.dirname(path) for path in self.stamps}
-        tops = dict.fromkeys(folders)
-        for folder in folders:
-            while (folder := os.path.dirname(folder)) not in tops:
-                tops[folder] = None
+        tops = dict.fromkeys(above for folder in folders for above in (folder, *folders_above(folder)))
         for bundle in list(self._memory.values()):
             self._take(bundle)
         for folder in tops:
@@ -117,6 +117,9 @@ class Gathering:
 
     def _keep(self, bundle: Bundle) -> None:
         self._bundles[bundle.identity] = bundle
+        if bundle.place is not None and is_url(bundle.folder):
+            used(bundle.place)
+            make_room()
         if bundle.place is None:
             self._memory[bundle.identity] = bundle
 
@@ -172,7 +175,7 @@ class Gathering:
         held = 0
         for folder, candidate in self._looked(wanted, home_of):
             pending[folder, candidate.kind].append(candidate)
-            held += candidate.held
+            held += candidate.held or (candidate.file.size if is_url(folder) else 0)
             if held >= AT_ONCE:
                 yield self._put(pending, is_last=False)
                 held = 0
@@ -199,14 +202,16 @@ class Gathering:
     def _looked(self, paths: Iterable[str], home_of: dict[str, str]) -> Iterator[tuple[str, Candidate]]:
         """What a look at each shows, in their order; compressed ones are looked at side by side."""
         coming = deque[tuple[str, Future[Candidate | None] | Candidate | None]]()
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        paths = list(paths)
+        threads = _REQUESTS if any(map(is_url, paths)) else min(os.cpu_count() or 1, 8)
+        with ThreadPoolExecutor(threads) as pool:
             for path in paths:
                 home = home_of[os.path.dirname(path)]
-                look = home, os.path.relpath(path, home) if os.path.dirname(path) != home else os.path.basename(path)
-                is_compressed = path.endswith(ENDINGS)
-                found = pool.submit(look_at, *look, self._where.time_of) if is_compressed else None
+                look = home, path[len(home) :].lstrip("/")
+                ahead = _REQUESTS if is_url(path) else _AHEAD if path.endswith(ENDINGS) else 0
+                found = pool.submit(look_at, *look, self._where.time_of) if ahead else None
                 coming.append((home, found or look_at(*look, self._where.time_of)))
-                while len(coming) > (_AHEAD if is_compressed else 0):
+                while len(coming) > ahead:
                     yield from _done(*coming.popleft())
             for home, each in coming:
                 yield from _done(home, each)

@@ -26,6 +26,7 @@ from jitdb.log.lines.files.file import FRESH, NEWLINE, newline_before
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import KNOWN, MARK, LineForm
 from jitdb.log.lines.formats.kinds import BSD_TIME, KLOG_TIME
+from jitdb.log.objects.urls import AT_ONCE
 
 SMALL: Final = 32 << 20  # bytes of a file: a larger one takes longer to scan than all that is done for it beside that
 
@@ -52,13 +53,13 @@ class Candidate(NamedTuple):
 
 def look_at(folder: str, name: str, time_of: TimeOf) -> Candidate | None:
     """The file of this name in a folder, as it is; None where it changed just now, or cannot be read."""
-    with suppress(OSError), opened(os.path.join(folder, name)) as fd:
-        found = osfile.fs.fstat(fd)
+    with suppress(OSError), opened(os.path.join(folder, name)) as file:
+        found = file.status()
         stamp = Stamp.of(found)
         if 0 < stamp.size <= SMALL and stamp.is_settled():
             access = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
-            candidate = _Look(folder, name, stamp, fd).candidate(access, time_of)
-            if Stamp.of(osfile.fs.fstat(fd)) == stamp:
+            candidate = _Look(folder, name, stamp, file).candidate(access, time_of)
+            if Stamp.of(file.status()) == stamp:
                 return candidate or Candidate(Kind(access), BundledFile(name, stamp))
     return None
 
@@ -66,14 +67,15 @@ def look_at(folder: str, name: str, time_of: TimeOf) -> Candidate | None:
 class _Look:
     """A look at an open file."""
 
-    def __init__(self, folder: str, name: str, stamp: Stamp, fd: int) -> None:
-        self._folder, self._name, self._stamp, self._fd = folder, name, stamp, fd
-        self._head = self._stored(HEAD, 0)
+    def __init__(self, folder: str, name: str, stamp: Stamp, file: osfile.Descriptor) -> None:
+        self._folder, self._name, self._stamp, self._opened = folder, name, stamp, file
+        # A request for all of an object takes as long as one for its beginning.
+        self._head = self._stored(stamp.size if file.is_object and stamp.size <= AT_ONCE else HEAD, 0)
         self._compression = compression_of(self._head)
         self._text: bytes | None = None  # all of it, once that is needed
 
     def _stored(self, size: int, offset: int) -> bytes:
-        return osfile.fs.read(self._fd, min(size, self._stamp.size - offset), offset)
+        return self._opened.read(min(size, self._stamp.size - offset), offset)
 
     def _whole(self) -> bytes | None:
         """The text; None where it is damaged, or has no end. It is held for the scan."""
@@ -90,7 +92,7 @@ class _Look:
         """None where it is to be asked on its own."""
         if self._compression and not self._whole():
             return None
-        head = self._head if self._text is None else self._text[:HEAD]
+        head = (self._head if self._text is None else self._text)[:HEAD]
         form = self._form(head)
         if form is None:
             return None
@@ -113,7 +115,7 @@ class _Look:
     def _form(self, head: bytes) -> LineForm | None:
         """How its lines become records; None where it is asked on its own."""
         sidecar = os.path.join(self._folder, f"{self._name}{SIDECAR_SUFFIX}", META)
-        if head.startswith(MARK) or os.path.exists(sidecar):
+        if head.startswith(MARK) or (not self._opened.is_object and os.path.exists(sidecar)):
             return None
         form = form_of(head, _UNASKED, more=lambda size: self._read(size, 0), name=os.path.basename(self._name))
         if form is None or not form.is_document:

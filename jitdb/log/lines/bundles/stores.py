@@ -13,6 +13,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, is_bundle_name
 from jitdb.log.lines.bundles.bundle import Bundle, unpack
 from jitdb.log.lines.keeping.known import locked
+from jitdb.log.objects.urls import ObjectUrl, is_url
 
 
 def remove(bundle: Bundle) -> None:
@@ -94,10 +95,27 @@ def homes(folders: list[str]) -> dict[str, str]:
     """The folder in whose store the bundles of each folder's files are: the one above all of them, or as near to it as
     the same users may look into all folders on the way.
     """
+    of_stores = [folder for folder in folders if is_url(folder)]
+    if of_stores:
+        return {**_tops(of_stores), **homes([folder for folder in folders if not is_url(folder)])}
     top = os.path.commonpath(folders) if folders else ""
     if len(Path(top).parts) <= 2:  # nothing but the system has these in common
         return {folder: folder for folder in folders}
     return {folder: _home(folder, top) for folder in folders}
+
+
+def _tops(folders: list[str]) -> dict[str, str]:
+    """The same of folders of objects: of each bucket, what is above all of them."""
+    found: dict[str, str] = {}
+    buckets: dict[str, list[str]] = {}
+    for folder in folders:
+        buckets.setdefault(ObjectUrl.of(folder).root, []).append(folder)
+    for root, below in buckets.items():
+        parts = [folder[len(root) :].split("/") for folder in below]
+        count = next((at for at, names in enumerate(zip(*parts, strict=False)) if len(set(names)) > 1), None)
+        top = root + "/".join(parts[0][: min(map(len, parts)) if count is None else count])
+        found |= dict.fromkeys(below, top)
+    return found
 
 
 def _home(folder: str, top: str) -> str:

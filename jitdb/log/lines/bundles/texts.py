@@ -14,6 +14,7 @@ from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.formats import compression_of
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.objects.door import fs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,10 +69,13 @@ TEXTS: Final = Texts()
 
 
 @contextmanager
-def opened(path: str) -> Iterator[int]:
-    """The descriptor of a file that is no link. Raises OSError."""
-    with osfile.Descriptor(osfile.fs, path, os.O_RDONLY | os.O_NOFOLLOW) as fd:
-        yield fd
+def opened(path: str) -> Iterator[osfile.Descriptor]:
+    """A file that is no link. Raises OSError."""
+    file = osfile.Descriptor(fs_of(path), path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        yield file
+    finally:
+        file.close()
 
 
 def text_at(path: str, stamp: Stamp) -> bytes | None:
@@ -79,9 +83,9 @@ def text_at(path: str, stamp: Stamp) -> bytes | None:
 
     Raises OSError.
     """
-    with opened(path) as fd:
-        data = osfile.fs.read(fd, stamp.size, 0)
-        if len(data) < stamp.size or Stamp.of(osfile.fs.fstat(fd)) != stamp:
+    with opened(path) as file:
+        data = file.read(stamp.size, 0)
+        if len(data) < stamp.size or Stamp.of(file.status()) != stamp:
             return None
     return decompressed(data)
 

@@ -3,6 +3,8 @@
     objects/BUCKET/root         the URL of the bucket
     objects/BUCKET/NAME/        of an object: as `.jitdb/INODE/` of a file (places.py)
     objects/BUCKET/NAME/TAG/    the same in another form
+    objects/BUCKET/NAME/root    the URL of what many objects lie below, which are asked together
+    objects/BUCKET/NAME/.jitdb/ their bundles (bundles/bundle.py)
 
 What was used longest ago goes first. All of it can be made again, but for sets under names, which stay.
 """
@@ -19,6 +21,7 @@ from typing import Final, NamedTuple
 
 from jitdb.errors import InvalidArgument
 from jitdb.log.io import osfile
+from jitdb.log.io.filenames import BUNDLED, STORE
 from jitdb.log.lines.keeping.known import stored_in
 from jitdb.log.lines.keeping.leaving import remove_entry
 from jitdb.log.lines.keeping.places import ROOT, cache_folder
@@ -86,14 +89,21 @@ def make_room() -> None:
 
 
 def _in_bucket(bucket: Path) -> Iterator[Cached]:
-    root = (osfile.fs.read_if_there(bucket / ROOT) or b"").decode("utf-8", "replace").strip()
+    root = _root_in(bucket)
     for place in _folders(bucket):
-        for folder in (place, *_folders(place)):
-            known = stored_in(folder)
-            if known is not None:
+        for folder in (place, *_folders(place), *_folders(place / STORE)):
+            url, form = "", "" if folder.parent.name == STORE or folder == place else folder.name
+            if (folder / BUNDLED).exists():
+                url = f"{_root_in(place)}/"
+            elif (known := stored_in(folder)) is not None:
+                url = f"{root}/{known.name}"
+            if url:
                 size = sum(each.stat().st_size for each in _files_of(folder))
-                form, at = "" if folder == place else folder.name, folder.stat().st_mtime
-                yield Cached(f"{root}/{known.name}", form, size, at, str(folder))
+                yield Cached(url, form, size, folder.stat().st_mtime, str(folder))
+
+
+def _root_in(folder: Path) -> str:
+    return (osfile.fs.read_if_there(folder / ROOT) or b"").decode("utf-8", "replace").strip()
 
 
 def _files_of(folder: Path) -> Iterator[Path]:

@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 from jitdb.common.digests import blake2b
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import (
+    BUNDLED,
     CHECKPOINTS,
     INDEXES,
     LINES,
@@ -78,14 +79,24 @@ def place_of(path: Location, stamp: Stamp, tag: str) -> Place:
     return Place(cached / entry, is_entry=True)
 
 
-def store_of(folder: Path) -> Path:
+def store_of(folder: Path | str) -> Path:
     """The folder in which it is kept what is known of the files of this one; it need not exist."""
+    if is_url(folder):
+        place = ObjectUrl.of(str(folder))
+        home = _of_bucket(place) / _named(place)
+        _note_root(home, place)
+        return home / STORE
+    folder = Path(folder)
     beside = folder / STORE
     return beside if _is_writable(beside) else _in_cache(folder) / STORE
 
 
-def stores_of(folder: Path) -> list[Path]:
+def stores_of(folder: Path | str) -> list[Path]:
     """All that there may be."""
+    if is_url(folder):
+        place = ObjectUrl.of(str(folder))
+        return [cached_objects(place.root) / _named(place) / STORE]
+    folder = Path(folder)
     return [folder / STORE, _in_cache(folder) / STORE]
 
 
@@ -128,12 +139,20 @@ ROOT: Final = "root"  # a file with the URL of the bucket
 
 
 def _of_object(url: ObjectUrl, tag: str) -> Path:
+    return _of_bucket(url) / _named(url) / tag
+
+
+def _of_bucket(url: ObjectUrl) -> Path:
     bucket = cached_objects(url.root)
+    _note_root(bucket, url.root)
+    return bucket
+
+
+def _note_root(folder: Path, url: str) -> None:
     with suppress(OSError):  # where nothing can be kept, whoever keeps something says so
-        if not osfile.fs.exists(bucket / ROOT):
-            osfile.fs.make_folders(bucket)
-            osfile.fs.write_file(bucket / ROOT, f"{url.root}\n".encode())
-    return bucket / _named(url) / tag
+        if not osfile.fs.exists(folder / ROOT):
+            osfile.fs.make_folders(folder)
+            osfile.fs.write_file(folder / ROOT, f"{url}\n".encode())
 
 
 def cached_objects(root: str) -> Path:
@@ -165,7 +184,7 @@ def _named(path: Location) -> str:
 # What is kept in one
 
 
-_MADE_AGAIN: Final = frozenset({LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES, ROWS, ROWS_LOCK})
+_MADE_AGAIN: Final = frozenset({BUNDLED, LINES, LINES_LOCK, CHECKPOINTS, TAIL, INDEXES, ROWS, ROWS_LOCK})
 
 
 def is_made_again(folder: Path) -> bool:
