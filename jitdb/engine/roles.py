@@ -82,6 +82,8 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     `timestamp` and `value.timestamp`, those that a record has a time in; else the first of TIMES that at least half of
     them have one in; else those two.
     """
+    if log.known_time is not None:
+        return log.known_time
     try:
         records = first_of(log)
     except LogError:  # raised again to who reads these records

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.common.paths import Path as FieldPath
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
@@ -163,6 +164,9 @@ class LogSource(ScanSource):
     @abstractmethod
     def generation(self) -> int:
         """Grows when the log was truncated, replaced or compacted; after a compaction `removals` knows what went."""
+
+    #: The fields of the time that its first records have, where that is known without reading them
+    known_time: tuple[FieldPath, ...] | None = None
 
     #: What its indexes are shared by with other machines; None: nothing
     shelf: Shelf | None = None

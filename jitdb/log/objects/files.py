@@ -227,7 +227,8 @@ class ObjectFiles(FileSystem):
         self._numbers = itertools.count(1 << 40)
         self._open: dict[int, _Open] = {}
         self._looks: dict[str, tuple[float, Found]] = {}
-        self._told: dict[str, Found] = {}  # by listings; it stands until the next one, or until it turns out wrong
+        self._doubted: set[str] = set()  # which were read, and are not what they were
+        self._told: dict[str, Found | None] = {}  # by listings and looks; it stands until a later one, or a fault
 
     # What a store told
 
@@ -236,7 +237,13 @@ class ObjectFiles(FileSystem):
         at, found = self._looks.get(url, (0.0, None))
         if found is not None and time.monotonic() - at < _YOUNG:
             return found
-        found = _look(url)
+        self._doubted.discard(url)
+        try:
+            found = _look(url)
+        except FileNotFoundError:
+            self._told[url] = None
+            raise
+        self._told[url] = found
         if len(self._looks) > _LOOKS:
             self._looks.clear()
         self._looks[url] = time.monotonic(), found
@@ -246,18 +253,28 @@ class ObjectFiles(FileSystem):
         """These are the objects now whose URLs begin so, as a listing showed."""
         for url in [url for url in self._told if url.startswith(begin)]:
             del self._told[url]
-        self._told.update((each.url, each) for each in found)
+        self._told |= {each.url: each for each in found}
         now = time.monotonic()
         self._looks = {each.url: (now, each) for each in found}
 
     def known(self, url: ObjectUrl) -> Found:
         """What the last listing told of it; else what a look shows. Raises as found() does."""
-        return self._told.get(url) or self.found(url)
+        if url not in self._told:
+            return self.found(url)
+        found = self._told[url]
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", url)
+        return found
+
+    def is_told(self, url: str) -> bool:
+        """Whether a listing or a look told what it is, or reading it showed that it is another one."""
+        return url in self._told or url in self._doubted
 
     def forget(self, url: ObjectUrl) -> None:
         """Look again when it is asked for: another object has its name."""
         self._looks.pop(url, None)
         self._told.pop(url, None)
+        self._doubted.add(url)
 
     # As files
 

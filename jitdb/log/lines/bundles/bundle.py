@@ -41,6 +41,7 @@ from jitdb.log.io.filenames import BUNDLED, temporary_name
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
 from jitdb.log.objects.door import fs_of
+from jitdb.log.objects.urls import is_url
 
 ENDS: Final = 4096  # bytes at the beginning and at the end of a file that tell it from another
 
@@ -101,7 +102,18 @@ class BundledFile(NamedTuple):
 
     def is_in(self, folder: str) -> bool:
         """Whether it still is that file, under that name."""
-        return bool(self.name) and lstamp(os.path.join(folder, self.name)) == self.stamp
+        return bool(self.name) and self.now_in(folder) == self.stamp
+
+    def now_in(self, folder: str) -> Stamp | None:
+        """The stamp of the file that has its name now. Of an object that nobody listed or read since, its own."""
+        path = os.path.join(folder, self.name)
+        if not is_url(path):
+            return lstamp(path)
+        from jitdb.log.objects.files import FILES
+
+        if not FILES.is_told(path):
+            return self.stamp
+        return lstamp(path)
 
     def is_beginning_of(self, path: str, there: Stamp) -> bool:
         """Whether the file at this path, of this stamp, is it with another name or more lines."""

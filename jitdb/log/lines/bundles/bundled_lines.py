@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.common.paths import Path as FieldPath
     from jitdb.log.codecs import Codec
 
 
@@ -116,6 +117,11 @@ class BundledLines(LogSource):
         """The bundle's own folder."""
         assert self.bundle.place is not None
         return self.bundle.place
+
+    @property
+    def known_time(self) -> tuple[FieldPath, ...] | None:  # type: ignore[override]
+        """That of all its files."""
+        return self.bundle.kind.time
 
     def last_line(self) -> bytes:
         """The last line of the last file. Raises Unbundled."""

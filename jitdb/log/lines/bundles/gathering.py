@@ -131,7 +131,7 @@ class Gathering:
                 self._changed.add(file.stamp[:2])
             else:
                 path = os.path.join(bundle.folder, file.name)
-                stamp = self.stamps[path] if path in self.stamps else lstamp(path)
+                stamp = self.stamps[path] if path in self.stamps else file.now_in(bundle.folder)
                 if stamp != file.stamp:
                     files[number] = self._followed(bundle.folder, file)
         return bundle._replace(files=tuple(files))
