@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -26,6 +27,13 @@ class Budget:
             return most
         return cls(whole_number("max_bytes is a number of bytes", most, 0, InvalidArgument))
 
+    def check(self, size: int, path: str) -> None:
+        """Before so many bytes are read of what lies there. Raises ScanTooLarge."""
+        with self._lock:
+            left = self._left
+        if size > left:
+            raise self._refused(size, left, path)
+
     def take(self, log: LogSource, start: int, stop: int) -> None:
         """For a scan of these bytes of a log. Raises ScanTooLarge, and then takes nothing."""
         size = log.transfer(start, stop).bytes
@@ -34,10 +42,13 @@ class Budget:
                 self._left -= size
                 return
             left = self._left
+        raise self._refused(size, left, log.path)
+
+    def _refused(self, size: int, left: int, path: str | os.PathLike[str]) -> ScanTooLarge:
         read = f", of which {size_in_words(self.most - left)} are read" if left < self.most else ""
-        raise ScanTooLarge(
+        return ScanTooLarge(
             f"the question must read {size_in_words(size)} of it, and max_bytes={self.most:,} allows "
             f"{size_in_words(self.most)}{read}",
-            path=log.path,
+            path=path,
             remedy=Remedy("ask fewer logs, or allow more by max_bytes", "ask fewer logs, or allow more: --max-bytes"),
         )

@@ -14,7 +14,7 @@ from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.log.objects.door import exists
 from jitdb.logset.bundling import Apart, Bundles, Part, Together
-from jitdb.logset.member import Member, OpenLogs, Where, find_members
+from jitdb.logset.member import Member, ObjectMember, OpenLogs, Where, find_members
 from jitdb.logset.passing import UNREADABLE, PassedOver
 from jitdb.operators.nodes.operation import NOTHING, Operation
 
@@ -108,6 +108,15 @@ class Asking:
             yield parts
         else:
             yield from self._bundles.together(parts, apart)
+
+    def as_they_are(self, question: Question) -> tuple[list[Part], list[Part]]:
+        """The parts, objects as they are asked together; and those of objects that nobody read yet."""
+        parts, apart = self.parts(question.operation), Apart.of_question(question, in_order=False)
+        objects = [part for part in parts if isinstance(part.member, ObjectMember)]
+        if self._bundles is None or apart is None or not objects:
+            return parts, []
+        there, unread = self._bundles.there(objects, apart)
+        return [*(part for part in parts if not isinstance(part.member, ObjectMember)), *there], unread
 
     def of_together(self, question: Question, ask: Callable[[list[Part]], T], *, in_order: bool = False) -> T:
         """What `ask` gives for these parts; files that changed while they were asked together are asked otherwise in

@@ -202,6 +202,20 @@ class Bundles:
             joined = list(self._joined(parts, real, [(bundle, range(len(bundle.files))) for bundle in bundles], apart))
         yield joined
 
+    def there(self, parts: Sequence[Part], apart: Apart) -> tuple[list[Part], list[Part]]:
+        """The parts as far as they are in bundles already, and those of logs that would be read to make others."""
+        with self._lock:
+            real = _real_paths(part.member.path for part in parts)
+            gathering = Gathering(list(real.values()), self._where, self._alone, self._memory)
+            unread = set(gathering.unread())
+            bundles = [(bundle, range(len(bundle.files))) for bundle in gathering.bundles]
+            joined = list(self._joined(parts, real, bundles, apart))
+        is_new = [not isinstance(part.member, Together) and real[part.member.path] in unread for part in joined]
+        return (
+            [part for part, new in zip(joined, is_new, strict=True) if not new],
+            [part for part, new in zip(joined, is_new, strict=True) if new],
+        )
+
     def _joined(
         self, parts: Sequence[Part], real: Mapping[str, str], bundles: list[tuple[Bundle, range]], apart: Apart
     ) -> Iterator[Part]:

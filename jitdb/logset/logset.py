@@ -376,13 +376,18 @@ class LogSet(Asker):
         return []
 
     def _explain(self, question: Question) -> SetExplanation:
-        """The explanation of each log that would be asked, by path, and their sums."""
-        parts = self._asking.parts(question.operation)
+        """The explanation of each log that would be asked, by path, and their sums. No object is read for it."""
+        from jitdb.engine.showing.explanation import of_unread
+
+        parts, unread = self._asking.as_they_are(question)
 
         def of_one(db: JITDB, part: Part) -> tuple[str, Explanation]:
             return part.member.path, db.explain(question.changed(db=db, operation=part.operation))
 
-        return self._explained(question, dict(self._asking.of_each(parts, of_one)), len(parts))
+        told = dict(self._asking.of_each(parts, of_one))
+        told |= {part.member.path: of_unread(question, part.member.size) for part in unread}
+        asked = sum(part.member.logs for part in (*parts, *unread))
+        return self._explained(question, told, asked)
 
     def explained_soon(self, question: Question) -> SetExplanation | None:
         told: dict[str, Explanation] = {}

@@ -97,7 +97,9 @@ def open_many(
     is_plain = codec is None and form.is_plain
     bundles = None
     if is_plain and shelf is None:
+        budget: Budget | None = settings["max_bytes"]
         kept = BundleWhere(partial(_stores_at, folder), partial(_store_of, folder), partial(_has_own, folder), time_of)
+        kept = kept if budget is None else kept._replace(may_read=budget.check)
         bundles = Bundles(kept, is_plain=bool(format), is_timed=timestamp is not None)
     is_labelled, follows = flag("labelled", labelled, InvalidArgument), flag("follow", follow, InvalidArgument)
     return LogSet(

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 import jitdb
+from jitdb.errors import ScanTooLarge
 from jitdb.operators import field
 from tests.objects.bucket import Asked, Bucket, Fault, serving
 from tests.objects.stores import asked_at, forget_looks
@@ -150,3 +151,38 @@ def test_the_cache_has_them_together(bucket: Bucket) -> None:
     assert "s3://logs/app/" in kept
     assert jitdb.forget("s3://")
     assert jitdb.kept("s3://") == []
+
+
+def test_an_explanation_reads_no_object(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = Objects(bucket, random.Random(9))
+    for number in range(40):
+        objects.put(key_of(number, ".gz"))
+    stored = sum(path.stat().st_size for path in bucket.root.rglob("*.gz"))
+    with jitdb.open_many("s3://logs/") as logs:
+        told = logs.explain(field("level") == "error")
+    assert (told.requests, told.request_bytes) == (40, stored)
+    assert {asked.method for asked in bucket.asked} == {"LIST"}
+    with jitdb.open_many("s3://logs/") as logs:
+        assert logs.count(field("level") == "error") == len(objects.numbers("error"))
+        assert logs.explain(field("level") == "error").is_ready
+        other = logs.explain(field("n") == 1)
+        assert (other.requests, other.request_bytes) == (40, stored)
+    objects.put(key_of(300, ".gz"))
+    forget_looks(monkeypatch)
+    with jitdb.open_many("s3://logs/") as logs:
+        told = logs.explain(field("level") == "error")
+    assert told.requests == 1
+
+
+def test_too_much_is_refused_before_an_object_is_read(bucket: Bucket) -> None:
+    objects = Objects(bucket, random.Random(9))
+    for number in range(40):
+        objects.put(key_of(number, ".gz"))
+    stored = sum(path.stat().st_size for path in bucket.root.rglob("*.gz"))
+    with jitdb.open_many("s3://logs/", max_bytes=stored - 1) as logs, pytest.raises(ScanTooLarge):
+        logs.count(field("level") == "error")
+    assert {asked.method for asked in bucket.asked} == {"LIST"}
+    with jitdb.open_many("s3://logs/", max_bytes=stored) as logs:
+        assert logs.count(field("level") == "error") == len(objects.numbers("error"))
+        with pytest.raises(ScanTooLarge):
+            logs.count(field("n") == 1)

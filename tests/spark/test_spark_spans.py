@@ -24,8 +24,8 @@ from jitdb import JITDB, Log
 from jitdb.common.paths import TIMESTAMPS
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning
-from jitdb.indexes.files.span_file import SPANS
 from jitdb.log.any_log import open_any
+from jitdb.log.io.filenames import SPANS
 from jitdb.operators import equal, gt
 from jitdb.spark_ext import counting
 from jitdb.spark_ext.building import cutting

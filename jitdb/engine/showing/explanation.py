@@ -17,6 +17,7 @@ from jitdb.engine.plan import serving_spec
 from jitdb.engine.showing.overview import FORMS, USES, is_soon_known, state_cell
 from jitdb.errors import JitdbError
 from jitdb.indexes.spec import Requirement
+from jitdb.log.objects.door import requests_for
 from jitdb.log.source import Transfer
 
 if TYPE_CHECKING:
@@ -268,6 +269,11 @@ def explained(manager: IndexManager, question: Question, *, ordered: bool = Fals
         repr(operation), end, scan, unread.candidates, unread.bytes, read.requests, read.bytes if read.requests else 0,
         tuple(found),
     )  # fmt: skip
+
+
+def of_unread(question: Question, size: int) -> Explanation:
+    """Of an object that nobody read yet, of so many bytes."""
+    return Explanation(repr(question.operation), size, size, 0, 0, requests_for(size), size, ())
 
 
 def dedup_needs(manager: IndexManager, question: Question) -> Needs:

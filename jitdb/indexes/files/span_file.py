@@ -19,9 +19,9 @@ from jitdb.common.digests import blake2b
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.file import FileReader, Head, remove_file, write_parts
 from jitdb.indexes.segment import Segment
+from jitdb.log.io.filenames import SPANS
 from jitdb.log.io.osfile import Descriptor, FileSystem
 
-SPANS: Final = "spans"  # on disk: never change
 SUFFIX: Final = ".span"  # on disk: never change
 DIGEST: Final = 8  # bytes
 PLACE: Final = struct.Struct(f"<Q{DIGEST}sI")  # where in the file its blobs begin, its digest; crc32 of both

@@ -22,6 +22,7 @@ CHECKSUMS: Final = "checksums"  # a CRC per sealed block (checksums.py)
 DELETIONS: Final = "deletions"  # which records were deleted, in order (deletions.py)
 LOCK: Final = "lock"  # held by the one writer (writing/writer.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
+SPANS: Final = "spans"  # in it, a folder of segments that lie in files of their own (indexes/files/span_file.py)
 SETS: Final = "sets"  # a folder of sets of records that somebody named; the engine's, too
 LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/keeping/known.py)
 CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/files/checkpoints.py)

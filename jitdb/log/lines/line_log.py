@@ -346,7 +346,7 @@ class LineLog(LogSource):
         state = self._alive()
         stored, text = state.known.stamp.size, max(state.known.end, stop, 1)
         size = stored * (stop - start) // text if self.compression else stop - start
-        return Transfer(size, requests_for(size) if state.file.is_object else 0)
+        return Transfer(size, 1 + requests_for(size) if state.file.is_object else 0)
 
     # Bytes
 

@@ -36,7 +36,7 @@ def fs_of(path: str | os.PathLike[str]) -> FileSystem:
 
 def requests_for(size: int) -> int:
     """How many a scan of so many bytes of an object takes, about."""
-    return 1 + -(-size // AT_ONCE)
+    return -(-size // AT_ONCE)
 
 
 def size_at(path: str | os.PathLike[str]) -> int:

@@ -31,7 +31,7 @@ from jitdb.common.digests import blake2b
 from jitdb.common.forking import fork_safe
 from jitdb.errors import InvalidArgument, LogError, LogWarning, library
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import LINES, LINES_LOCK, temporary_name
+from jitdb.log.io.filenames import LINES, LINES_LOCK, SPANS, temporary_name
 from jitdb.log.objects.stores import as_os_error, store_of
 from jitdb.log.objects.urls import ObjectUrl
 
@@ -77,10 +77,12 @@ class Shelf:
             self._fetch(folder, sorted(small, key=lambda name: name == LINES))  # last: it says that all is there
 
     def fetch(self, path: Path) -> None:
-        """This file of a log, if it is not there. Raises LogError."""
+        """This file of a log, if it is not there, with those that lie in files of their own. Raises LogError."""
         folder = self._folder_of(path)
         if folder is not None and not osfile.fs.exists(path):
-            self._fetch(folder, [path.relative_to(folder).as_posix()])
+            spans = (path.parent / SPANS / path.stem).relative_to(folder).as_posix()
+            more = [name for name in self._files(folder) if name.startswith(f"{spans}.")]
+            self._fetch(folder, [*more, path.relative_to(folder).as_posix()])
 
     def publish(self, folder: Path, identity: bytes) -> None:
         """Put what is new of a log. Where that may not be, the cache of this machine has it."""

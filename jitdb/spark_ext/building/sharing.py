@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from jitdb.indexes.files.span_file import SPANS
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.log.io import osfile
+from jitdb.log.io.filenames import SPANS
 from jitdb.log.lines.line_log import LineLog
 from jitdb.spark_ext.building import spans
 from jitdb.spark_ext.building.cutting import Counted, Piece, chunks, counts, pieces, size_for, uncounted

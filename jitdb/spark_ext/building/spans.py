@@ -17,7 +17,7 @@ import numpy as np
 
 from jitdb.indexes.files.file import Head, LogName
 from jitdb.indexes.files.segment_reader import entry, in_memory, segment_of
-from jitdb.indexes.files.span_file import SPANS, write_span
+from jitdb.indexes.files.span_file import write_span
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
@@ -25,6 +25,7 @@ from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.blocks.block_format import round_up
 from jitdb.log.io import osfile
+from jitdb.log.io.filenames import SPANS
 from jitdb.spark_ext.building.cutting import Count, Edge, Piece
 from jitdb.spark_ext.building.joining import are_unbounded
 from jitdb.spark_ext.building.scanning import Job, Range, RangeHead, scan_range, settle

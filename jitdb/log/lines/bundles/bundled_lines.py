@@ -23,8 +23,9 @@ from jitdb.log.lines.files.stamp import Read, Stamp
 from jitdb.log.lines.form import PLAIN
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import BLOCK
-from jitdb.log.objects.door import Location, location_of
-from jitdb.log.source import LogSource
+from jitdb.log.objects.door import Location, location_of, requests_for
+from jitdb.log.objects.urls import is_url
+from jitdb.log.source import LogSource, Transfer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,6 +118,13 @@ class BundledLines(LogSource):
         """The bundle's own folder."""
         assert self.bundle.place is not None
         return self.bundle.place
+
+    def transfer(self, start: int, stop: int) -> Transfer:
+        """See LogSource. Objects are read as a whole."""
+        if not is_url(self.bundle.folder):
+            return super().transfer(start, stop)
+        sizes = [file.stamp.size for _, _, file, _ in self._parts(start, stop) if file.name]
+        return Transfer(sum(sizes), sum(map(requests_for, sizes)))
 
     @property
     def known_time(self) -> tuple[FieldPath, ...] | None:  # type: ignore[override]

@@ -44,12 +44,14 @@ class Where(NamedTuple):
     store_of: where new ones are made of files below a folder; None: in memory
     has_own:  whether the file at this path has indexes of its own
     time_of:  see there
+    may_read: raises where so many bytes of objects below a URL may not be read
     """
 
     stores: Callable[[str], Iterable[Path]]
     store_of: Callable[[str], Path | None]
     has_own: Callable[[str], bool]
     time_of: TimeOf
+    may_read: Callable[[int, str], object] = lambda size, url: None
 
 
 class Grown(NamedTuple):
@@ -163,6 +165,11 @@ class Gathering:
 
     # Those that are in none
 
+    def unread(self) -> list[str]:
+        """The paths of those that rounds() would read."""
+        wanted = self._wanted()
+        return wanted if self.bundles or len(wanted) >= LEAST else []
+
     def rounds(self) -> Iterator[list[Grown]]:
         """Put the other files into bundles. What it gives is to be scanned before the next one is asked for: the texts
         of these files are in memory until then. Raises OSError.
@@ -170,6 +177,9 @@ class Gathering:
         wanted = self._wanted()
         if not self.bundles and len(wanted) < LEAST:
             return
+        of_stores = sum(self.stamps[path].size for path in wanted if is_url(path))
+        if of_stores:
+            self._where.may_read(of_stores, next(filter(is_url, wanted)))
         home_of = homes(sorted({os.path.dirname(path) for path in wanted}))
         pending = defaultdict[tuple[str, Kind], list[Candidate]](list)
         held = 0
