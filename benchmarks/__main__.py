@@ -16,7 +16,7 @@ ROOMS = {
         "first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display", "exploring", "page",
     ),
     "log": ("writing", "reading", "living", "compacting", "checksums"),
-    "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "importing"),
+    "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "objects", "importing"),
     "stores": ("hyperdb", "cable", "spool"),
 }  # fmt: skip
 MODULES = {name: f".{room}.{name.replace('-', '_')}" for room, names in ROOMS.items() for name in names}
