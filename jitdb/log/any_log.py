@@ -5,6 +5,7 @@ Parquet or an Arrow file.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import InvalidArgument, NotALog, Remedy
@@ -55,7 +56,7 @@ def open_any(
     if found is None and is_url(path):
         found = form_at(path, form, any_text=True) if may_be_lines else None
         if found is None:
-            raise _no_object(path, form)
+            return _own_object(path, codec, block_size, form)
     if found is None:
         try:
             from jitdb.log.log import Log  # with all that writes, recovers and repairs one
@@ -75,6 +76,17 @@ def open_any(
 
         refuse_missing(log)
     return log
+
+
+def _own_object(path: str | os.PathLike[str], codec: str | Codec | None, block_size: int | None, form: LineForm) -> Log:
+    """A log of jitdb's own in a store. Raises NotALog where there is none, LogError."""
+    error = _no_object(path, form)
+    if error.remedy is None and exists(path):
+        from jitdb.log.object_log import ObjectLog
+
+        with suppress(NotALog):
+            return _whole(ObjectLog(ObjectUrl.of(os.fspath(path)), codec=codec, block_size=block_size), form)
+    raise error
 
 
 def _no_object(path: str | os.PathLike[str], form: LineForm) -> NotALog:

@@ -276,6 +276,10 @@ class ObjectFiles(FileSystem):
         self._told.pop(url, None)
         self._doubted.add(url)
 
+    def has(self, number: int) -> bool:
+        """Whether an open file of this number is an object."""
+        return number in self._open
+
     # As files
 
     def open(self, path: str | os.PathLike[str], flags: int, mode: int, /) -> int:

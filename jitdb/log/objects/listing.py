@@ -27,6 +27,11 @@ def is_folder(url: ObjectUrl) -> bool:
     return next(_listed(url.at(f"{url.key}/")), None) is not None
 
 
+def objects_below(url: ObjectUrl) -> list[Found]:
+    """All whose URLs begin so. Raises OSError."""
+    return list(_listed(url))
+
+
 def names_several(url: ObjectUrl) -> bool:
     """Whether it is a pattern, or the name of what objects lie below. Raises LogError."""
     if has_pattern(url):

@@ -11,13 +11,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from jitdb.common.arguments import flag, function
 from jitdb.common.forking import fork_safe
 from jitdb.errors import DecodeError, InvalidArgument, InvalidOffset, LogClosed, LogCorrupt
 from jitdb.log.codecs import Codec
+from jitdb.log.objects.door import Location
 from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.open_log import follow, open_log
 from jitdb.log.opening.opened import Opened
@@ -99,7 +99,7 @@ class LogReader(LogSource):
     # What it is
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         """The log's file, links resolved."""
         return self._path
 

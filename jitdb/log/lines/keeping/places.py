@@ -62,7 +62,7 @@ class Place(NamedTuple):
 def place_of(path: Location, stamp: Stamp, tag: str) -> Place:
     """Of the file with this path and stamp, in this form."""
     if isinstance(path, ObjectUrl):
-        return Place(_of_object(path, tag))
+        return Place(object_folder(path, tag))
     entry = entry_name(stamp.inode, tag)
     sidecar, beside = sidecar_path(path), path.with_name(STORE) / entry
     if os.path.lexists(sidecar):
@@ -138,7 +138,8 @@ def _in_cache(path: Path) -> Path:
 ROOT: Final = "root"  # a file with the URL of the bucket
 
 
-def _of_object(url: ObjectUrl, tag: str) -> Path:
+def object_folder(url: ObjectUrl, tag: str) -> Path:
+    """The folder for what is kept of an object, in this form."""
     return _of_bucket(url) / _named(url) / tag
 
 
