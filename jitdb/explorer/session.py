@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from jitdb.engine.roles import Roles, roles_of
 from jitdb.errors import JitdbError
 from jitdb.explorer.guard import Refused
 from jitdb.explorer.sampled import Sampled
+from jitdb.log.objects.door import size_at
 from jitdb.log.source import MaintainedSource
 from jitdb.logset import LogSet
 from jitdb.operators.nodes.operation import Operation, or_
@@ -195,9 +195,9 @@ class Session:
         """What the head of the page says of the logs."""
         if isinstance(self.db, LogSet):
             members = self.db.members
-            sizes = [os.path.getsize(member.path) for member in members[:_SIZED] if os.path.exists(member.path)]
+            sizes = [member.size for member in members[:_SIZED]]
             return {"files": len(members), "bytes": sum(sizes) if len(members) <= _SIZED else 0}
-        return {"files": 1, "bytes": os.path.getsize(self.log.path)}
+        return {"files": 1, "bytes": size_at(self.log.path)}
 
     def progress(self) -> dict[str, Any]:
         """How far a scan is."""

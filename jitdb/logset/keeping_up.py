@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from jitdb.common.forking import fork_safe
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
+from jitdb.log.objects.urls import is_url
 from jitdb.logset.asking import Asking
 from jitdb.logset.bundling import Together
 from jitdb.logset.member import Member, find_by_real_path
@@ -92,7 +93,8 @@ class Following:
         folders, self._real, self._files = self._found()
         self._folders = {path: _stamp(path) for path in folders}
         # A change in the tick in which the files were looked for might not show: then they are looked for again.
-        self._is_sure = all(stamp is not None and stamp.is_settled(begin) for stamp in self._folders.values())
+        is_settled = all(stamp is not None and stamp.is_settled(begin) for stamp in self._folders.values())
+        self._is_sure = is_settled and not any(map(is_url, self._asking.where))  # of stores only a listing tells
         self._asking.passed.forget(self._asking.open, self._asking.members)
         for member, path in self._real.items():
             if member in before and (before[member], files.get(path)) != (path, self._files.get(path)):

@@ -254,8 +254,11 @@ class LogSet(Asker):
         from jitdb.engine.following.followed import Files
         from jitdb.engine.following.follower import Follower
         from jitdb.log.columnar.table_file import kind_at, refuse_following
+        from jitdb.log.objects.door import refuse_following_object
 
         finish, named = self._finishing(question), [place for place in self._where if os.path.isfile(place)]
+        for place in self._where:
+            refuse_following_object(place)
         for path in named:
             refuse_following(path, kind_at(path))
         find_members(self._where)  # what is named is there

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 import jitdb
-from jitdb.errors import ScanTooLarge
+from jitdb.errors import QueryError, ScanTooLarge
 from jitdb.operators import field
 from tests.objects.bucket import Asked, Bucket, Fault, serving
 from tests.objects.stores import asked_at, forget_looks
@@ -186,3 +186,18 @@ def test_too_much_is_refused_before_an_object_is_read(bucket: Bucket) -> None:
         assert logs.count(field("level") == "error") == len(objects.numbers("error"))
         with pytest.raises(ScanTooLarge):
             logs.count(field("n") == 1)
+
+
+def test_a_set_that_is_opened_to_follow_sees_what_came(bucket: Bucket) -> None:
+    objects = Objects(bucket, random.Random(11))
+    for number in range(12):
+        objects.put(key_of(number, ".gz"))
+    with jitdb.open_many("s3://logs/", follow=True) as logs:
+        assert logs.count(field("level") == "error") == len(objects.numbers("error"))
+        objects.put(key_of(70, ".gz"))
+        objects.remove(key_of(3, ".gz"))
+        assert logs.count(field("level") == "error") == len(objects.numbers("error"))
+        with pytest.raises(QueryError, match="does not grow"):
+            next(iter(logs.live()))
+    with jitdb.open(f"s3://logs/{key_of(1, '.gz')}") as db, pytest.raises(QueryError, match="does not grow"):
+        next(iter(db.live()))

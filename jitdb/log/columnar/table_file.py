@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from jitdb.errors import LogCorrupt, LogError, MissingLibrary, NotALog, QueryError, Remedy, library
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, sidecar_path
-from jitdb.log.objects.door import fs_of
+from jitdb.log.objects.door import fs_of, refuse_following_object
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,8 @@ def kind_at(path: str | os.PathLike[str]) -> TableKind | None:
 
 
 def refuse_following(path: str | os.PathLike[str], kind: TableKind | None) -> None:
-    """Raises QueryError for a file of a kind, whose live question would wait for ever."""
+    """Raises QueryError for an object, or a file of a kind, whose live question would wait for ever."""
+    refuse_following_object(path)
     if kind is not None:
         said = f"it is {kind.title}, which does not grow: no record will come"
         shown = f"ask it: jitdb query {shlex.quote(os.fspath(path))}"

@@ -58,7 +58,7 @@ from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
 from jitdb.log.lines.keeping.known import Known, Verdict
 from jitdb.log.lines.keeping.places import Place, place_of
-from jitdb.log.objects.door import Location, location_of, requests_for
+from jitdb.log.objects.door import Location, location_of, refuse_following_object, requests_for
 from jitdb.log.objects.urls import ObjectUrl
 from jitdb.log.reading.extent import Watcher
 from jitdb.log.source import LogSource, Transfer
@@ -552,6 +552,7 @@ class LineLog(LogSource):
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         self._alive()
+        refuse_following_object(self._path)
         function("watch() takes a function without arguments", callback, 0, InvalidArgument)
         return self._watcher.watch(callback)
 

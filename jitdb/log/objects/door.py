@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import TypeAlias
 
+from jitdb.errors import QueryError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.io.osfile import FileSystem
@@ -52,6 +53,13 @@ def names_file(text: str) -> bool:
 def exists(path: str | os.PathLike[str]) -> bool:
     """Whether a file has this name, or something else has. Raises what keeps us from knowing it of an object."""
     return fs_of(path).exists(path) if is_url(path) else os.path.exists(path)
+
+
+def refuse_following_object(path: str | os.PathLike[str]) -> None:
+    """Raises QueryError for a URL: an object does not grow, and a store does not tell of new ones."""
+    if is_url(path):
+        said = "an object of a store does not grow: no record will come"
+        raise QueryError(said, path=path, remedy="ask again: new objects are seen then")
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
