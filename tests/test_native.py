@@ -145,7 +145,7 @@ def test_a_build_by_other_rules_is_another_build(monkeypatch: pytest.MonkeyPatch
     monkeypatch.syspath_prepend(ROOT)
     monkeypatch.setenv("JITDB_KERNELS", "numba")
     build = runpy.run_path(str(ROOT / "build_kernels.py"), run_name="build_kernels")
-    objects = build["_objects"]()
+    objects = build["_objects"](build["HERE"])
     assert build["_is_of"](objects)
     changed = objects[0]._replace(path=objects[0].path.with_suffix(".other"))
     assert not build["_is_of"]([changed, *objects[1:]])

@@ -15,7 +15,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LOCK, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.keeping.places import object_folder
 from jitdb.log.log import Log
-from jitdb.log.objects.door import Location
+from jitdb.log.objects.door import Location, refuse_following_object
 from jitdb.log.objects.files import FILES
 from jitdb.log.objects.listing import objects_below
 from jitdb.log.objects.stores import as_os_error, store_of
@@ -91,6 +91,9 @@ class ObjectLog(Log):
 
     def _how(self, path: str | os.PathLike[str], codec: str | Codec | None, block_size: int | None) -> OpenOptions:
         return OpenOptions.of(codec, block_size, _Files(Path(path), self._url))
+
+    def check_growing(self) -> None:
+        refuse_following_object(self._url)
 
     @property
     def path(self) -> Location:

@@ -16,7 +16,7 @@ from jitdb.log.objects.door import exists
 from jitdb.logset.bundling import Apart, Bundles, Part, Together
 from jitdb.logset.member import Member, ObjectMember, OpenLogs, Where, find_members
 from jitdb.logset.passing import UNREADABLE, PassedOver
-from jitdb.operators.nodes.operation import NOTHING, Operation
+from jitdb.operators.nodes.operation import EVERYTHING, NOTHING, Operation
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -108,6 +108,14 @@ class Asking:
             yield parts
         else:
             yield from self._bundles.together(parts, apart)
+
+    def bundled(self) -> list[Part]:
+        """All logs, those together that are in bundles by now."""
+        parts = self.parts(EVERYTHING)
+        if self._bundles is None:
+            return parts
+        there, unread = self._bundles.there(parts, Apart(frozenset(), False, False))
+        return [*there, *unread]
 
     def as_they_are(self, question: Question) -> tuple[list[Part], list[Part]]:
         """The parts, objects as they are asked together; and those of objects that nobody read yet."""

@@ -12,6 +12,7 @@ from jitdb.display.sheet import Sheet
 from jitdb.engine.showing.overview import field_sheet, rounded, span_of, time_range
 from jitdb.errors import JitdbError
 from jitdb.log.reading.sampling import sample_raw
+from jitdb.logset.bundling import Together
 from jitdb.operators.summaries.fields import fields_of
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def overview(asking: Asking, sample: Callable[[int], list[Any]], times: Callable
         rows.append([member.path, size_in_words(member.size), count])
     facts = [("logs", f"{len(members):,}"), ("size", size_in_words(size))]
     if seen:
-        facts.append(("records", _records(seen, size, len(seen) == len(members))))
+        records_known = _counted(asking)
+        told_as = f"{records_known:,}" if records_known is not None else _records(seen, size, len(seen) == len(members))
+        facts.append(("records", told_as))
     left = len(members) - len(chosen)
     footer = f"and {counted(left, 'log', 'logs')} more" if left else ""
     shown: list[Part] = [Sheet(["log", "size", "records"], rows, None, {}, footer)]
@@ -79,6 +82,25 @@ def _seen(db: JITDB, size: int) -> _Seen:
         return _Seen(size, known.records * max(end, 1) / max(known.reached, 1), known.reached >= end, known)
     lengths = [len(record) for record in islice(sample_raw(db.log, _LOOKED_AT), _LOOKED_AT)]
     return _Seen(size, end * len(lengths) / (sum(lengths) + len(lengths)) if lengths else 0, not end, None)
+
+
+def _counted(asking: Asking) -> int | None:
+    """How many records all logs have, where most are in bundles, and indexes know it of all; else None."""
+    parts, count = asking.bundled(), 0
+    if len(parts) > _LOGS:
+        return None
+    try:
+        for part in parts:
+            with asking.using(part.member) as db:
+                known = db.known()
+                bundle = part.member.bundle if isinstance(part.member, Together) else None
+                is_whole = bundle is None or part.member.logs == len(bundle.files)
+                if known is None or known.reached < db.log.durable_end or not is_whole:
+                    return None
+                count += known.records
+    except (JitdbError, OSError):
+        return None
+    return count
 
 
 def _records(seen: Sequence[_Seen], size: int, is_all: bool) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NO_URI: Final = "a log is read and written at a path that all machines share, not at a URI"
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
 _OF_THIS_MACHINE: Final = re.compile(r"^file:(//)?(?=/[^/])")  # a URI without a host
 _SIZE: Final = re.compile(r"(\d+)([kmgtp]?)b?")  # as Spark writes sizes
@@ -88,10 +89,10 @@ class WriteOptions:
     @staticmethod
     def of(given: Mapping[str, str]) -> WriteOptions:
         """Raises QueryError for what cannot be understood, and for an option that there is none of."""
-        found = _read(WriteOptions, given)
-        if is_url(found.path):
-            raise QueryError("objects of a store are only read", path=found.path)
-        return found
+        path = next((text for name, text in given.items() if name.lower() == "path"), "")
+        if is_url(path):
+            raise QueryError(_NO_URI, path=path)
+        return _read(WriteOptions, given)
 
 
 # --- from text -------------------------------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def log_path(given: str | os.PathLike[str]) -> str:
     if is_url(path):
         return in_full(path)
     if is_uri(path):
-        raise QueryError("a log is read and written at a path that all machines share, not at a URI", path=path)
+        raise QueryError(_NO_URI, path=path)
     return os.path.abspath(path)
 
 

@@ -14,8 +14,10 @@ import pytest
 from jitdb.errors import LogError
 from jitdb.spark_ext import prebuild, read_log
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.many import logs_of
 from tests.objects.bucket import Asked, Bucket, Fault, serving
-from tests.objects.stores import KEYS, asked_at
+from tests.objects.stores import asked_at
 
 ROWS = [{"n": number, "level": ("info", "warn", "error")[number % 3], "pad": "x" * 40} for number in range(3000)]
 
@@ -37,34 +39,30 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def store(bucket: Bucket, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bucket:
-    asked_at(bucket.url, monkeypatch, tmp_path / "cache")
+def store(bucket: Bucket) -> Bucket:
+    """Asked by http: what serves Spark here has its environment of before, so no credentials."""
     bucket.fault = lambda number, asked: None
     return bucket
 
 
-@pytest.fixture(autouse=True)
-def workers(bucket: Bucket, spark: Any) -> Iterator[None]:
-    """Workers have the driver's environment of when Spark began: the rest is set for each job."""
-    held = dict(spark.sparkContext.environment)
-    spark.sparkContext.environment.update({**KEYS, "AWS_ENDPOINT_URL": bucket.url})
-    yield
-    spark.sparkContext.environment.clear()
-    spark.sparkContext.environment.update(held)
-
-
 def test_objects_are_tables(store: Bucket, spark: Any) -> None:
-    found = read_log(spark, "s3://logs/big.ndjson", ["n", "level"], 'level == "error"', partition_bytes="256k")
+    place = f"{store.url}/logs/big.ndjson"
+    found = read_log(spark, place, ["n", "level"], 'level == "error"', partition_bytes="256k")
     assert found.count() == 20 * 1000
     assert {row.level for row in found.limit(5).collect()} == {"error"}
     assert found.rdd.getNumPartitions() > 4
-    several = read_log(spark, "s3://logs/day/", ["n", "level", "dt"])
-    assert sorted((row.dt, row["count"]) for row in several.groupBy("dt").count().collect()) == [(1, 3000), (2, 3000)]
 
 
-def values_in(frame: Any) -> set[Any]:
+def test_a_folder_of_objects_is_several_logs(store: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked_at(store.url, monkeypatch, tmp_path / "cache")
+    found = logs_of(ReadOptions.of({"path": "s3://logs/day/"}))
+    assert [each.path for each in found] == ["s3://logs/day/dt=1/a.ndjson.gz", "s3://logs/day/dt=2/b.ndjson"]
+    assert [each.shared["dt"] for each in found] == [1, 2]
+
+
+def values_in(spark: Any, place: str) -> set[Any]:
     try:
-        return {row.n for row in frame.distinct().collect()}
+        return {row.n for row in read_log(spark, place, ["n"], partition_bytes="256k").distinct().collect()}
     except Exception as error:
         return {"replaced"} if re.search(r"changed|another file|replaced", str(error)) else {error}
 
@@ -79,14 +77,13 @@ def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(store: Bucke
         return Fault(before=lambda: path.write_bytes(b'{"n": 2}\n' * 300_000)) if number == at else None
 
     store.fault = replace
-    found = values_in(read_log(spark, "s3://logs/changing.ndjson", ["n"], partition_bytes="256k"))
-    assert found in ({1}, {2}, {"replaced"})
+    assert values_in(spark, f"{store.url}/logs/changing.ndjson") in ({1}, {2}, {"replaced"})
     assert len(store.asked) >= at
-    assert values_in(read_log(spark, "s3://logs/changing.ndjson", ["n"])) == {2}
+    assert values_in(spark, f"{store.url}/logs/changing.ndjson") == {2}
 
 
-def test_a_prebuild_says_how_objects_are_indexed(store: Bucket, spark: Any) -> None:
+def test_what_cannot_be_done_with_objects_is_said(store: Bucket, spark: Any) -> None:
     with pytest.raises(SparkError, match="indexed by one machine"):
         prebuild(spark, "s3://logs/big.ndjson", fields=["level"])
     with pytest.raises(LogError, match="no such object"):
-        read_log(spark, "s3://logs/none.ndjson", ["n"])
+        read_log(spark, f"{store.url}/logs/none.ndjson", ["n"])

@@ -550,9 +550,11 @@ class LineLog(LogSource):
         known = self._alive().known
         return known.identity, known.token, known.end
 
+    def check_growing(self) -> None:
+        refuse_following_object(self._path)
+
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         self._alive()
-        refuse_following_object(self._path)
         function("watch() takes a function without arguments", callback, 0, InvalidArgument)
         return self._watcher.watch(callback)
 

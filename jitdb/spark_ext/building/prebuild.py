@@ -51,7 +51,7 @@ from jitdb.spark_ext.options import bytes_of, is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OBJECTS: Final = ("s3://", "az://", "http://", "https://")  # which Hadoop does not read
+_OBJECTS: Final = ("s3://", "az://")  # which Hadoop does not read
 
 
 def prebuild(
