@@ -338,7 +338,7 @@ def _look(url: ObjectUrl) -> Found:
         except FileNotFoundError:
             raise
         except Exception as error:
-            if "416" not in str(error):
+            if "status code: 416" not in str(error):
                 raise
             found, data = Found.of(url, obstore.head(store, url.key)), b""  # it is empty
     except OSError as error:
