@@ -118,13 +118,13 @@ class Asking:
         return [*there, *unread]
 
     def as_they_are(self, question: Question) -> tuple[list[Part], list[Part]]:
-        """The parts, objects as they are asked together; and those of objects that nobody read yet."""
+        """The parts, as far as logs are in bundles by now; and those of objects that nobody read yet."""
         parts, apart = self.parts(question.operation), Apart.of_question(question, in_order=False)
-        objects = [part for part in parts if isinstance(part.member, ObjectMember)]
-        if self._bundles is None or apart is None or not objects:
+        if self._bundles is None or apart is None:
             return parts, []
-        there, unread = self._bundles.there(objects, apart)
-        return [*(part for part in parts if not isinstance(part.member, ObjectMember)), *there], unread
+        there, unread = self._bundles.there(parts, apart)
+        objects = [part for part in unread if isinstance(part.member, ObjectMember)]
+        return [*there, *(part for part in unread if not isinstance(part.member, ObjectMember))], objects
 
     def of_together(self, question: Question, ask: Callable[[list[Part]], T], *, in_order: bool = False) -> T:
         """What `ask` gives for these parts; files that changed while they were asked together are asked otherwise in

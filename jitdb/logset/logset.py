@@ -394,14 +394,16 @@ class LogSet(Asker):
 
     def explained_soon(self, question: Question) -> SetExplanation | None:
         told: dict[str, Explanation] = {}
-        parts = self._asking.parts(question.operation)
+        parts, unread = self._asking.as_they_are(question)
+        if unread:
+            return None
         for part in parts:
             with self._asking.using(part.member) as db:
                 found = db.explained_soon(question.changed(db=db, operation=part.operation))
             if found is None:
                 return None
             told[part.member.path] = found
-        return self._explained(question, told, len(parts))
+        return self._explained(question, told, sum(part.member.logs for part in parts))
 
     def _explained(self, question: Question, told: dict[str, Explanation], asked: int) -> SetExplanation:
         from jitdb.engine.showing.explanation import SetExplanation

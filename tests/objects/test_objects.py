@@ -248,6 +248,10 @@ def test_a_question_that_would_read_too_much_is_refused(bucket: Bucket) -> None:
 def test_http_is_asked_by_name(bucket: Bucket) -> None:
     put(bucket, "a.ndjson", LINES)
     assert count(f"{bucket.url}/logs/a.ndjson") == ERRORS
+    with pytest.raises(errors.LogError, match="cannot be listed"):
+        count(f"{bucket.url}/logs/*.ndjson")
+    with pytest.raises(errors.LogError, match="no such object"):
+        jitdb.open(f"{bucket.url}/logs/none.ndjson")
 
 
 def test_threads_and_a_forked_child_read_alike(bucket: Bucket) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -24,6 +25,8 @@ def is_folder(url: ObjectUrl) -> bool:
     """Whether objects lie below it: by its name, or, if it is no object, by a look into the store. Raises OSError."""
     if not url.key or url.key.endswith("/"):
         return True
+    if url.root.startswith("http"):
+        return False
     return next(_listed(url.at(f"{url.key}/")), None) is not None
 
 
@@ -76,6 +79,8 @@ def _kept(begin: ObjectUrl, listed: Iterator[Found]) -> list[Found]:
 
 def _listed(url: ObjectUrl) -> Iterator[Found]:
     """Those whose keys begin as this one does, by their keys. Raises OSError."""
+    if url.root.startswith("http"):
+        raise OSError(errno.ENOTSUP, "the files of a web server cannot be listed: name one", url)
     folder, _, begin = url.key.rpartition("/")
     obstore, store = library("obstore"), store_of(url)
     # A store takes whole folders; what comes before the beginning of a name is passed over by the store itself.

@@ -13,6 +13,7 @@ from pathlib import Path
 from jitdb.errors import CompactionUnfinished, LogError, LogReadOnly, LogWriteFailed, NotALog, Remedy
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem, Lock
+from jitdb.log.objects.urls import is_url
 from jitdb.log.opening import swap
 from jitdb.log.opening.format import OpenOptions, resolve_format
 from jitdb.log.opening.opened import FileReplaced, Opened, bind, make_folder, read_sidecar, record_recovery
@@ -77,6 +78,8 @@ def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> Not
     """The error, with the nearest name in the folder, or how to make a log."""
     from jitdb.common.spelling import nearest
 
+    if is_url(path):
+        return NotALog("there is no such object", path=path)
     folder, name = os.path.split(os.fspath(path))
     try:
         there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(filenames.SIDECAR_SUFFIX)]
