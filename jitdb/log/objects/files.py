@@ -18,6 +18,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -210,6 +211,9 @@ class _Open:
         self._next = last + 1
         return size
 
+    def ahead(self) -> None:
+        PARTS.wanted(self.found, self.status.st_ino, range(-(-self.found.size // PART)))
+
     def expect(self, offsets: Iterable[int], size: int) -> None:
         """Ask for the parts where so many bytes lie from each of these on, as many as are kept until they are read."""
         last = (self.found.size - 1) // PART
@@ -269,6 +273,12 @@ class ObjectFiles(FileSystem):
     def is_told(self, url: str) -> bool:
         """Whether a listing or a look told what it is, or reading it showed that it is another one."""
         return url in self._told or url in self._doubted
+
+    def ahead(self, url: str) -> None:
+        """All of an object will be read next. What is wrong with it, reading it says."""
+        with suppress(OSError):
+            opened = _Open(self.known(_url(url)))
+            opened.ahead()
 
     def forget(self, url: ObjectUrl) -> None:
         """Look again when it is asked for: another object has its name."""

@@ -151,11 +151,21 @@ class BundledLines(LogSource):
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See ScanSource; from any byte on. Raises Unbundled."""
         view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        if is_url(self.bundle.folder):
+            self._ask_ahead(start, 2 * stop - start)
         for begin, end, file, first in self._parts(start, stop):
             if not file.name:
                 raise self._unbundled("files of it are not what they were", self.bundle)
             self._read_into(file, begin - first, view[begin - start : end - start])
         return max(0, min(stop, self.durable_end) - start)
+
+    def _ask_ahead(self, start: int, stop: int) -> None:
+        """Have the objects of this part of the text come side by side, as far as their texts are not there."""
+        from jitdb.log.objects.files import FILES
+
+        for _, _, file, _ in self._parts(start, stop):
+            if file.name and not TEXTS.holds(file.stamp):
+                FILES.ahead(self.bundle.path_of(file))
 
     def second_look(self, block: int) -> tuple[bytes, None]:
         """The bytes of a block. Nobody knows what they should be; of a file that is not what it was, blanks."""

@@ -60,6 +60,9 @@ class Texts:
                 self._size -= len(self._held.popitem(last=False)[1])
         return text
 
+    def holds(self, stamp: Stamp) -> bool:
+        return stamp in self._held
+
     def drop(self, stamp: Stamp) -> None:
         with self._lock:
             self._size -= len(self._held.pop(stamp, b""))
