@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -14,19 +12,11 @@ import pytest
 import jitdb
 from jitdb.errors import QueryError, ScanTooLarge
 from jitdb.operators import field
-from tests.objects.bucket import Asked, Bucket, Fault, serving
-from tests.objects.stores import asked_at, forget_looks
+from tests.objects.bucket import Asked, Bucket, Fault
+from tests.objects.stores import forget_looks
 
 PAD: Final = "x" * 400
 LEVELS: Final = ("info", "warn", "error")
-
-
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    (tmp_path / "root" / "logs").mkdir(parents=True)
-    with serving(tmp_path / "root") as found:
-        asked_at(found.url, monkeypatch, tmp_path / "cache")
-        yield found
 
 
 class Objects:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,10 @@ import pytest
 import jitdb
 from jitdb.errors import LogError, LogReadOnly
 from jitdb.operators import equal
-from tests.objects.bucket import Bucket, serving
-from tests.objects.stores import asked_at, forget_looks
+from tests.objects.bucket import Bucket
+from tests.objects.stores import forget_looks
 
 DATA = Path(__file__).parent.parent / "data"
-
-
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    (tmp_path / "root" / "logs").mkdir(parents=True)
-    with serving(tmp_path / "root") as found:
-        asked_at(found.url, monkeypatch, tmp_path / "cache")
-        yield found
 
 
 def put(bucket: Bucket, log: Path) -> None:
