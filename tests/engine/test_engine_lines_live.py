@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -240,6 +241,7 @@ def test_a_count_between_is_of_one_state(writer: Writer) -> None:
 def test_it_is_closed_while_it_reads(writer: Writer, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A read that is under way goes on with its open files, and then closes them."""
     writer.write(3)
+    gc.collect()  # files of tests before would be closed meanwhile
     read, calls, opened = osfile.fs.read, 0, set(os.listdir("/proc/self/fd"))
     with jitdb.open(writer.path, progress=False) as db, iter(db.query(field("n") >= 0).live(old=True)) as live:
 
