@@ -143,6 +143,19 @@ def test_the_cache_has_them_together(bucket: Bucket) -> None:
     assert jitdb.kept("s3://") == []
 
 
+def test_a_new_field_is_asked_of_what_is_left(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = Objects(bucket, random.Random(13))
+    for number in range(30):
+        objects.put(key_of(number, ".gz"))
+    with jitdb.open_many("s3://logs/") as logs:
+        assert logs.count(field("level") == "error") == len(objects.numbers("error"))
+    objects.remove(key_of(7, ".gz"))
+    objects.put(key_of(9, ".gz"))
+    forget_looks(monkeypatch)
+    with jitdb.open_many("s3://logs/") as logs:
+        assert logs.count(field("n") >= 0) == sum(map(len, objects.rows.values()))
+
+
 def test_an_explanation_reads_no_object(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = Objects(bucket, random.Random(9))
     for number in range(40):

@@ -216,7 +216,8 @@ def test_what_is_kept_is_bounded_and_shown(bucket: Bucket, monkeypatch: pytest.M
     assert sorted(each.path for each in found) == [f"s3://logs/{name}.ndjson" for name in "abc"]
     assert all(each.bytes > 1000 for each in found)
     assert [each.path for each in jitdb.forget("s3://logs/b")] == ["s3://logs/b.ndjson"]
-    assert len(jitdb.kept("s3://")) == 2
+    assert len(jitdb.kept("s3://")) == len(jitdb.kept("s3://logs")) == 2
+    assert jitdb.kept("s3://log") == []
     monkeypatch.setenv("JITDB_CACHE_BYTES", "4K")
     monkeypatch.setattr(cached, "_looked", 0.0)
     for each in jitdb.kept("s3://"):

@@ -40,7 +40,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
 
 @pytest.fixture
 def store(bucket: Bucket) -> Bucket:
-    """Asked by http: what serves Spark here has its environment of before, so no credentials."""
+    """Asked by http, which needs no credentials: Spark's processes keep the environment in which they began."""
     bucket.fault = lambda number, asked: None
     return bucket
 

@@ -89,7 +89,10 @@ def _remove_if_empty(store: Path) -> None:
 
 def _kept_at(place: str) -> Iterator[Kept]:
     if is_url(place):
-        for each in cached(place):
+        is_bucket = place.count("/") == 2 and not place.endswith(
+            "/"
+        )  # else another one, whose name begins so, is meant
+        for each in cached(f"{place}/" if is_bucket else place):
             yield Kept(each.url, each.bytes, False, each.form, (), _sets_in(Path(each.folder)), each.folder)
         return
     if os.path.isdir(place):
