@@ -31,6 +31,8 @@ _write_any: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).
 _write_ascii: Final = json.JSONEncoder(**_FORM).encode
 
 _SUSPECT: Final = re.compile(rb"[0-9]{19}|\\u[dD][89a-fA-F]")  # an integer beyond 64 bits, half of a surrogate pair
+_DIGITS: Final = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))  # a digit as 0
+_LONG: Final = b"0" * 19
 _NESTING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[][{}]', re.DOTALL)  # strings are passed over
 _TOO_DEEP: Final = f"containers are nested deeper than {MAX_NESTING} levels"
 
@@ -132,7 +134,8 @@ def _decoded(data: bytes) -> Any:
 
 
 def _check_suspect(data: bytes, value: Any) -> None:
-    if suspect := _SUSPECT.search(data):
+    # The pattern takes longer than reading the record does, so it is tried only where it may fit.
+    if (_LONG in data.translate(_DIGITS) or b"\\u" in data) and (suspect := _SUSPECT.search(data)):
         from jitdb.log.codecs.fields.decoding import check_value  # with numpy
 
         try:
