@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from jitdb.errors import LogError, library
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LOCK, SIDECAR_SUFFIX, sidecar_path
-from jitdb.log.lines.keeping.places import object_folder
 from jitdb.log.log import Log
+from jitdb.log.objects.cache import folder_for
 from jitdb.log.objects.door import Location, refuse_following_object
 from jitdb.log.objects.files import FILES
 from jitdb.log.objects.listing import objects_below
@@ -85,7 +85,7 @@ class ObjectLog(Log):
 
     def __init__(self, url: ObjectUrl, *, codec: str | Codec | None = None, block_size: int | None = None) -> None:
         self._url = url
-        self._folder = object_folder(url, _TAG)
+        self._folder = folder_for(url) / _TAG
         _fetch_sidecar(url, self._folder)
         super().__init__(self._folder / _NAME, codec=codec, block_size=block_size, read_only=True)
 

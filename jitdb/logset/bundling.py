@@ -288,7 +288,9 @@ class Apart(NamedTuple):
 
     def of(self, member: Member) -> Hashable:
         """What members must have in common."""
-        fields = fields_of(member.path) if self.names else {}
+        if not self.names:
+            return ()
+        fields = fields_of(member.path)
         return tuple((name, fields[name]) for name in sorted(self.names) if name in fields)
 
 

@@ -156,19 +156,23 @@ def find_by_real_path(
     return found
 
 
-@lru_cache(maxsize=4096)
 def fields_of(path: str) -> Mapping[str, Any]:
     """What a log's path says of all its records.
 
     >>> dict(fields_of("logs/date=2026-11-21/hour=7/a.log"))
     {'_path': 'logs/date=2026-11-21/hour=7/a.log', 'date': '2026-11-21', 'hour': 7}
     """
-    found: dict[str, Any] = {LOG_PATH: path}
-    for part in os.path.dirname(path).split(os.sep):
+    return MappingProxyType({LOG_PATH: path, **_fields_of_folder(path.rpartition(os.sep)[0])})
+
+
+@lru_cache(maxsize=4096)
+def _fields_of_folder(folder: str) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for part in folder.split(os.sep):
         name, equals, value = part.partition("=")
         if name and equals:
             found[unquote(name)] = _value(unquote(value))
-    return MappingProxyType(found)
+    return found
 
 
 def _value(text: str) -> Any:

@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _list(self, bucket: str, query: dict[str, str]) -> None:
         prefix, after = query.get("prefix", ""), query.get("continuation-token") or query.get("start-after", "")
-        keys = [key for key in _keys(self.server.root / bucket) if key.startswith(prefix) and key > after]
+        keys = [key for key in _keys(self.server.root / bucket, prefix) if key > after]
         page, more = keys[: self.server.page], len(keys) > self.server.page
         rows = []
         for key in page:
@@ -234,12 +234,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _keys(folder: Path) -> list[str]:
-    """All files below it, by their names."""
+def _keys(folder: Path, prefix: str) -> list[str]:
+    """All files below it whose names begin so, in their order."""
     found = []
-    for top, _, files in os.walk(folder):
-        found += [os.path.relpath(os.path.join(top, name), folder) for name in files]
-    return sorted(found)
+    for top, _, files in os.walk(folder / prefix.rpartition("/")[0]):
+        below = os.path.relpath(top, folder)
+        found += [name if below == "." else f"{below}/{name}" for name in files]
+    return sorted(key for key in found if key.startswith(prefix))
 
 
 @contextmanager

@@ -228,7 +228,8 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
 def _of_json(head: bytes) -> LineForm:
     """The form of lines of JSON."""
     lines = _first_lines(head)
-    if not any(mark in line for mark in MARKS for line in lines):
+    beginning = b"\n".join(lines)
+    if not any(mark in beginning for mark in MARKS):
         return LineForm(format=JSON)
     from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
 

@@ -38,6 +38,7 @@ TOO_LONG: Final = b"\xff\xff"  # is read in the place of such a line, and is no 
 MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
 KNOWN: Final = "known"  # what the first lines say, if that is a format: text of none is no log
 JSON: Final = "json"  # the format of lines that are records as they stand
+_NO_STEPS: Final = BatchPath(())
 MOST_STEPS: Final = 32  # of a path to the elements of lines
 
 _OBJECT: Final = re.compile(rb'\{[ \t\r]*(?:"|\}[ \t\r]*\Z)')
@@ -75,7 +76,7 @@ class LineForm(NamedTuple):
         row = self.row
         if row is not None and row.path is not None:
             return row.path
-        return BatchPath(tuple(None if step is None else (step,) for step in self.each))
+        return _NO_STEPS if not self.each else BatchPath(tuple(None if step is None else (step,) for step in self.each))
 
     @property
     def row(self) -> Format | None:

@@ -120,9 +120,10 @@ class LineFraming(Framing):
         self.base = base
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
-        self.reads_pages = not form.has_batches
+        self._has_batches = form.has_batches
+        self.reads_pages = not self._has_batches
         self.names_malformed = (
-            not self._is_rest and not form.has_batches and not self.joins
+            not self._is_rest and not self._has_batches and not self.joins
         )  # the seq of a line tells its number in the file
 
     before = 0
@@ -135,10 +136,10 @@ class LineFraming(Framing):
         if self.row is not None:
             from jitdb.log.lines.format_walker import BatchFormatWalker, FormatWalker
 
-            if self.form.has_batches:
+            if self._has_batches:
                 return BatchFormatWalker(log, most, stop, self, self._new_renderer())
             return FormatWalker(log, most, stop, self, self._new_renderer(), self.joins)
-        return (EachWalker if self.form.has_batches else LineWalker)(log, most, stop, self)
+        return (EachWalker if self._has_batches else LineWalker)(log, most, stop, self)
 
     @property
     def joins(self) -> bool:
@@ -192,7 +193,7 @@ class LineFraming(Framing):
 
             places = elements_in(line, self)
             return [] if places.states[0] else places.elements()
-        if not self.form.has_batches:
+        if not self._has_batches:
             return [Element(begin, len(line))]
         begin += len(line[begin:]) - len(line[begin:].lstrip(b" \t\r"))
         path = self.form.path
@@ -254,13 +255,13 @@ class LineFraming(Framing):
         buffer = memoryview(bytearray(size))
         data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
         position = data.find(b"\n") + 1 if start else self.first_line(data)
-        if self.row is not None and not self.form.has_batches and (position or not start):
+        if self.row is not None and not self._has_batches and (position or not start):
             yield from self._sampled(data, position, start)
             return
         while position or not start:
             end = data.find(b"\n", position)
             if end < 0:
-                if self.form.has_batches:
+                if self._has_batches:
                     from jitdb.log.lines.elements import begun_in
 
                     rest = data[position:]

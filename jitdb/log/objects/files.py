@@ -19,9 +19,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common import memory
 from jitdb.common.digests import blake2b
@@ -38,14 +39,15 @@ PART: Final = 1 << 18  # bytes that are kept, or let go, together
 _FIRST: Final = 1 << 16  # bytes that are read with the first look: most looks want to know how an object begins
 _AHEAD: Final = 32 << 20  # bytes that are asked for before they are read
 _KEPT: Final = 64 << 20  # bytes of parts that are kept, about, where memory has room for them
-_THREADS: Final = 16  # requests at the same time
+_THREADS: Final = 64  # requests at the same time
 _HEADS: Final = 64  # objects whose first bytes are kept
 _LOOKS: Final = 1 << 12  # looks that are remembered
 _YOUNG: Final = 1.0  # seconds in which a look need not be repeated
 _BITS: Final = 60  # of what stands for an object in its status: a time of a file with so many lies in the past
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class Found:
     """An object, as a store told of it.
 
     tag: tells it from all other objects of this name; empty where the store has none
@@ -61,7 +63,7 @@ class Found(NamedTuple):
         tag = said.get("e_tag") or said.get("version") or ""
         return cls(url, said["size"], said["last_modified"], "" if tag.startswith("W/") else tag)
 
-    @property
+    @cached_property
     def status(self) -> os.stat_result:
         """As stat says it of a file: the inode is of this object alone, not of others of its name."""
         modified = int(self.modified.timestamp() * 1_000_000_000)
@@ -326,7 +328,8 @@ class ObjectFiles(FileSystem):
 
     def lstat(self, path: str | os.PathLike[str], /) -> os.stat_result:
         """As the last listing told it."""
-        return self.known(_url(path)).status
+        told = self._told.get(os.fspath(path))
+        return (told or self.known(_url(path))).status
 
     def refuse_links(self, path: str | os.PathLike[str]) -> None:
         """There are none."""

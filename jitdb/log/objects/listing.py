@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain, pairwise
 from typing import Final
 
+from jitdb.common.zlib import crc32
 from jitdb.errors import LogError, library
+from jitdb.log.io import osfile
+from jitdb.log.objects.cache import bucket_folder, folder_for, name_for
 from jitdb.log.objects.files import FILES, Found
 from jitdb.log.objects.stores import as_os_error, store_of
 from jitdb.log.objects.urls import ObjectUrl
 
 _PAGE: Final = 1000  # names, in an answer of a store
+_RUN: Final = 900  # names between two marks: some may come between them
+_AT_ONCE: Final = 16  # requests for names at the same time
+_MARKS: Final = "marks"
 _MAGIC: Final = re.compile(r"[*?[]")
 _LAST: Final = "\U0010ffff"
 
@@ -27,7 +36,7 @@ def is_folder(url: ObjectUrl) -> bool:
         return True
     if url.root.startswith("http"):
         return False
-    return next(_listed(url.at(f"{url.key}/")), None) is not None
+    return next(_between(url.at(f"{url.key}/")), None) is not None
 
 
 def objects_below(url: ObjectUrl) -> list[Found]:
@@ -74,27 +83,72 @@ def _kept(begin: ObjectUrl, listed: Iterator[Found]) -> list[Found]:
     """Those that are logs, perhaps, of all whose URLs begin so."""
     every = list(listed)
     FILES.told(begin, every)
+    _keep_marks(begin, every)
     return [found for found in every if found.size and not found.url.name.startswith(".")]
 
 
 def _listed(url: ObjectUrl) -> Iterator[Found]:
     """Those whose keys begin as this one does, by their keys. Raises OSError."""
+    marks = _marks(url)
+    if not marks:
+        return _between(url)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        runs = pool.map(lambda ends: list(_between(url, *ends)), pairwise(["", *marks, ""]))
+        return iter(list(chain.from_iterable(runs)))
+
+
+def _between(url: ObjectUrl, after: str = "", last: str = "") -> Iterator[Found]:
+    """Those of these keys behind one, up to another. Raises OSError."""
     if url.root.startswith("http"):
         raise OSError(errno.ENOTSUP, "the files of a web server cannot be listed: name one", url)
     folder, _, begin = url.key.rpartition("/")
     obstore, store = library("obstore"), store_of(url)
     # A store takes whole folders; what comes before the beginning of a name is passed over by the store itself.
-    offset = {"offset": f"{url.key[:-1]}{chr(ord(url.key[-1]) - 1)}{_LAST}"} if begin and _has_order(url) else {}
+    if not after and begin and _has_order(url):
+        after = f"{url.key[:-1]}{chr(ord(url.key[-1]) - 1)}{_LAST}"
+    offset = {"offset": after} if after else {}
+    stop = last or (f"{url.key}{_LAST}" if url.key and _has_order(url) else "")
     try:
         for page in obstore.list(store, folder or None, chunk_size=_PAGE, **offset):
             for said in page:
                 key = said["path"]
+                if stop and key > stop:
+                    return
                 if key.startswith(url.key):
                     yield Found.of(url.at(key), said)
-                elif offset and key > url.key + _LAST:
-                    return
     except Exception as error:
         raise as_os_error(error, url) from None
+
+
+# Where to begin several requests for names at the same time, each the next names behind one that was there last time.
+# Nothing depends on it: whatever names these are, all of one run come before those of the next. The file `marks` is the
+# CRC-32 of the rest in hexadecimal digits, and the keys, in their order, a line each.
+
+
+def _marks(url: ObjectUrl) -> list[str]:
+    """Keys, in their order; none if it was not listed before, or all fits into one answer."""
+    if not _has_order(url):
+        return []
+    data = osfile.fs.read_if_there(bucket_folder(url) / name_for(url) / _MARKS) or b""
+    crc, _, text = data.partition(b"\n")
+    return text.decode().split("\n") if crc == _crc(text) else []
+
+
+def _keep_marks(url: ObjectUrl, found: Sequence[Found]) -> None:
+    """So that the next listing takes as long as one answer; where they cannot be written, it takes longer."""
+    if len(found) <= _PAGE or not _has_order(url):
+        return
+    keys = [each.url.key for each in found[_RUN::_RUN]]
+    if keys != _marks(url) and not any("\n" in key for key in keys):
+        with suppress(OSError):
+            folder = folder_for(url)
+            osfile.fs.make_folders(folder)
+            text = "\n".join(keys).encode()
+            osfile.fs.replace_file(folder / _MARKS, _crc(text) + b"\n" + text)
+
+
+def _crc(text: bytes) -> bytes:
+    return b"%08x" % crc32(text)
 
 
 def _has_order(url: ObjectUrl) -> bool:

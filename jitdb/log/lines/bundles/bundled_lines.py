@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.blocks.framing import Blocks, LastRecord
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from jitdb.common.paths import Path as FieldPath
     from jitdb.log.codecs import Codec
+
+_AHEAD: Final = 8 << 20  # bytes of text whose objects a scan asks for before it reads them
 
 
 def last_line(read: Read, stop: int) -> bytes:
@@ -71,6 +73,7 @@ class BundledLines(LogSource):
     def __init__(self, bundle: Bundle) -> None:
         self._framing = BundleFraming(bundle)
         self._now = bundle, bundle.begins()
+        self._asked_for = 0  # the end of the text whose objects were asked for last
 
     @property
     def bundle(self) -> Bundle:
@@ -152,7 +155,7 @@ class BundledLines(LogSource):
         """See ScanSource; from any byte on. Raises Unbundled."""
         view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
         if is_url(self.bundle.folder):
-            self._ask_ahead(start, 2 * stop - start)
+            self._ask_ahead(start, stop)
         for begin, end, file, first in self._parts(start, stop):
             if not file.name:
                 raise self._unbundled("files of it are not what they were", self.bundle)
@@ -160,10 +163,15 @@ class BundledLines(LogSource):
         return max(0, min(stop, self.durable_end) - start)
 
     def _ask_ahead(self, start: int, stop: int) -> None:
-        """Have the objects of this part of the text come side by side, as far as their texts are not there."""
+        """Have the objects of this part of the text, and of what comes next, come side by side, as far as their texts
+        are not there.
+        """
         from jitdb.log.objects.files import FILES
 
-        for _, _, file, _ in self._parts(start, stop):
+        goes_on = start <= self._asked_for <= stop + _AHEAD
+        begin, end = (self._asked_for, stop + _AHEAD) if goes_on else (start, 2 * stop - start)
+        self._asked_for = end
+        for _, _, file, _ in self._parts(begin, end):
             if file.name and not TEXTS.holds(file.stamp):
                 FILES.ahead(self.bundle.path_of(file))
 

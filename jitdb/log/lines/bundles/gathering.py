@@ -33,8 +33,8 @@ MOST: Final = 1 << 16  # files of a bundle
 
 _SOON_MADE: Final = 64 << 20  # bytes of text: of a bundle with less another one is made, rather than not let it grow
 _QUIET: Final = 600_000_000_000  # nanoseconds without a change, after which a file that was written to goes in
-_REQUESTS: Final = 16  # objects that are read at the same time
-_AHEAD: Final = 4  # files that are decompressed before they are needed
+_REQUESTS: Final = 64  # objects that are asked for before they are looked at
+_AHEAD: Final = 4  # files that are looked at before they are needed
 
 
 class Where(NamedTuple):
@@ -209,22 +209,36 @@ class Gathering:
         """Whether somebody may go on to write the file: it was changed in a bundle, or has indexes of its own."""
         return path in self._changed or stamp[:2] in self._changed or self._where.has_own(path)
 
-    def _looked(self, paths: Iterable[str], home_of: dict[str, str]) -> Iterator[tuple[str, Candidate]]:
-        """What a look at each shows, in their order; compressed ones are looked at side by side."""
+    def _looked(self, paths: Sequence[str], home_of: dict[str, str]) -> Iterator[tuple[str, Candidate]]:
+        """What a look at each shows, in their order; compressed ones, and objects, are looked at side by side."""
         coming = deque[tuple[str, Future[Candidate | None] | Candidate | None]]()
-        paths = list(paths)
-        threads = _REQUESTS if any(map(is_url, paths)) else min(os.cpu_count() or 1, 8)
-        with ThreadPoolExecutor(threads) as pool:
-            for path in paths:
+        asked_for = 0
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+            for number, path in enumerate(paths):
+                if is_url(path):
+                    asked_for = self._ask_for(paths, max(asked_for, number), number)
                 home = home_of[os.path.dirname(path)]
                 look = home, path[len(home) :].lstrip("/")
-                ahead = _REQUESTS if is_url(path) else _AHEAD if path.endswith(ENDINGS) else 0
+                ahead = _AHEAD if is_url(path) or path.endswith(ENDINGS) else 0
                 found = pool.submit(look_at, *look, self._where.time_of) if ahead else None
                 coming.append((home, found or look_at(*look, self._where.time_of)))
                 while len(coming) > ahead:
                     yield from _done(*coming.popleft())
             for home, each in coming:
                 yield from _done(home, each)
+
+    def _ask_for(self, paths: Sequence[str], begin: int, now: int) -> int:
+        """Ask for the objects from this one on that will be looked at soon; gives the first that was not asked for."""
+        from jitdb.log.objects.files import FILES
+
+        size = sum(self.stamps[path].size for path in paths[now:begin])
+        while begin < min(now + _REQUESTS, len(paths)) and size < AT_ONCE:
+            path = paths[begin]
+            if is_url(path):
+                FILES.ahead(path)
+                size += self.stamps[path].size
+            begin += 1
+        return begin
 
     def _put(self, pending: dict[tuple[str, Kind], list[Candidate]], *, is_last: bool) -> list[Grown]:
         """Into bundles; too few of a kind wait for others."""

@@ -4,6 +4,7 @@
     objects/BUCKET/NAME/        of an object: as `.jitdb/INODE/` of a file (places.py)
     objects/BUCKET/NAME/TAG/    the same in another form
     objects/BUCKET/NAME/root    the URL of what many objects lie below, which are asked together
+    objects/BUCKET/NAME/marks   where the requests of the next listing begin (objects/listing.py)
     objects/BUCKET/NAME/.jitdb/ their bundles (bundles/bundle.py)
 
 What was used longest ago goes first. All of it can be made again, but for sets under names, which stay.
@@ -24,7 +25,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLED, STORE
 from jitdb.log.lines.keeping.known import stored_in
 from jitdb.log.lines.keeping.leaving import remove_entry
-from jitdb.log.lines.keeping.places import ROOT, cache_folder
+from jitdb.log.objects.cache import ROOT, cache_folder
 
 MOST: Final = 10 << 30  # bytes, unless JITDB_CACHE_BYTES says otherwise
 _VARIABLE: Final = "JITDB_CACHE_BYTES"

@@ -24,7 +24,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb.common.digests import blake2b
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import (
     BUNDLED,
@@ -43,6 +42,7 @@ from jitdb.log.io.filenames import (
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import locked, stored_in, write_known
+from jitdb.log.objects.cache import bucket_folder, cache_folder, folder_for, name_for, note_root
 from jitdb.log.objects.door import Location
 from jitdb.log.objects.shelf import Shelf
 from jitdb.log.objects.urls import ObjectUrl, is_url
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 def place_of(path: Location, stamp: Stamp, tag: str) -> Place:
     """Of the file with this path and stamp, in this form."""
     if isinstance(path, ObjectUrl):
-        return Place(object_folder(path, tag))
+        return Place(folder_for(path) / tag)
     entry = entry_name(stamp.inode, tag)
     sidecar, beside = sidecar_path(path), path.with_name(STORE) / entry
     if os.path.lexists(sidecar):
@@ -83,8 +83,8 @@ def store_of(folder: Path | str) -> Path:
     """The folder in which it is kept what is known of the files of this one; it need not exist."""
     if is_url(folder):
         place = ObjectUrl.of(str(folder))
-        home = _of_bucket(place) / _named(place)
-        _note_root(home, place)
+        home = folder_for(place)
+        note_root(home, place)
         return home / STORE
     folder = Path(folder)
     beside = folder / STORE
@@ -95,7 +95,7 @@ def stores_of(folder: Path | str) -> list[Path]:
     """All that there may be."""
     if is_url(folder):
         place = ObjectUrl.of(str(folder))
-        return [cached_objects(place.root) / _named(place) / STORE]
+        return [bucket_folder(place) / name_for(place) / STORE]
     folder = Path(folder)
     return [folder / STORE, _in_cache(folder) / STORE]
 
@@ -132,39 +132,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _in_cache(path: Path) -> Path:
-    return cache_folder() / _named(path)
-
-
-ROOT: Final = "root"  # a file with the URL of the bucket
-
-
-def object_folder(url: ObjectUrl, tag: str) -> Path:
-    """The folder for what is kept of an object, in this form."""
-    return _of_bucket(url) / _named(url) / tag
-
-
-def _of_bucket(url: ObjectUrl) -> Path:
-    bucket = cached_objects(url.root)
-    _note_root(bucket, url.root)
-    return bucket
-
-
-def _note_root(folder: Path, url: str) -> None:
-    with suppress(OSError):  # where nothing can be kept, whoever keeps something says so
-        if not osfile.fs.exists(folder / ROOT):
-            osfile.fs.make_folders(folder)
-            osfile.fs.write_file(folder / ROOT, f"{url}\n".encode())
-
-
-def cached_objects(root: str) -> Path:
-    """The folder for what is kept of the objects of a bucket (cached.py)."""
-    return cache_folder() / "objects" / _named(ObjectUrl.of(root))
-
-
-def cache_folder() -> Path:
-    """What this user's logs have in the cache, whose folder the environment names."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "jitdb"
+    return cache_folder() / name_for(path)
 
 
 def shelf_at(place: str | os.PathLike[str] | Shelf | None) -> Shelf | None:
@@ -174,12 +142,6 @@ def shelf_at(place: str | os.PathLike[str] | Shelf | None) -> Shelf | None:
     if place is None or not is_url(place):
         return None
     return Shelf(os.fspath(place), cache_folder() / "objects")
-
-
-def _named(path: Location) -> str:
-    """The name of a folder for it, which tells a person what it is of."""
-    name = re.sub(r"[^\w.=+-]", "_", path.name)[:64] if isinstance(path, ObjectUrl) else path.name
-    return f"{name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
 
 
 # What is kept in one
