@@ -19,26 +19,31 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 import jitdb
+from fuzz import replication
 from jitdb.common.paths import format_path, parse_path
 from jitdb.common.times import time_of_text
 from jitdb.common.values import value_at, value_key
 from jitdb.common.zstd import compressor
 from jitdb.engine.reading.arrow_tables import _FAR, _times
+from jitdb.engine.text_tests import Texts, joined, matcher_of
 from jitdb.errors import DecodeError, EncodeError, JitdbError
 from jitdb.indexes import segment as index_segment
 from jitdb.indexes.files import segment_reader
 from jitdb.indexes.kinds.content import content_type
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
+from jitdb.log.codecs.masks import mask_of
 from jitdb.log.codecs.python_values import python_values
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.table import BY_NAME
-from jitdb.operators import equal
+from jitdb.operators import equal, like, matches
+from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.expression import format_expression, parse_expression
 from jitdb.operators.text.json import from_json, to_json
 from jitdb.stores.cable.message import decode_message, encode_message
 from jitdb.stores.cable.post import decode_post, encode_post
 from jitdb.stores.hyperdb.format.entry import decode_entry, encode_entry
+from tests.mask_oracle import mask
 
 
 class Target(NamedTuple):
@@ -93,6 +98,24 @@ def _within(time: int | None) -> int | None:
 def patterns(data: bytes) -> None:
     with suppress(JitdbError):
         compile_pattern(data.decode("utf-8", "replace"))
+
+
+def masks(data: bytes) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    assert mask_of(text) == mask(text)
+
+
+def text_tests(make: Callable[..., Operation], data: bytes) -> None:
+    """A line is the pattern, the others are texts: looked at all at once, and one by one."""
+    pattern, *lines = data.split(b"\n")
+    texts = [line.decode("utf-8", "surrogateescape") for line in lines]
+    for ignore_case in (False, True):
+        with suppress(JitdbError):
+            asked = make("a", pattern.decode("utf-8", "surrogateescape"), ignore_case=ignore_case)
+            expected = [asked.holds(text) for text in texts]
+            test = matcher_of(asked)
+            found = joined([test(part) for part in Texts.of([*map(value_key, texts)]).parts()])
+            assert found.tolist() == expected, (asked, texts)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -295,6 +318,26 @@ TARGETS: Final[dict[str, Target]] = {
     "patterns": Target(
         patterns, _texts(r"(?P<level>[A-Z]+) (?P<text>.*)", r"^\[(?P<a>\d{1,3}|x?)\] (?:b|c)+$", "(?P<x>[^ ]*)")
     ),
+    "masks": Target(
+        masks,
+        _texts(
+            "timeout after 30ms, 5/10 of worker12 v2.14", "9f3a77c1-1111-2222-3333-444455556666 0x7F deadbee1",
+            "10.0.0.1:80 2026-11-20T14:03:11.123Z", "Fri Nov 20 14:03:11 2026", "[20/Nov/2026:14:03:11 +0000] <num>",
+            "x=-5 1.5e-3 15µs <*> ", "a " * 130, "ab-" * 500,
+        ),
+    ),
+    "like": Target(
+        partial(text_tests, like),
+        _texts(
+            "%a_c%\nabc\nxaäcx\n", "a%b%c\naXbYc\nac", r"\%_\\%" + "\n%x\\y\n", "%ss\nStraße\nMASS\nﬀ", "%_ab\nab\nxab"
+        ),
+    ),
+    "matches": Target(
+        partial(text_tests, matches),
+        _texts(
+            "^a|b$\na\nxb\n", r"\b(x+x+)+y" + "\nxxxy\nxx", r"(?im)^\w{2,}$|\B" + "\nab\n é", "[^a]\n\na\nb", "a*\n"
+        ),
+    ),
     "lines": Target(lines, lambda: [*(b"\0" + each for each in _LINES), *_line_seeds()]),
     "gzip": Target(partial(compressed, "gz"), lambda: [gzip.compress(_TEXT), gzip.compress(_TEXT) * 2, b"\x1f\x8b"]),
     "zstd": Target(partial(compressed, "zst"), lambda: [compressor(3)(_TEXT), compressor(3, has_sum=True)(_TEXT) * 2]),
@@ -306,6 +349,7 @@ TARGETS: Final[dict[str, Target]] = {
     "posts": Target(partial(stored, decode_post, encode_post), lambda: _vectors("cable")),
     "messages": Target(partial(stored, decode_message, encode_message), lambda: _vectors("cable")),
     "entries": Target(partial(stored, decode_entry, encode_entry), lambda: _vectors("hyperdb")),
+    "replication": Target(lambda data: replication.heard(folder(), data), lambda: replication.seeds(folder())),
 }  # fmt: skip
 
 
