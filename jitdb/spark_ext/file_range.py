@@ -79,11 +79,8 @@ class Snapshot:
         """
         path, size = in_full(log.path), log.block_size
         form = log.framing.form if isinstance(log.framing, LineFraming) else None
-        if form is not None and form.has_batches:
-            raise SparkError(
-                "its lines are batches of records, which Spark's tasks cannot share", path=path,
-                remedy=f"write its records as lines, and read these: jitdb export {shlex.quote(path)} > records.ndjson",
-            )  # fmt: skip
+        if form is not None:
+            refuse_batches(form, path)
         stamp = None if form is None else stamp_at(path)
         compression, folder, name = "", "", b""
         if isinstance(log, LineLog) and log.compression:
@@ -215,6 +212,15 @@ class Snapshot:
             )
 
 
+def refuse_batches(form: LineForm, path: str) -> None:
+    """Raises SparkError for lines that may hold several records each."""
+    if form.has_batches:
+        raise SparkError(
+            "its lines are batches of records, which Spark's tasks cannot share", path=path,
+            remedy=f"write its records as lines, and read these: jitdb export {shlex.quote(path)} > records.ndjson",
+        )  # fmt: skip
+
+
 def digest_of(read: Callable[[int, int], bytes], end: int, block_size: int) -> str:
     """What tells a log from an earlier copy of it, and from another: a digest of its first and its last block.
 
@@ -343,6 +349,19 @@ class FileRange(LogSource):
         made = FileRange(snapshot, runs, read, snapshot.look_again(), sums, **more)
         weakref.finalize(made, text.close)
         made._check = lambda: snapshot.check(file)
+        return made
+
+    @staticmethod
+    def of_text(snapshot: Snapshot, run: tuple[int, ...], file: LineFile, check: Callable[[], None]) -> FileRange:
+        """Read from an open file of lines; `check` is asked after each read whether it still has the text."""
+
+        def read(buffer: memoryview, at: int) -> int:
+            done = file.read_into(buffer, at)
+            check()
+            return done
+
+        made = FileRange(snapshot, [run], read, snapshot.look_again())
+        weakref.finalize(made, file.close)
         return made
 
     @staticmethod

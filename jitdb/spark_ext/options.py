@@ -64,6 +64,7 @@ class ReadOptions:
     starting_offset: str = "earliest"
     max_bytes: int | None = None
     max_records: int | None = None
+    may_lose: bool = False  # records of a stream that are in no file any more are left out, and no error
     shared: Mapping[str, Any] = field(default_factory=dict)  # fields that all records of a log have by its path
 
     @staticmethod
@@ -214,6 +215,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "startingoffset": ("starting_offset", lambda option, text: text),
     "maxbytesperbatch": ("max_bytes", _size),
     "maxrecordsperbatch": ("max_records", _count),
+    "failondataloss": ("may_lose", _either("true", "false")),
     "nulls": ("keep_nulls", _either("drop", "keep")),
 }
 

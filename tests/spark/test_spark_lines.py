@@ -14,7 +14,7 @@ from reading_cases import table_rows
 from thoroughness import tries
 
 import jitdb
-from jitdb.errors import MalformedWarning, NotALog, QueryError
+from jitdb.errors import MalformedWarning, NotALog
 from jitdb.log.lines import line_log
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
@@ -236,22 +236,6 @@ def test_an_edit_while_a_task_reads(tmp_path: Path) -> None:
         file.write('{"m"')
     with pytest.raises((LogChanged, jitdb.errors.LogSuperseded)):
         list(batches)
-
-
-def test_a_stream_of_lines_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.ndjson"
-    path.write_text('{"n": 1}\n')
-    source = JitdbDataSource(options={**as_options(None, ["n"], None, {}), "path": str(path)})
-    with pytest.raises(QueryError, match="import --follow"):
-        source.streamReader(source.schema()).initialOffset()
-
-
-@pytest.mark.parametrize("place", ["", "*.ndjson"])
-def test_a_stream_of_a_folder_is_refused(tmp_path: Path, place: str) -> None:
-    (tmp_path / "a.ndjson").write_text('{"n": 1}\n')
-    source = JitdbDataSource(options={**as_options(None, ["n"], None, {}), "path": str(tmp_path / place)})
-    with pytest.raises(QueryError, match=r"a folder or a pattern.* --old \| jitdb import - FILE --follow"):
-        source.streamReader(source.schema()).initialOffset()
 
 
 @pytest.mark.parametrize(("kind", "remedy"), [("parquet", r"spark\.read\.parquet"), ("arrow", "jitdb import x.arrow")])

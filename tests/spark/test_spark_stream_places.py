@@ -28,7 +28,7 @@ from jitdb.spark_ext.columns import typed
 from jitdb.spark_ext.options import ReadOptions
 from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
 from jitdb.spark_ext.streaming import stream as streaming
-from jitdb.spark_ext.streaming.reader import as_offset, of_offset, read_share
+from jitdb.spark_ext.streaming.reader import read_share
 from jitdb.spark_ext.streaming.stream import Limit, LogStream
 
 BLOCK = 256
@@ -58,11 +58,11 @@ def stream_of(path: Path, **options: Any) -> Stream:
 
 def rows(stream: Stream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
     """What the tasks of a batch read; the places go through a checkpoint's JSON."""
-    start, end = (of_offset(json.loads(json.dumps(as_offset(place)))) for place in (start, end))
+    start, end = (LogStream.of_offset(json.loads(json.dumps(LogStream.as_offset(place)))) for place in (start, end))
     options = stream.options
     layout = layout_of_n(options)
     found: list[dict[str, Any]] = []
-    for part in stream.partitions(start, end, slow=False):
+    for part in stream.parts(start, end, slow=False):
         for batch in read_share(part, layout, options):
             found += batch.to_pylist()
     return found
@@ -162,7 +162,7 @@ def test_a_compaction_before_or_while_a_task_reads(tmp_path: Path, where: str, r
         stream = stream_of(path, where=where, corruptBlocks="error")
         start = stream.next(stream.first(), Limit(30))
         end = stream.next(start, Limit(350))
-        (part,) = stream.partitions(start, end, slow=False)
+        (part,) = stream.parts(start, end, slow=False)
         batches = read_share(part, layout_of_n(stream.options), stream.options)
         got = [row["n"] for _ in range(read_before) for row in next(batches).to_pylist()]
         gone: set[int] = set()
@@ -187,7 +187,7 @@ def test_a_compaction_that_nobody_remembers_ends_a_task(tmp_path: Path) -> None:
         offsets = log.append_many([{"n": number} for number in range(100)])
         log.flush()
         stream = stream_of(path)
-        (part,) = stream.partitions(stream.first(), stream.next(stream.first(), Limit()), slow=False)
+        (part,) = stream.parts(stream.first(), stream.next(stream.first(), Limit()), slow=False)
         log.delete(offsets[0])
         log.compact()
     (log.sidecar / "moved-2").unlink()
@@ -431,7 +431,7 @@ def test_no_more_tasks_than_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     stream = stream_of(tmp_path / "x.log", cores=cores)
     for records in (0, 7, 100, 333):
         start = stream.next(stream.first(), Limit(records)) if records else stream.first()
-        assert (cores + 1) // 2 <= len(stream.partitions(start, stream.latest(), slow=False)) <= cores
+        assert (cores + 1) // 2 <= len(stream.parts(start, stream.latest(), slow=False)) <= cores
         assert [row["n"] for row in rows(stream, start, stream.latest())] == list(range(records, 500))
     stream.close()
 
@@ -463,4 +463,4 @@ def test_an_empty_log_of_another_program(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_something_else() -> None:
     with pytest.raises(QueryError, match="no place in a log"):
-        of_offset({"index": 3})
+        LogStream.of_offset({"index": 3})

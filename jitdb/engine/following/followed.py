@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
@@ -449,7 +449,17 @@ class Copy(NamedTuple):
     start: int
 
 
-def beside(folder: str, texts: list[FollowedText]) -> list[str]:
+class Placed(Protocol):
+    """What a text is looked for by: the file that it was in."""
+
+    @property
+    def place(self) -> str: ...
+
+    @property
+    def key(self) -> Key: ...
+
+
+def beside(folder: str, texts: Sequence[Placed]) -> list[str]:
     """The files in a folder that may have these texts, by their inodes or names; the likeliest first."""
     keys, families = {text.key for text in texts}, {family(text.place) for text in texts}
     found = []

@@ -24,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.common.formats import without_ending
 from jitdb.engine.cursor import LogPlace, parse_files_cursor
 from jitdb.engine.following.followed import (
     NOWHERE,
@@ -37,6 +38,7 @@ from jitdb.engine.following.followed import (
     beside,
     name_of,
 )
+from jitdb.engine.following.lost import LostTexts
 from jitdb.errors import JitdbError, LogError, LogWarning, NotALog, Remedy
 from jitdb.log.io.osfile import reason
 from jitdb.log.lines.files.rotated_names import Kinship, family, is_packed, kinship
@@ -55,6 +57,7 @@ _WINDOWS: Final = 64  # logs to which something came last: of these, what is in 
 _EMPTY: Final = 64  # files without anything in them that are held open
 _NEW: Final = 1.0  # seconds after its last change, in which what a file is may still show
 
+_BARE: Final = "/"  # in front of names that are not those of families: no name has it
 _NOTHING: Final = not_(EVERYTHING)
 
 
@@ -85,8 +88,12 @@ class Texts:
         self._question, self._files = question, files
         self._live = question.live or Live()
         self.logs: dict[Key, Followed] = {}
-        self._lost: list[FollowedText] = []  # the last one is the latest
+        self._kin: dict[str, dict[FollowedText, None]] = {}  # those that are there, by what their names have in common
+        self._lost = LostTexts()
+        self._most_lost = _LOST
+        self._followed = 0  # how many were found so far
         self._lost_logs: list[LogPlace] = []
+        self._removed: list[FollowedText] = []  # open, and without a name at the last look
         self._sought: list[_Sought] = []
         self._copies: dict[Key, Copy] = {}
         self._odd: dict[Key, Stamp] = {}  # files that are not to be read, as they were when that was found
@@ -105,7 +112,8 @@ class Texts:
             else:
                 text = FollowedText(self._files, self._question, place.path, place.key, place.stop)
                 text.seen, text.looked = place.seen, place.looked
-                self._lost.append(text)
+                self._lost.add(text)
+        self._most_lost += len(self._lost)  # all of these are looked for
         self._sought = [_Sought(text, time.monotonic() + _PATIENCE) for text in self._lost]
         self.look()
         there = {followed.place for followed in self.logs.values()}
@@ -132,7 +140,7 @@ class Texts:
 
     def _look_once(self) -> None:
         """Raises _Again where a file changed meanwhile."""
-        self._waits = False
+        self._waits, self._removed = False, []
         there = self._there()
         for followed in list(self.logs.values()):
             self._see(followed, there)
@@ -177,6 +185,7 @@ class Texts:
             self._place(followed, there[followed.key][0])
         elif followed.is_removed():
             self._waits = True
+            self._removed += [followed] if isinstance(followed, FollowedText) else []
             followed.removed = followed.removed or time.monotonic()
             if time.monotonic() - max(followed.removed, followed.used) > _REMOVED:
                 self.lose(followed)
@@ -188,8 +197,21 @@ class Texts:
                 self._place(followed, place)
 
     def _place(self, followed: Followed, path: str) -> None:
+        self._drop_kin(followed)
         followed.place = path
         self._named[path] = followed
+        if isinstance(followed, FollowedText):
+            for name in _names(path):
+                self._kin.setdefault(name, {})[followed] = None
+
+    def _drop_kin(self, followed: Followed) -> None:
+        if not isinstance(followed, FollowedText):
+            return
+        for name in _names(followed.place):
+            alike = self._kin.get(name, {})
+            alike.pop(followed, None)
+            if not alike:
+                self._kin.pop(name, None)
 
     def _is_new(self, key: Key, stamp: Stamp, path: str) -> bool:
         """Whether the file must be looked into."""
@@ -209,12 +231,14 @@ class Texts:
     def lose(self, followed: Followed) -> None:
         """Follow it no more, until it is found elsewhere."""
         del self.logs[followed.key]
+        self._drop_kin(followed)
         followed.close()
         followed.key = NOWHERE
         if isinstance(followed, FollowedLog):
             self._lost_logs = [*self._lost_logs[1 - _LOST :], followed.log_place()]
         elif isinstance(followed, FollowedText) and followed.seen.at:
-            self._lost = [*self._lost[1 - _LOST :], followed]
+            self._lost.add(followed)
+            self._lost.keep(self._most_lost)
             self._sought.append(_Sought(followed, time.monotonic() + _PATIENCE))
 
     # --- a file that nobody knows ----------------------------------------------------------------------------------
@@ -296,7 +320,9 @@ class Texts:
         self.logs[key] = followed
         self._copies.pop(key, None)
         followed.key = key
-        self.make_room()
+        self._followed += 1
+        if not self._followed % max(1, self._files.most // 4):  # all of thousands of logs are looked at for that
+            self.make_room()
 
     def _text_of(self, file: LineFile, path: str, key: Key) -> FollowedText | None:
         """The text in this file; None where it is to be left alone. Raises _Again."""
@@ -311,19 +337,22 @@ class Texts:
             copy = None
         original = self._original(file, path, size, copy)
         start = 0 if not self._begins or self._live.old or self._live.after is not None else end
+        alike = self._lost.beginning_like(file.read(ENDS, 0))
         if original is not None:
             seen = SeenText.of(file.read_written, end)
             known = FollowedText(self._files, self._question, path, key, end)
             known.seen = known.looked = seen or known.seen
             since, start = (time.monotonic(), start) if copy is None else (copy.since, copy.start)
             self._copies[key] = Copy(original, known, stamp, since, start)
-            self._lost = [text for text in self._lost if text.key != key or not text.seen.fits(file.read)]
+            for text in alike:
+                if text.key == key and text.seen.fits(file.read):
+                    self._lost.discard(text)
             return None
-        shorter = [text for text in self._lost if max(text.stop, text.seen.at) > size]
+        shorter = [text for text in alike if max(text.stop, text.seen.at) > size]
         begun = [text for text in shorter if self._may_have_begun(text, file, path, key)]
         found = self._found(file, path, key, size)
         if found is not None and not any(text.looked.is_long or found.key != key for text in begun):
-            self._lost = [text for text in self._lost if text is not found]
+            self._lost.discard(found)
             return found
         if copy is not None and self.is_there(copy.of):
             start = copy.start  # it goes on otherwise than what it was like
@@ -338,9 +367,9 @@ class Texts:
     def _original(self, file: LineFile, path: str, size: int, copy: Copy | None) -> FollowedText | None:
         """A text that is there, of which this file holds a part or all. Raises _Again."""
         is_late = copy is not None and time.monotonic() - copy.since > _PATIENCE
-        for text in list(self.logs.values()):
+        for text in self._kin_of(path):
             kin = _kinship(text, path)
-            if kin is Kinship.NONE or not isinstance(text, FollowedText):
+            if kin is Kinship.NONE or not self.is_there(text):
                 continue
             try:
                 other = text.file()
@@ -358,6 +387,14 @@ class Texts:
                 raise _Again
         return None
 
+    def _kin_of(self, path: str) -> list[FollowedText]:
+        """All that are there and may have a kinship with a file of this name: see rotated_names.py."""
+        if is_packed(path):
+            return list(self._kin.get(_names(path)[0], ()))
+        _, bare = _names(path)
+        open_ones = [each for each in self._removed if family(each.place) == family(path)]
+        return list(dict.fromkeys([*self._kin.get(bare, ()), *self._kin.get(_BARE + family(path), ()), *open_ones]))
+
     def _copied(self, file: LineFile, path: str, key: Key, end: int) -> FollowedText | None:
         """The lost text that it is a copy of, as it has what a copy of that has: it was made of that one."""
         for copy in self._copies.values():
@@ -374,7 +411,8 @@ class Texts:
             if place.path == path and self._is_at(place, path):
                 self._lost_logs.remove(place)
                 return FollowedText(self._files, self._question, path, key, place.cursor.offset)
-        fit = [text for text in self._lost if text.stop <= size and self._may_be(text, text.seen, file, path, key)]
+        alike = self._lost.beginning_like(file.read(ENDS, 0))
+        fit = [text for text in alike if text.stop <= size and self._may_be(text, text.seen, file, path, key)]
         return max(fit, key=lambda text: (text.stop, text.key == key), default=None)
 
     def _may_have_begun(self, text: FollowedText, file: LineFile, path: str, key: Key) -> bool:
@@ -422,7 +460,7 @@ class Texts:
         if found is None:
             file.close()
         else:
-            self._lost = [text for text in self._lost if text is not found]
+            self._lost.discard(found)
             self._follow(found, path, key)
             found.take(file)
 
@@ -456,17 +494,43 @@ class Texts:
             for followed in latest[most:]:
                 followed.close()
 
+    @property
+    def texts(self) -> list[FollowedText]:
+        """All that a cursor tells of: copies, those that are lost, and those that are there."""
+        copies = [copy.text for copy in self._copies.values() if copy.text.stop <= copy.of.stop]
+        there = [each for each in self.logs.values() if isinstance(each, FollowedText)]
+        return [*copies, *self._lost, *there]
+
+    @property
+    def replaced(self) -> list[FollowedText]:
+        """Those that are lost, and whose name another text has by now."""
+        there = {followed.place for followed in self.logs.values()}
+        return [text for text in self._lost if text.place in there]
+
+    def is_lost(self, text: FollowedText) -> bool:
+        """Whether it is looked for."""
+        return text in self._lost
+
+    def forget(self, lost: FollowedText) -> None:
+        """Look for it no more."""
+        self._lost.discard(lost)
+
     def entries(self, without: Followed | None = None) -> list[str]:
         """Of a cursor: what was read of all, but of one."""
-        copies = [copy.text.entry() for copy in self._copies.values() if copy.text.stop <= copy.of.stop]
-        followed = [each.entry() for each in [*self._lost, *self.logs.values()] if each is not without]
-        return [*map(LogPlace.entry, self._lost_logs), *copies, *followed]
+        logs = [each for each in self.logs.values() if not isinstance(each, FollowedText)]
+        followed = [each.entry() for each in [*logs, *self.texts] if each is not without]
+        return [*map(LogPlace.entry, self._lost_logs), *followed]
 
     def close(self) -> None:
         for followed in list(self.logs.values()):
             followed.close()
         for file, _ in self._empty.values():
             file.close()
+
+
+def _names(path: str) -> tuple[str, str]:
+    """What the name of a file has in common with those of its kin: the first name, and this one without an ending."""
+    return family(path), _BARE + without_ending(os.path.basename(path))
 
 
 def _changed_at(folder: str) -> int | None:

@@ -38,8 +38,9 @@ class LineReader:
         """All that begin in the runs. Raises LogChanged, CopyDiffers, LogError, OSError."""
         source = self._source
         for start, stop in source.texts():
-            walker = source.framing.walker(source, PIECE, stop)
-            for begin in range(start, stop, PIECE):
+            size = min(PIECE, stop - start)  # what it reads into: of thousands of small files, that costs most
+            walker = source.framing.walker(source, size, stop)
+            for begin in range(start, stop, size):
                 for count, *_ in walker.walks(begin, start):
                     if count:
                         yield self._numbered(walker.batch(0, count, begin))

@@ -97,12 +97,12 @@ def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, .
             parts, plan = Planner(log, each, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
         found += parts
         told.append(plan)
-    tasks = list(_tasks(found, options.partition_bytes or SMALLEST))
+    tasks = list(packed(found, options.partition_bytes or SMALLEST))
     is_one = len(told) == 1 and told[0].path == options.path
     return tasks, told[0] if is_one else _summed(options, told, len(tasks))
 
 
-def _tasks(parts: Sequence[Partition], size: int) -> Iterator[tuple[Partition, ...]]:
+def packed(parts: Sequence[Partition], size: int) -> Iterator[tuple[Partition, ...]]:
     """Those of different logs together, up to about so many bytes; those of one log are as large as they should be."""
     held: list[Partition] = []
     total = 0

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jitdb.engine.cursor import Cursor
-from jitdb.errors import LogError, QueryError
+from jitdb.errors import LogError
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError, sends_errors
 
 try:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from jitdb.spark_ext.options import ReadOptions
     from jitdb.spark_ext.reading.partitions import Partition, Records
     from jitdb.spark_ext.reading.schema import Layout
+    from jitdb.spark_ext.streaming.files_stream import FilesStream
     from jitdb.spark_ext.streaming.stream import Limit, LogStream
 
 
@@ -44,22 +46,23 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions, layout: Layout) -> None:
         self._options = options
         self._layout = layout
-        self._stream: LogStream | None = None
+        self._stream: LogStream | FilesStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stream": None}  # tasks follow nothing
 
     @property
-    def _log(self) -> LogStream:
-        from jitdb.spark_ext.streaming.stream import LogStream
+    def _log(self) -> Any:
+        """What is followed; which kind it is decides what a place is."""
+        from jitdb.spark_ext.streaming.files_stream import stream_of
 
         if self._stream is None:
-            self._stream = LogStream(self._options)
+            self._stream = stream_of(self._options)
         return self._stream
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query without a checkpoint begins."""
-        return as_offset(self._log.first())
+        return self._offset(self._log.first())
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """What the options say of the size of a batch."""
@@ -69,7 +72,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends."""
-        return as_offset(self._log.next(of_offset(start), self._limit(limit)))
+        place = self._log.of_offset(start)
+        end = self._log.next(place, self._limit(limit))
+        return start if end is place else self._offset(end)
+
+    def _offset(self, place: Any) -> dict[str, Any]:
+        offset: dict[str, Any] = self._log.as_offset(place)
+        return offset
 
     def _limit(self, limit: ReadLimit) -> Limit:
         from jitdb.spark_ext.streaming.stream import Limit
@@ -86,7 +95,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """The log's end, for those who watch the query."""
-        return as_offset(self._log.latest())
+        return self._offset(self._log.latest())
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read what there is now, in batches, then end."""
@@ -94,12 +103,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What each task of a batch reads."""
-        found = self._log.partitions(of_offset(start), of_offset(end), slow=self._layout.is_slow)
+        begin, stop = (self._log.of_offset(each) for each in (start, end))
+        found = self._log.partitions(begin, stop, slow=self._layout.is_slow)
         return [InputPartition(each) for each in found or (None,)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        return iter(()) if partition.value is None else read_share(partition.value, self._layout, self._options)
+        for part in partition.value or ():
+            yield from read_share(part, self._layout, self._options)
 
     def stop(self) -> None:
         """The query has ended."""
@@ -108,27 +119,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._stream = None
 
 
-def as_offset(place: Cursor) -> dict[str, str | int]:
-    """What Spark keeps of a place in its checkpoint."""
-    return {**place._asdict(), "identity": place.identity.hex()}
-
-
-def of_offset(form: dict[str, str | int]) -> Cursor:
-    """The place that Spark kept. Raises QueryError."""
-    try:
-        identity = bytes.fromhex(str(form["identity"]))
-        return Cursor(identity, int(form["generation"]), int(form["seq"]), int(form["offset"]))
-    except (KeyError, ValueError, TypeError) as error:
-        raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error
-
-
 # --- in a task -------------------------------------------------------------------------------------------------------
 
 
 def read_share(partition: Partition, layout: Layout, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """The rows of a partition of a batch, each once. Raises LogChanged, and as read_partition does."""
     from jitdb.spark_ext.reading.batches import read_partition
+    from jitdb.spark_ext.streaming.text_share import TextPartition, read_text
 
+    if isinstance(partition, TextPartition):
+        yield from read_text(partition, layout, options)
+        return
     left = [partition]
     while left:
         share = left.pop(0)
@@ -153,13 +154,13 @@ def _planned_again(partition: Partition, start: Cursor, layout: Layout, options:
 
     run = partition.runs[0]
     try:
-        stream = LogStream(options)
+        stream = LogStream(replace(options, path=partition.snapshot.path, shared=partition.shared))
     except (LogError, SparkError, OSError):
         return None
     with closing(stream):
         if not stream.is_compacted(start):
             return None
-        return stream.partitions(start, _place(partition, run.stop_seq, run.stop), slow=layout.is_slow)
+        return stream.parts(start, _place(partition, run.stop_seq, run.stop), slow=layout.is_slow)
 
 
 def _place(partition: Partition, seq: int, offset: int) -> Cursor:

@@ -7,7 +7,7 @@ ends of records, not of blocks.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
@@ -15,7 +15,6 @@ from jitdb.log.opening.swap import KEPT
 from jitdb.spark_ext.counting import place_of, records_between, walked
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.file_range import Run
-from jitdb.spark_ext.reading.many import is_several
 from jitdb.spark_ext.reading.partitions import Partition
 from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
 
@@ -35,26 +34,26 @@ class LogStream:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        if is_several(options.path):
-            raise QueryError(
-                "a stream follows one log of jitdb's, and this is a folder or a pattern",
-                path=options.path,
-                remedy="stream a log that its lines are brought into as they come, with jitdb tail FOLDER --old | "
-                "jitdb import - FILE --follow, or read what is there by now as a table: spark.read",
-            )
         self._log = open_log(options)
-        if not self._log.framing.is_blocked:
-            self._log.close()
-            raise QueryError(
-                "a stream follows a log of jitdb's, and these are JSON Lines that somebody else writes",
-                path=options.path,
-                remedy="import them as they come, with jitdb import --follow, or follow them with jitdb tail",
-            )
         if not self._log.identity_is_stored:
             self._log.close()
             raise without_identity(options.path, "a stream could not tell it from another log after a restart")
         self._until: tuple[int, int] | None = None  # generation, and end of what is read
         self._moved: dict[tuple[Cursor, int], Cursor] = {}  # of places before a compaction, and the generation now
+
+    @staticmethod
+    def as_offset(place: Cursor) -> dict[str, Any]:
+        """What Spark keeps of a place in its checkpoint."""
+        return {**place._asdict(), "identity": place.identity.hex()}
+
+    @staticmethod
+    def of_offset(form: dict[str, Any]) -> Cursor:
+        """The place that Spark kept. Raises QueryError."""
+        try:
+            identity = bytes.fromhex(str(form["identity"]))
+            return Cursor(identity, int(form["generation"]), int(form["seq"]), int(form["offset"]))
+        except (KeyError, ValueError, TypeError) as error:
+            raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error
 
     def close(self) -> None:
         """Close the log."""
@@ -84,6 +83,10 @@ class LogStream:
         """Read what there is now, and no more."""
         self._log.refresh()
         self._until = (self._log.generation, self._log.durable_end)
+
+    def stop_at(self, end: Cursor) -> None:
+        """Read up to there; to the log's end where it was compacted since."""
+        self._until = (end.generation, end.offset)
 
     def next(self, start: Cursor, limit: Limit) -> Cursor:
         """Where the batch that begins at `start` ends; `start` itself when there is nothing to read.
@@ -150,8 +153,12 @@ class LogStream:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def partitions(self, start: Cursor, end: Cursor, *, slow: bool) -> list[Partition]:
-        """What the tasks of a batch read. Raises LogChanged, LogError, OSError."""
+    def partitions(self, start: Cursor, end: Cursor, *, slow: bool) -> list[tuple[Partition, ...]]:
+        """What each task of a batch reads. Raises LogChanged, LogError, OSError."""
+        return [(part,) for part in self.parts(start, end, slow=slow)]
+
+    def parts(self, start: Cursor, end: Cursor, *, slow: bool) -> list[Partition]:
+        """The same, one by one."""
         self._log.refresh()
         return steady(self._log, lambda: self._cut(self.now(start), self.now(end), slow))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 from jitdb.common.formats import ENDINGS, without_ending
@@ -30,6 +31,7 @@ def is_packed(path: str) -> bool:
     return path.endswith(ENDINGS)
 
 
+@lru_cache(maxsize=1 << 16)
 def family(path: str) -> str:
     """The name that a rotated file had at first.
 

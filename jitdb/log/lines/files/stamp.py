@@ -71,7 +71,7 @@ class SeenText(NamedTuple):
         size = min(ENDS, at)
         head = head[:size]
         tail = head if at <= ENDS else read(size, at - size)
-        return cls(at, _digest(head), _digest(tail)) if len(head) == len(tail) == size else None
+        return cls(at, digest(head), digest(tail)) if len(head) == len(tail) == size else None
 
     @property
     def is_long(self) -> bool:
@@ -81,9 +81,9 @@ class SeenText(NamedTuple):
     def fits(self, read: Read) -> bool:
         """Whether a text begins with this one."""
         size = min(ENDS, self.at)
-        if _digest(read(size, 0)) != self.head:
+        if digest(read(size, 0)) != self.head:
             return False
-        return self.at <= ENDS or _digest(read(size, self.at - size)) == self.tail
+        return self.at <= ENDS or digest(read(size, self.at - size)) == self.tail
 
 
 NOTHING_SEEN: Final = SeenText(0, b"", b"")
@@ -95,5 +95,6 @@ def begin_alike(one: Read, other: Read, size: int) -> bool:
     return one(most, 0) == other(most, 0) and one(most, size - most) == other(most, size - most)
 
 
-def _digest(text: bytes) -> bytes:
+def digest(text: bytes) -> bytes:
+    """What a text is known by: eight bytes."""
     return blake2b(text, digest_size=_DIGEST).digest()
