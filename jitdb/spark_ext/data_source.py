@@ -30,6 +30,7 @@ from jitdb.spark_ext.conditions import is_condition, question_of
 from jitdb.spark_ext.errors import jitdb_errors, sends_errors
 from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path
 from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
+from jitdb.spark_ext.versions import Sealed, sealed
 from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partition
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _with_time(options: ReadOptions) -> ReadOptions:
 
 
 @sends_errors
-class LogReader(DataSourceReader):
+class LogReader(Sealed, DataSourceReader):
     """Plans, in the driver, and reads, in the tasks. It defines no pushFilters: see docs/spark.md."""
 
     def __init__(self, options: ReadOptions, layout: Layout) -> None:
@@ -125,7 +126,7 @@ class PartitionWritten(WriterCommitMessage):
 
 
 @sends_errors
-class LogWriter(DataSourceArrowWriter):
+class LogWriter(Sealed, DataSourceArrowWriter):
     """Made in the driver, where the job begins; writes in the tasks, commits or aborts in the driver."""
 
     def __init__(self, options: WriteOptions, schema: Any, overwrite: bool) -> None:
@@ -175,7 +176,7 @@ def register(spark: SparkSession) -> None:
     its Java thread, and that of a plain thread has none ("Failed to find the data source").
     """
     if spark not in _registered:
-        spark.dataSource.register(JitdbDataSource)
+        spark.dataSource.register(sealed(JitdbDataSource))
         _registered.add(spark)
     java: Any = getattr(spark, "_jvm", None)  # none with Spark Connect, whose server knows the session
     if java is not None:

@@ -5,6 +5,7 @@ JitdbError
     JavaMissing        there is no Java that Spark can run on
     CopyDiffers        a worker sees another file at the log's path than the driver does
     LogChanged         the log was compacted, truncated or replaced while the job ran
+    VersionDiffers     a Python process of Spark has another version of jitdb than the driver, or none
     RecordMismatch     a record does not fit the table's schema
 
 Spark hands over nothing but their text, wrapped in that of two languages. So an error leaves a worker with its
@@ -30,7 +31,7 @@ from jitdb.log.columnar.table_file import PARQUET, kind_at
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-_NOTE: Final = "[jitdb error {}]"
+NOTE: Final = "[jitdb error {}]"
 _SENT: Final = re.compile(r"\[jitdb error ([\w+/]+=*)\]")
 _JAVA_SAYS: Final = re.compile(r"^: (?:[\w.$]+: )*(.+)$", re.MULTILINE)  # behind "An error occurred while calling …"
 
@@ -49,6 +50,10 @@ class CopyDiffers(SparkError):
 
 class LogChanged(SparkError):
     """The log was compacted, truncated or replaced while the job ran; nothing was written."""
+
+
+class VersionDiffers(SparkError):
+    """A Python process of Spark has another version of jitdb than the driver, or none (versions.py)."""
 
 
 class RecordMismatch(SparkError):
@@ -166,7 +171,7 @@ def _noted() -> Iterator[None]:
 
 def sent(error: JitdbError) -> str:
     """The note by which it is known again."""
-    return _NOTE.format(b64encode(json.dumps(error.to_json()).encode()).decode())
+    return NOTE.format(b64encode(json.dumps(error.to_json()).encode()).decode())
 
 
 def worker_error(text: str) -> JitdbError | None:

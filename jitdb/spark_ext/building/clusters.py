@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from jitdb.spark_ext.versions import sealed
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -45,7 +47,7 @@ class RddCluster(Cluster):
 
     def run(self, work: str, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         self._context.setJobDescription(f"jitdb: {work} {self._name}")
-        return self._context.parallelize(items, len(items)).map(function).collect() if items else []
+        return self._context.parallelize(items, len(items)).map(sealed(function)).collect() if items else []
 
     def close(self) -> None:
         with suppress(Exception):  # a session that is gone has nothing to forget
@@ -62,6 +64,8 @@ class ConnectCluster(Cluster):
 
     def run(self, work: str, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         import pyarrow as pa
+
+        function = sealed(function)
 
         def each(batches: Iterator[Any]) -> Iterator[Any]:
             for batch in batches:

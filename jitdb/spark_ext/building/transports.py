@@ -31,6 +31,7 @@ from jitdb.spark_ext.building.scanning import (
     scan_blocks,
     unpack,
 )
+from jitdb.spark_ext.versions import sealed
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -84,7 +85,7 @@ class HadoopTransport:
             mine = by_split.get(number)
             return scan_blocks(job, mine, starts[number], blocks) if mine else ()
 
-        scanned: RDD[Partial] = self._blocks.mapPartitionsWithIndex(scan)
+        scanned: RDD[Partial] = self._blocks.mapPartitionsWithIndex(sealed(scan))
         return scanned
 
     def values(self, numbers: Sequence[int]) -> Values:

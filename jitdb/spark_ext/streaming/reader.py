@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from jitdb.engine.cursor import Cursor
 from jitdb.errors import LogError
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError, sends_errors
+from jitdb.spark_ext.versions import Sealed
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @sends_errors
-class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LogStreamReader(Sealed, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the log in the driver, for as long as the query runs; reads in the tasks."""
 
     def __init__(self, options: ReadOptions, layout: Layout) -> None:
