@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -73,7 +73,7 @@ def _conditions(asked: DataFrame) -> Iterator[Node]:
         plan = asked._jdf.queryExecution().optimizedPlan()
     while plan.children().size() == 1:
         if plan.getClass().getSimpleName() == "Filter":
-            yield _parsed(iter(json.loads(plan.condition().toJSON())))
+            yield _parsed(json.loads(plan.condition().toJSON()))
         plan = plan.children().head()
 
 
@@ -88,14 +88,32 @@ def _lists_kept(conf: Any) -> Iterator[None]:
         conf.set(_SETS_FROM, before)
 
 
-def _parsed(forms: Iterator[Mapping[str, Any]]) -> Node:
-    """The tree that Spark lists from the root on, parts behind what they are of."""
-    form = next(forms)
-    return Node(str(form["class"]).rpartition(".")[2], form, tuple(_parsed(forms) for _ in range(form["num-children"])))
+def _parsed(forms: Sequence[Mapping[str, Any]]) -> Node:
+    """The tree that Spark lists from the root on, parts behind what they are of. It may be deep: a chain of AND is."""
+    done: list[Node] = []
+    for form in reversed(forms):
+        parts = tuple(done.pop() for _ in range(form["num-children"]))
+        done.append(Node(str(form["class"]).rpartition(".")[2], form, parts))
+    return done[0]
 
 
 def _translated(node: Node, fields: Mapping[str, Field]) -> Operation:
-    return _Translator(fields).true(node)
+    try:
+        return _Translator(fields).true(node)
+    except RecursionError:
+        raise _refused(node, "a condition that nests so deep") from None
+
+
+def _chained(node: Node) -> list[Node]:
+    """The parts of a chain of AND, or of OR, in which Spark nests each in the next."""
+    left, found = [node], []
+    while left:
+        part = left.pop()
+        if part.name == node.name:
+            left += reversed(part.parts)
+        else:
+            found.append(part)
+    return found
 
 
 class _Translator:
@@ -106,9 +124,9 @@ class _Translator:
         """Finds where it is true, at least."""
         match node.name:
             case "And":
-                return and_(*map(self.true, node.parts))
+                return and_(*map(self.true, _chained(node)))
             case "Or":
-                return or_(*map(self.true, node.parts))
+                return or_(*map(self.true, _chained(node)))
             case "Not":
                 return self.false(*node.parts)
             case "IsNotNull":
@@ -127,9 +145,9 @@ class _Translator:
         """Finds where it is false, at least."""
         match node.name:
             case "And":
-                return or_(*map(self.false, node.parts))
+                return or_(*map(self.false, _chained(node)))
             case "Or":
-                return and_(*map(self.false, node.parts))
+                return and_(*map(self.false, _chained(node)))
             case "Not":
                 return self.true(*node.parts)
             case "In":
@@ -193,7 +211,9 @@ class _Translator:
                 return self._field(inner)
         if node.name != "AttributeReference":
             raise _refused(node)
-        found = self._fields[node.form["name"]]
+        found = self._fields.get(node.form["name"])
+        if found is None:  # what Spark puts in the place of a function of Python's
+            raise _refused(node, f"what is no column of the table ({node.form['name']})")
         if found.source.core:
             raise _refused(node, f"the column {found.source.core}, which is no field of a record,")
         return found._replace(type=str(node.form["dataType"]))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import TaskContext
-from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -27,8 +26,8 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.operation import Operation
 from jitdb.spark_ext.columns import inferred, typed
 from jitdb.spark_ext.conditions import is_condition, question_of
-from jitdb.spark_ext.errors import jitdb_errors, sends_errors
-from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path
+from jitdb.spark_ext.errors import jitdb_errors, sends_errors, sparks_words
+from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, check_text, log_path
 from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
 from jitdb.spark_ext.versions import Sealed, sealed
 from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partition
@@ -206,6 +205,7 @@ def read_log(
     what goes wrong while the rows are read is Spark's to raise: see jitdb_errors().
     """
     place = log_path(path)  # in full: tasks and Java have working folders of their own
+    check_text("the path", place)
     register(spark)
     if is_condition(where):
         return _where(read_log(spark, path, columns, schema=schema, **options), where, spark, path, columns, options)
@@ -220,10 +220,15 @@ def _where(every: DataFrame, where: Any, spark: SparkSession, path: Any, columns
     """The rows of a table of which a condition of Spark's is true: the log finds them, and Spark asks it again."""
     try:
         question = question_of(every, where)
-    except AnalysisException as error:
-        raise QueryError(
-            f"the condition is of no column of the table: {error}", remedy="name the field in columns, too"
-        ) from error
+    except Exception as error:
+        said = sparks_words(error)
+        if said is None:
+            raise
+        if "UNRESOLVED_COLUMN" in said:
+            reason, remedy = f"the condition is of no column of the table: {said}", "name the field in columns, too"
+        else:
+            reason, remedy = f"Spark does not take the condition: {said}", "write a simpler one, or in jitdb's words"
+        raise QueryError(reason, remedy=remedy) from error
     return read_log(spark, path, columns, question, schema=every.schema, **options).filter(where)
 
 

@@ -252,7 +252,17 @@ def as_options(
         if value is not None:  # as if it were not given
             plain = name.replace("_", "")
             found[plain] = _as_text(plain.lower(), value)
+    for name, text in found.items():
+        check_text(f"the option {name}", text)
     return found
+
+
+def check_text(what: str, text: str) -> None:
+    """Raise QueryError for what Spark's Java cannot be told: half a character, as names of files may hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(f"{what} is not valid Unicode (a lone surrogate at {error.start:,}): {text[:80]!r}") from None
 
 
 def _as_text(option: str, value: Any) -> str:

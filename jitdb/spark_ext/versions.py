@@ -86,11 +86,11 @@ def _opener(version: str, form: dict[str, Any], module: str, note: str) -> Calla
         try:
             import jitdb
 
-            found = f"jitdb {getattr(jitdb, '__version__', 'of no version')} in {list(jitdb.__path__)[0]}"
+            found = f"jitdb {getattr(jitdb, '__version__', 'of no version')} in {next(iter(jitdb.__path__))}"
             if getattr(jitdb, "__version__", None) == version:
                 return pickle.loads(data)
-        except ImportError as error:
-            if error.name != "jitdb":
+        except ImportError as missing:
+            if missing.name != "jitdb":
                 raise
             found = "no jitdb"
         where = f"{os.uname().nodename}, in a Python process of Spark ({sys.executable})"

@@ -70,7 +70,11 @@ def received(sent: object, program: str, *folders: Path) -> subprocess.Completed
     found = os.pathsep.join([*map(str, folders), *sys.path])
     environment = {**os.environ, "PYTHONPATH": found}
     return subprocess.run(
-        [sys.executable, "-P", "-c", program], input=cloudpickle.dumps(sent), env=environment, capture_output=True, check=False
+        [sys.executable, "-P", "-c", program],
+        input=cloudpickle.dumps(sent),
+        env=environment,
+        capture_output=True,
+        check=False,
     )
 
 
