@@ -13,7 +13,9 @@ from faults import (
     kills,
     mended,
     mutated,
+    prebuilds,
     rotations,
+    stages,
     tables,
     torn,
 )
@@ -22,6 +24,6 @@ CAMPAIGNS = tuple(
     module.CAMPAIGN
     for module in (
         histories, asked_questions, torn, failures, flipped, hostile, interrupts, mutated, kills, mended, crowds,
-        rotations, tables,
+        rotations, tables, stages, prebuilds,
     )
 )  # fmt: skip

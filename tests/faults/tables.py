@@ -85,7 +85,7 @@ def main(seed: int, kills: int) -> int:
         assert numbers_in(path) == there + list(last.numbers)
         for each in folder.glob("*.spark-*"):  # young and empty: it may be that of a job which begins
             os.utime(each, (0, 0))
-        remove_leftovers(str(path))
+        remove_leftovers(str(path), time.time())
         left = list(folder.glob("*.spark-*"))
         assert not left, f"what dead jobs left is still there: {[(each, os.listdir(each)) for each in left]}"
     finally:

@@ -11,7 +11,9 @@ from faults.campaign import Campaign
 from faults.simulated import Process
 from faults.simulated_disk import SECTOR, Disk
 
-SIMULATED = [campaign for campaign in CAMPAIGNS if campaign.name not in ("kills", "crowds", "mutated", "rotations")]
+SIMULATED = [
+    campaign for campaign in CAMPAIGNS if campaign.name not in ("kills", "crowds", "mutated", "rotations", "prebuilds")
+]
 PROCESSES = [campaign for campaign in CAMPAIGNS if campaign not in SIMULATED]
 
 

@@ -58,7 +58,6 @@ def begin(path: str, job: str, codec: str | None, block_size: int | None, overwr
         check_block_size(block_size)
     with finding_codec(path):
         target = _target(path, job, codec, block_size, overwrite)
-    remove_leftovers(target.path)
     try:
         _make_folder(target)
     except OSError as error:
@@ -68,6 +67,7 @@ def begin(path: str, job: str, codec: str | None, block_size: int | None, overwr
             remedy=f"{os.path.dirname(target.path)} must be there, be one that can be written to, and have room",
         ) from error
     kept_by_driver(target.folder)
+    remove_leftovers(target.path, os.stat(target.folder).st_mtime)
     return target
 
 
@@ -235,13 +235,16 @@ def kept_by(folder: str, pid: int) -> None:
             file.write(json.dumps({"place": place, "pid": pid, "start": start}) + "\n")
 
 
-def remove_leftovers(path: str) -> None:
-    """Remove the folders of jobs that wrote to this log, and are over for certain."""
+def remove_leftovers(path: str, now: float) -> None:
+    """Remove the folders of jobs that wrote to this log, and are over for certain.
+
+    now: by the clock of the machine that has the folders, which need not be this one
+    """
     for folder in glob.glob(f"{glob.escape(path)}.spark-*"):
         try:
             files = os.listdir(folder)
             lines = Path(folder, _KEPT_BY).read_text("utf-8").splitlines() if _KEPT_BY in files else []
-            is_old = time.time() - os.stat(folder).st_mtime > _BEGINNING
+            is_old = now - os.stat(folder).st_mtime > _BEGINNING
         except (OSError, UnicodeDecodeError):
             continue
         died_early = is_old and not lines and files in ([], [_KEPT_BY])  # before it could say who keeps it alive
