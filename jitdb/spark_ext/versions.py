@@ -9,13 +9,15 @@ VersionDiffers (errors.py).
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-from jitdb import __version__
 from jitdb.spark_ext.errors import NOTE, VersionDiffers
 
 T = TypeVar("T")
+
+VERSION: Final[str] = sys.modules["jitdb"].__version__
 
 
 def sealed(what: T) -> T:
@@ -69,7 +71,7 @@ def _of_this_version(what: object) -> tuple[Any, ...]:
     from pyspark import cloudpickle
 
     form = VersionDiffers("", remedy="").to_json()
-    opened = _Call(_opener(__version__, form, VersionDiffers.__module__, NOTE), cloudpickle.dumps(what))
+    opened = _Call(_opener(VERSION, form, VersionDiffers.__module__, NOTE), cloudpickle.dumps(what))
     return pickle.loads, (cloudpickle.dumps(opened),)
 
 
@@ -82,23 +84,25 @@ def _opener(version: str, form: dict[str, Any], module: str, note: str) -> Calla
         import os
         import pickle
         import sys
+        from importlib import import_module
 
+        found = "no jitdb"
         try:
-            import jitdb
-
-            found = f"jitdb {getattr(jitdb, '__version__', 'of no version')} in {next(iter(jitdb.__path__))}"
-            if getattr(jitdb, "__version__", None) == version:
-                return pickle.loads(data)
-        except ImportError as missing:
-            if missing.name != "jitdb":
+            there = import_module("jitdb")
+        except ImportError as error:
+            if error.name != "jitdb":
                 raise
-            found = "no jitdb"
+        else:
+            has = getattr(there, "__version__", None)
+            if has == version:
+                return pickle.loads(data)
+            found = f"jitdb {has} in {there.__file__}"
         where = f"{os.uname().nodename}, in a Python process of Spark ({sys.executable})"
         reason = f"{where}: expected jitdb {version}, which the driver has, got {found}"
         advice = "install the same version for the driver's Python and the workers', or send them a packed environment"
         said = {**form, "reason": reason, "remedy": {"python": advice, "shell": advice}}
-        error = type(form["kind"], (Exception,), {"__module__": module})(f"{reason}; {advice}")
-        error.add_note(note.format(base64.b64encode(json.dumps(said).encode()).decode()))
-        raise error
+        told: Exception = type(form["kind"], (Exception,), {"__module__": module})(f"{reason}; {advice}")
+        told.add_note(note.format(base64.b64encode(json.dumps(said).encode()).decode()))
+        raise told
 
     return opened

@@ -84,7 +84,7 @@ def test_what_is_sent(path: Path, other: Path, name: str) -> None:
     there = received(sent, RECEIVES)
     assert there.stdout.decode().strip() == HERE.get(name, name), there.stderr
     for program, folders, got in (
-        (RECEIVES, [other], rf"jitdb 0\.1\.7 in {other}/jitdb"),
+        (RECEIVES, [other], rf"jitdb 0\.1\.7 in {other}/jitdb/__init__\.py"),
         (WITHOUT, [], "no jitdb"),
     ):
         told = received(sent, program, *folders).stderr.decode()
