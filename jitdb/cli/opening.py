@@ -18,6 +18,7 @@ from jitdb.common.words import counted, size_in_words
 from jitdb.errors import LogError, NotALog
 from jitdb.log.io.filenames import INDEXES, SIDECAR_SUFFIX
 from jitdb.log.objects.door import exists as location_exists
+from jitdb.log.objects.door import location_of
 from jitdb.log.objects.urls import is_url
 
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ def check_readable(options: Namespace) -> None:
     if kind is None:
         _opened(options, writing=False).close()
     else:
-        TableFile(Path(options.log), kind).check()
+        TableFile(location_of(options.log), kind).check()
 
 
 def each_file(options: Namespace) -> Iterator[Namespace]:

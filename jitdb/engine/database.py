@@ -394,15 +394,16 @@ def open(
         raise no_such_log(path, read_only=read_only)
     shelf = shelf_at(indexes)
     folder = None if shelf is not None or isinstance(indexes, Shelf) else indexes
+    budget = Budget.of(max_bytes)
     log = open_any(
         path, codec=codec, block_size=block_size, read_only=read_only, folder=folder, form=form,
-        bar=partial(Bar, shown=progress), shelf=shelf,
+        bar=partial(Bar, shown=progress), shelf=shelf, **({} if budget is None else {"may_read": budget.check}),
     )  # fmt: skip
     try:
         return JITDB(
             log, folder, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
             progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes, memory=memory,
-            max_bytes=max_bytes,
+            max_bytes=budget,
         )  # fmt: skip
     except BaseException:
         log.close()

@@ -5,6 +5,7 @@ Parquet or an Arrow file.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,6 +38,7 @@ def open_any(
     form: LineForm = PLAIN,
     bar: NewBar | None = None,
     shelf: Shelf | None = None,
+    may_read: Callable[[int, str], object] = lambda size, path: None,
 ) -> AnyLog:
     """The log at this path.
 
@@ -44,6 +46,7 @@ def open_any(
     form:   of JSON Lines; text before JSON means nothing to a log of jitdb's, whose records have none
     shelf:  what the indexes of objects in a store are shared by
     bar:    makes one for who waits until the rows of a Parquet or Arrow file are read
+    may_read: raises where so many bytes of one in a store may not be read
 
     Raises LogError, CodecError, InvalidArgument where elements are to be the records of a log of jitdb's.
     """
@@ -52,7 +55,7 @@ def open_any(
     found = form_at(path, form, said=codec is not None) if may_be_lines else None
     kind = kind_at(location_of(path)) if found is None else None
     if kind is not None:
-        return _of_table(location_of(path), kind, codec, block_size, folder, form, bar)
+        return _of_table(location_of(path), kind, codec, block_size, folder, form, bar, may_read)
     if found is None and is_url(path):
         found = form_at(path, form, any_text=True) if may_be_lines else None
         if found is None:
@@ -113,12 +116,9 @@ def _of_table(
     folder: str | os.PathLike[str] | None,
     form: LineForm,
     bar: NewBar | None,
+    may_read: Callable[[int, str], object],
 ) -> TableLog:
     """A Parquet or Arrow file. Raises InvalidArgument where it is said what only other kinds of log have."""
-    if isinstance(path, ObjectUrl):
-        raise NotALog(
-            f"it is {kind.title} in a store, which is asked on a disk alone", path=path, remedy="download it first"
-        )
     from jitdb.log.columnar.kept_rows import no_bar
     from jitdb.log.columnar.table_log import TableLog
 
@@ -131,7 +131,7 @@ def _of_table(
             path=path,
             remedy=Remedy(f"leave {said} out", f"leave --{shell} out"),
         )
-    return TableLog(path, folder=folder, bar=bar or no_bar)
+    return TableLog(path, folder=folder, bar=bar or no_bar, may_read=may_read)
 
 
 def _said_of(form: LineForm) -> dict[str, bool]:

@@ -115,7 +115,8 @@ def objects(url: str) -> Iterator[ObjectMember]:
     """Those that a URL means. Raises LogError."""
     from jitdb.log.objects.listing import objects_at
 
-    return map(ObjectMember, objects_at(ObjectUrl.of(url)))
+    found = objects_at(ObjectUrl.of(url))
+    return (ObjectMember(each) for each in found if str(each.url) == url or each.url.name not in _SUMMARIES)
 
 
 def find_members(where: Where | Iterable[Where], *, is_following: bool = False) -> list[Member]:

@@ -14,12 +14,13 @@ be kept, or nothing shall be, it lies in a temporary folder as long as somebody 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -44,6 +45,8 @@ from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.keeping.keeper import Keeper
 from jitdb.log.lines.keeping.known import Known
 from jitdb.log.lines.keeping.places import Place, place_of
+from jitdb.log.objects.door import Location, opened_bytes, size_at
+from jitdb.log.objects.urls import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,15 +103,17 @@ class RowKeeper:
 
     folder: where they are kept, and not in the usual place; "memory": in a temporary folder
     bar:    makes the progress bar that is shown while they are read
+    may_read: raises where so many bytes of an object may not be read
     """
 
     def __init__(
         self,
-        path: Path,
+        path: Location,
         folder: str | os.PathLike[str] | Literal["memory"] | None,
         bar: NewBar = no_bar,
+        may_read: Callable[[int, str], object] = lambda size, path: None,
     ) -> None:
-        self.path, self._bar = path, bar
+        self.path, self._bar, self._may_read = path, bar, may_read
         self._keeps = not (isinstance(folder, str) and folder == "memory")
         self._given = Path(folder) if folder is not None and self._keeps else None
         self._known: Known | None = None
@@ -118,13 +123,14 @@ class RowKeeper:
     def rows(self) -> KeptRows:
         """The rows of the file as it is now. Raises NotALog, LogCorrupt, LogError, MissingLibrary."""
         for _ in range(_TRIES):
-            file = self._opened()
             try:
-                return self._rows_of(file)
+                with closing(self._opened()) as file:
+                    return self._rows_of(file)
             except _Changed:
                 continue
-            finally:
-                file.close()
+            except OSError as error:
+                if error.errno != errno.ESTALE:  # another object has the name of the one that was opened
+                    raise
         said = "it was written again each time that its rows were read"
         raise LogError(said, path=self.path, remedy="ask again once it is whole")
 
@@ -145,6 +151,8 @@ class RowKeeper:
         except FileNotFoundError as error:
             raise NotALog("there is no such file", path=self.path) from error
         except OSError as error:
+            if error.errno == errno.ESTALE:
+                raise
             raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self.path) from error
         return as_document(file)
 
@@ -185,13 +193,15 @@ class RowKeeper:
         """
         fs, rows = osfile.fs, place.parent
         fs.make_folders(rows)
-        with _alone(rows.with_name(ROWS_LOCK)), self._source(stamp) as source:
+        with _alone(rows.with_name(ROWS_LOCK)), self._source(stamp) as (source, check):
             if fs.exists(place / LOG):
                 return None
-            content = _digest(source)
+            if is_url(self.path):
+                self._may_read(stamp.size, str(self.path))
+            content = _digest_of_object(stamp) if is_url(self.path) else _digest(source)
             before = fs.listdir(rows)
             same = next((name for name in before if fs.read_if_there(rows / name / CONTENT) == content), None)
-            _refuse_changed(source, stamp)
+            check()
             if same is not None:
                 fs.rename(rows / same, place)
                 return None
@@ -200,7 +210,7 @@ class RowKeeper:
             made = place.with_name(place.name + TEMPORARY_SUFFIX)
             try:
                 count = self._import(made, table, source)
-                _refuse_changed(source, stamp)
+                check()
                 fs.write_file(made / CONTENT, content)
                 fs.sync_folder(made)
                 with suppress(FileNotFoundError):
@@ -216,16 +226,21 @@ class RowKeeper:
             return count
 
     @contextmanager
-    def _source(self, stamp: Stamp) -> Iterator[IO[bytes]]:
-        """The open file. Raises _Changed where it is not the one of this stamp; an error in what it holds is none where
-        it was changed meanwhile.
+    def _source(self, stamp: Stamp) -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
+        """The open file, and what raises _Changed where it is not the one of this stamp; an error in what it holds is
+        none where it was changed meanwhile.
         """
-        with open(self.path, "rb") as source:
-            _refuse_changed(source, stamp)
+        with opened_bytes(self.path) as (source, status):
+
+            def check() -> None:
+                if Stamp.of(status()) != stamp:
+                    raise _Changed from None
+
+            check()
             try:
-                yield source
+                yield source, check
             except Exception:
-                _refuse_changed(source, stamp)
+                check()
                 raise
 
     def _import(self, folder: Path, table: TableFile, source: IO[bytes]) -> int:
@@ -243,7 +258,7 @@ class RowKeeper:
         from jitdb.log.columnar.packed_log import PackedLog
 
         rows, done = table.rows(source), 0
-        size = self.path.stat().st_size
+        size = size_at(self.path)
         log = PackedLog(path, codec="msgpack" if has_bytes(rows.schema) else "json", block_size=block_size)
         try:
             with self._bar(f"importing {self.path.name}", size) as tell:
@@ -287,7 +302,7 @@ class RowKeeper:
         reason = osfile.reason(cause) if isinstance(cause, OSError) else str(error)
         with suppress(OSError):
             free = shutil.disk_usage(entry).free
-            reason += f" ({free:,} bytes are free, and it has {self.path.stat().st_size:,})"
+            reason += f" ({free:,} bytes are free, and it has {size_at(self.path):,})"
         remedy = Remedy(
             "make room there, or name another folder: indexes=FOLDER",
             "make room there, or name another folder: --indexes FOLDER",
@@ -296,17 +311,17 @@ class RowKeeper:
         return LogWriteFailed(said, path=self.path, remedy=remedy)
 
 
-def _refuse_changed(source: IO[bytes], stamp: Stamp) -> None:
-    if Stamp.of(os.fstat(source.fileno())) != stamp:
-        raise _Changed from None
-
-
 def _digest(source: IO[bytes]) -> bytes:
     """Of all bytes of the file: where only its stamp is another one, its rows are the same."""
     digest = blake2b(_VERSION, digest_size=32)
     while part := source.read(_PIECE):
         digest.update(part)
     return digest.digest()
+
+
+def _digest_of_object(stamp: Stamp) -> bytes:
+    """Its stamp is of one object alone, which never changes, so it need not be read twice."""
+    return blake2b(_VERSION + repr(stamp).encode(), digest_size=32).digest()
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from jitdb.errors import LogCorrupt, LogError, MissingLibrary, NotALog, QueryError, Remedy, library
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, sidecar_path
-from jitdb.log.objects.door import fs_of, refuse_following_object
+from jitdb.log.objects.door import Location, exists, fs_of, opened_bytes, refuse_following_object
+from jitdb.log.objects.urls import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,7 @@ def kind_at(path: str | os.PathLike[str]) -> TableKind | None:
     except OSError:
         return None
     found = next((kind for kind in (PARQUET, ARROW) if head.startswith(kind.magic)), None)
-    return None if found is not None and os.path.exists(sidecar_path(Path(path)) / META) else found
+    return None if found is not None and not is_url(path) and exists(sidecar_path(Path(path)) / META) else found
 
 
 def refuse_following(path: str | os.PathLike[str], kind: TableKind | None) -> None:
@@ -107,7 +108,7 @@ def has_bytes(schema: pa.Schema) -> bool:
 class TableFile:
     """A file of this kind at a path. Raises MissingLibrary where pyarrow is missing."""
 
-    def __init__(self, path: Path, kind: TableKind) -> None:
+    def __init__(self, path: Location, kind: TableKind) -> None:
         self.path, self.kind = path, kind
         try:
             library("pyarrow")
@@ -117,7 +118,7 @@ class TableFile:
 
     def check(self) -> None:
         """Look at what the file says of itself. Raises as rows() does, OSError."""
-        with open(self.path, "rb") as file:
+        with opened_bytes(self.path) as (file, _):
             self.rows(file)
 
     def rows(self, file: IO[bytes]) -> Rows:

@@ -8,7 +8,7 @@ name, is read anew. Where the file is gone, the rows of it are asked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from jitdb.log.columnar.kept_rows import KeptRows, NewBar, RowKeeper, no_bar
 from jitdb.log.columnar.packed_log import packed_options
 from jitdb.log.columnar.table_file import TableKind, refuse_following
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
+from jitdb.log.objects.door import Location
 from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
 from jitdb.log.reading.extent import Extent
@@ -42,19 +43,21 @@ class TableLog(LogReader):
     folder: where the rows are kept, and by default the indexes: beside the file (in `.jitdb`), or in the user's cache
             where that cannot be written; "memory": in a temporary folder, until the log is closed
     bar:    is shown while they are read
+    may_read: raises where so many bytes of an object may not be read
 
     Raises NotALog, LogCorrupt, LogError, MissingLibrary.
     """
 
     def __init__(
         self,
-        path: Path,
+        path: Location,
         *,
         folder: str | os.PathLike[str] | Literal["memory"] | None = None,
         bar: NewBar = no_bar,
+        may_read: Callable[[int, str], object] = lambda size, path: None,
     ) -> None:
         self._table = path
-        self._keeper = RowKeeper(path, folder, bar)
+        self._keeper = RowKeeper(path, folder, bar, may_read)
         self._is_damaged = False  # what is kept
         self.kept: KeptRows = self._keeper.rows()
         try:

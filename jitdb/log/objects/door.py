@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
 from jitdb.errors import QueryError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.objects.urls import AT_ONCE, ObjectUrl, is_url
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_BUFFER: Final = 1 << 16
 
 Location: TypeAlias = "Path | ObjectUrl"
 
@@ -33,6 +41,40 @@ def fs_of(path: str | os.PathLike[str]) -> FileSystem:
     from jitdb.log.objects.files import FILES  # with what talks to stores
 
     return FILES
+
+
+class _Raw(io.RawIOBase):
+    """The bytes of a file."""
+
+    def __init__(self, file: osfile.Descriptor) -> None:
+        self._file, self._at, self._size = file, 0, file.status().st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = max(0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence])
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        with memoryview(buffer).cast("B") as view:
+            done = self._file.read_into(view, self._at)
+        self._at += done
+        return done
+
+
+@contextmanager
+def opened_bytes(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Callable[[], os.stat_result]]]:
+    """A file as libraries read one, and what tells its status. Raises OSError."""
+    file = osfile.Descriptor(fs_of(path), path, os.O_RDONLY)
+    with closing(file), io.BufferedReader(_Raw(file), _BUFFER) as buffered:
+        yield buffered, file.status
 
 
 def requests_for(size: int) -> int:

@@ -213,8 +213,8 @@ class _Open:
         self._next = last + 1
         return size
 
-    def ahead(self) -> None:
-        PARTS.wanted(self.found, self.status.st_ino, range(-(-self.found.size // PART)))
+    def ahead(self, begin: int, stop: int) -> None:
+        PARTS.wanted(self.found, self.status.st_ino, range(begin // PART, -(-min(stop, self.found.size) // PART)))
 
     def expect(self, offsets: Iterable[int], size: int) -> None:
         """Ask for the parts where so many bytes lie from each of these on, as many as are kept until they are read."""
@@ -276,11 +276,10 @@ class ObjectFiles(FileSystem):
         """Whether a listing or a look told what it is, or reading it showed that it is another one."""
         return url in self._told or url in self._doubted
 
-    def ahead(self, url: str) -> None:
-        """All of an object will be read next. What is wrong with it, reading it says."""
+    def ahead(self, url: str, begin: int, stop: int) -> None:
+        """These bytes of an object will be read next. What is wrong with it, reading it says."""
         with suppress(OSError):
-            opened = _Open(self.known(_url(url)))
-            opened.ahead()
+            _Open(self.known(_url(url))).ahead(begin, stop)
 
     def forget(self, url: ObjectUrl) -> None:
         """Look again when it is asked for: another object has its name."""

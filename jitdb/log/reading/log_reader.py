@@ -64,7 +64,7 @@ class LogReader(LogSource):
         self._opened = opened
 
     def _take(self, opened: Opened, extent: Extent) -> None:
-        self._path = opened.path
+        self._path: Location = opened.path
         self._codec = opened.codec
         self._decode = opened.codec.decode
         self._reader = RecordReader(opened, extent)

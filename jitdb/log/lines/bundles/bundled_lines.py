@@ -24,7 +24,7 @@ from jitdb.log.lines.form import PLAIN
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import BLOCK
 from jitdb.log.objects.door import Location, location_of, requests_for
-from jitdb.log.objects.urls import is_url
+from jitdb.log.objects.urls import AT_ONCE, is_url
 from jitdb.log.source import LogSource, Transfer
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path as FieldPath
     from jitdb.log.codecs import Codec
 
-_AHEAD: Final = 8 << 20  # bytes of text whose objects a scan asks for before it reads them
+_OF_SCAN: Final = 1 << 20  # bytes: a shorter read is none of a scan
+_AHEAD: Final = 16 << 20  # bytes of text whose objects a scan asks for before it reads them
 
 
 def last_line(read: Read, stop: int) -> bytes:
@@ -73,7 +74,7 @@ class BundledLines(LogSource):
     def __init__(self, bundle: Bundle) -> None:
         self._framing = BundleFraming(bundle)
         self._now = bundle, bundle.begins()
-        self._asked_for = 0  # the end of the text whose objects were asked for last
+        self._asked_for = -1  # the end of the text whose objects were asked for last
 
     @property
     def bundle(self) -> Bundle:
@@ -168,12 +169,16 @@ class BundledLines(LogSource):
         """
         from jitdb.log.objects.files import FILES
 
-        goes_on = start <= self._asked_for <= stop + _AHEAD
-        begin, end = (self._asked_for, stop + _AHEAD) if goes_on else (start, 2 * stop - start)
-        self._asked_for = end
-        for _, _, file, _ in self._parts(begin, end):
+        begin, end = start, 2 * stop - start
+        if stop - start >= _OF_SCAN:
+            if start <= self._asked_for <= stop + _AHEAD:
+                begin, end = self._asked_for, stop + _AHEAD
+            self._asked_for = end
+        for low, high, file, first in self._parts(begin, end):
             if file.name and not TEXTS.holds(file.stamp):
-                FILES.ahead(self.bundle.path_of(file))
+                size = file.stamp.size
+                ends = (0, size) if self._is_whole(file) or size <= AT_ONCE else (low - first, high - first)
+                FILES.ahead(self.bundle.path_of(file), *ends)
 
     def second_look(self, block: int) -> tuple[bytes, None]:
         """The bytes of a block. Nobody knows what they should be; of a file that is not what it was, blanks."""

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from jitdb.common.formats import ENDINGS
 from jitdb.log.io import osfile
-from jitdb.log.lines.bundles.bundle import Bundle, BundledFile, Kind, files_in, lstamp
+from jitdb.log.lines.bundles.bundle import ENDS, Bundle, BundledFile, Kind, files_in, lstamp
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, BundleFraming
-from jitdb.log.lines.bundles.looking import SMALL, Candidate, TimeOf, look_at
+from jitdb.log.lines.bundles.looking import Candidate, TimeOf, head_of, look_at, may_join
 from jitdb.log.lines.bundles.stores import homes, may_grow, stored_at, stored_bundles
 from jitdb.log.lines.bundles.texts import AT_ONCE
 from jitdb.log.lines.files.stamp import Stamp
@@ -185,7 +185,7 @@ class Gathering:
         held = 0
         for folder, candidate in self._looked(wanted, home_of):
             pending[folder, candidate.kind].append(candidate)
-            held += candidate.held or (candidate.file.size if is_url(folder) else 0)
+            held += candidate.held or self._read_of(os.path.join(folder, candidate.file.name))
             if held >= AT_ONCE:
                 yield self._put(pending, is_last=False)
                 held = 0
@@ -200,7 +200,7 @@ class Gathering:
             path
             for path, stamp in self.stamps.items()
             if path not in inside
-            and 0 < stamp.size <= SMALL
+            and may_join(path, stamp.size)
             and stamp not in self._alone
             and (now - stamp.mtime > _QUIET or not self._is_written(path, stamp))
         )
@@ -231,14 +231,24 @@ class Gathering:
         """Ask for the objects from this one on that will be looked at soon; gives the first that was not asked for."""
         from jitdb.log.objects.files import FILES
 
-        size = sum(self.stamps[path].size for path in paths[now:begin])
+        size = sum(map(self._read_of, paths[now:begin]))
         while begin < min(now + _REQUESTS, len(paths)) and size < AT_ONCE:
             path = paths[begin]
             if is_url(path):
-                FILES.ahead(path)
-                size += self.stamps[path].size
+                whole, read = self.stamps[path].size, self._read_of(path)
+                FILES.ahead(path, 0, read)
+                if read < whole:
+                    FILES.ahead(path, whole - ENDS, whole)
+                size += read
             begin += 1
         return begin
+
+    def _read_of(self, path: str) -> int:
+        """Bytes of an object that a look reads."""
+        if not is_url(path):
+            return 0
+        size = self.stamps[path].size
+        return size if path.endswith(ENDINGS) else min(size, head_of(path, size))
 
     def _put(self, pending: dict[tuple[str, Kind], list[Candidate]], *, is_last: bool) -> list[Grown]:
         """Into bundles; too few of a kind wait for others."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from jitdb.common.formats import compression_of
+from jitdb.common.formats import ENDINGS, compression_of
 from jitdb.common.paths import Path as FieldPath
 from jitdb.log.codecs.json.codec import CODEC
 from jitdb.log.io import osfile
@@ -26,15 +26,27 @@ from jitdb.log.lines.files.file import FRESH, NEWLINE, newline_before
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import KNOWN, MARK, LineForm
 from jitdb.log.lines.formats.kinds import BSD_TIME, KLOG_TIME
-from jitdb.log.objects.urls import AT_ONCE
+from jitdb.log.objects.urls import AT_ONCE, is_url
 
-SMALL: Final = 32 << 20  # bytes of a file: a larger one takes longer to scan than all that is done for it beside that
+_SMALL: Final = 32 << 20  # bytes of a file: a larger one takes longer to scan than all that is done for it beside that
+_OF_OBJECT: Final = 256 << 20  # of one whose text is stored as it is: each that is asked alone takes requests each time
 
 _UNASKED: Final = LineForm(format=KNOWN)
 _SOON_AGAIN: Final = 1 << 20  # bytes before a last line without a newline: of so few it need not be known if more come
 
 #: The fields of the time of a bundle of one file, whose text begins so; None: it does not tell.
 TimeOf: TypeAlias = "Callable[[Bundle, bytes], tuple[FieldPath, ...] | None]"
+
+
+def may_join(path: str, size: int) -> bool:
+    """Whether a file of so many bytes may go into a bundle."""
+    return 0 < size <= (_OF_OBJECT if is_url(path) and not path.endswith(ENDINGS) else _SMALL)
+
+
+def head_of(path: str, size: int) -> int:
+    """How many of its bytes a look reads first."""
+    # A request for all of an object takes as long as one for its beginning.
+    return size if is_url(path) and size <= AT_ONCE else HEAD
 
 
 class Candidate(NamedTuple):
@@ -56,7 +68,7 @@ def look_at(folder: str, name: str, time_of: TimeOf) -> Candidate | None:
     with suppress(OSError), opened(os.path.join(folder, name)) as file:
         found = file.status()
         stamp = Stamp.of(found)
-        if 0 < stamp.size <= SMALL and stamp.is_settled():
+        if may_join(os.path.join(folder, name), stamp.size) and stamp.is_settled():
             access = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
             candidate = _Look(folder, name, stamp, file).candidate(access, time_of)
             if Stamp.of(file.status()) == stamp:
@@ -69,8 +81,7 @@ class _Look:
 
     def __init__(self, folder: str, name: str, stamp: Stamp, file: osfile.Descriptor) -> None:
         self._folder, self._name, self._stamp, self._opened = folder, name, stamp, file
-        # A request for all of an object takes as long as one for its beginning.
-        self._head = self._stored(stamp.size if file.is_object and stamp.size <= AT_ONCE else HEAD, 0)
+        self._head = self._stored(head_of(os.path.join(folder, name), stamp.size), 0)
         self._compression = compression_of(self._head)
         self._text: bytes | None = None  # all of it, once that is needed
 
@@ -90,7 +101,7 @@ class _Look:
 
     def candidate(self, access: tuple[int, int, int], time_of: TimeOf) -> Candidate | None:
         """None where it is to be asked on its own."""
-        if self._compression and not self._whole():
+        if self._compression and (self._stamp.size > _SMALL or not self._whole()):
             return None
         head = (self._head if self._text is None else self._text)[:HEAD]
         form = self._form(head)
