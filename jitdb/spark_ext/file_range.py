@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 SHARED: Final = "the path must lie on storage that all machines share"  # what to do when a machine has no such log
 
+_ENDS: Final = 1 << 16  # bytes of lines, at most, that a digest is of at either end: many files are small
+
 Look = Callable[[int], tuple[bytes, LogCorrupt | None]]  # as ScanSource.second_look, of a block of the log
 
 
@@ -161,7 +163,7 @@ class Snapshot:
             return
         self._refuse_edited(Stamp.of(file.status()))
         try:
-            found = digest_of(_reader(file, True), self.stored_end, self.block_size)
+            found = digest_of(_reader(file, True), self.stored_end, min(self.block_size, _ENDS))
         except EOFError:
             found = ""
         if found != self.digest:
@@ -238,8 +240,9 @@ def digest_of(read: Callable[[int, int], bytes], end: int, block_size: int) -> s
 
 def _digest(path: str, end: int, block_size: int, are_lines: bool) -> str:
     file = osfile.Descriptor(fs_of(path), path, os.O_RDONLY)
+    size = min(block_size, _ENDS) if are_lines else block_size
     try:
-        return digest_of(_reader(file, are_lines), end, block_size)
+        return digest_of(_reader(file, are_lines), end, size)
     finally:
         file.close()
 

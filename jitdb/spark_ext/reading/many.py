@@ -11,7 +11,7 @@ from typing import Any, Final
 from jitdb.common.paths import LOG_PATH, Path
 from jitdb.engine.roles import USUAL, found_time
 from jitdb.errors import NotALog
-from jitdb.log.lines.line_log import LineLog
+from jitdb.log.lines.line_log import BLOCK, LineLog
 from jitdb.log.objects.door import in_full
 from jitdb.log.objects.listing import names_several
 from jitdb.log.objects.urls import ObjectUrl, is_url
@@ -20,6 +20,7 @@ from jitdb.logset.member import Member, find_members
 from jitdb.logset.opening import folder_of
 from jitdb.operators.nodes.operation import NOTHING
 from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.bundled import without_answers
 from jitdb.spark_ext.reading.partitions import Partition
 from jitdb.spark_ext.reading.planning import SMALLEST, Planner, ReadPlan, open_log
 from jitdb.spark_ext.reading.schema import Layout
@@ -92,7 +93,12 @@ def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, .
     """What each task reads, and what there is to tell of it. Raises LogChanged, LogError, QueryError, OSError."""
     found: list[Partition] = []
     told: list[ReadPlan] = []
-    for each in logs_of(options):
+    logs = logs_of(options)
+    skipped = without_answers([Member(each.path) for each in logs], options) if len(logs) > 1 else set()
+    told += [_skipped(each) for each in logs if each.path in skipped]
+    for each in logs:
+        if each.path in skipped:
+            continue
         with open_log(each) as log:
             parts, plan = Planner(log, each, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
         found += parts
@@ -100,6 +106,12 @@ def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, .
     tasks = list(packed(found, options.partition_bytes or SMALLEST))
     is_one = len(told) == 1 and told[0].path == options.path
     return tasks, told[0] if is_one else _summed(options, told, len(tasks))
+
+
+def _skipped(options: ReadOptions) -> ReadPlan:
+    """Of a file that holds no answers, and is not opened."""
+    blocks = -(-Member(options.path).size // BLOCK)
+    return ReadPlan(options.path, repr(options.where), "indexes", (), blocks, 0, 0, 0, 0)
 
 
 def packed(parts: Sequence[Partition], size: int) -> Iterator[tuple[Partition, ...]]:

@@ -7,9 +7,11 @@ their records these are. Without, each task asks its own blocks.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -24,9 +26,9 @@ from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log.any_log import AnyLog, open_any
 from jitdb.log.blocks.checksum import UNKNOWN
-from jitdb.log.io.filenames import INDEXES
+from jitdb.log.io.filenames import INDEXES, sidecar_path
 from jitdb.log.lines.form import line_form
-from jitdb.log.lines.keeping.places import shelf_at
+from jitdb.log.lines.keeping.places import parse_entry, shelf_at, stores_of
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.objects.urls import is_url
 from jitdb.operators.nodes.operation import Everything, Operation
@@ -123,11 +125,36 @@ class _Chosen(NamedTuple):
 
 def open_log(options: ReadOptions) -> AnyLog:
     """The log to be read. Raises LogError, CodecError."""
-    log = _opened(options, "memory" if options.indexes == "none" else options.index_folder or None)
+    is_bare = options.indexes == "none" or (options.indexes == "auto" and not _may_have_indexes(options))
+    log = _opened(options, "memory" if is_bare else options.index_folder or None)
     if options.indexes == "auto" and isinstance(log, LineLog) and not index_folder(log, options).is_dir():
         log.close()
         return _opened(options, "memory")  # who asks without indexes leaves nothing beside somebody else's file
     return log
+
+
+def _may_have_indexes(options: ReadOptions) -> bool:
+    """Whether something may be kept of the log, or of its file: a look at names, which many files share."""
+    path, folder = options.path, options.index_folder
+    if is_url(path) or is_url(folder):
+        return True
+    if folder:
+        return os.path.isdir(folder)
+    if os.path.lexists(sidecar_path(FilePath(path))):
+        return True
+    inode = os.stat(path).st_ino if os.path.exists(path) else 0
+    return any(inode in _kept_in(store, os.stat(store).st_mtime_ns) for store in _stores(os.path.dirname(path)))
+
+
+def _stores(folder: str) -> list[FilePath]:
+    return [store for store in stores_of(os.path.realpath(folder)) if store.is_dir()]
+
+
+@lru_cache(maxsize=64)
+def _kept_in(store: FilePath, changed: int) -> frozenset[int]:
+    """The inodes of the files of which a store keeps something, as it is since then."""
+    entries = map(parse_entry, os.listdir(store))
+    return frozenset(entry[0] for entry in entries if entry is not None)
 
 
 def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
