@@ -13,6 +13,7 @@ from range_cases import build_by_ranges, cut, files_of, merged_files
 from reading_cases import table_rows
 
 import jitdb
+from jitdb.errors import MalformedWarning
 from jitdb.log.lines import line_log
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
@@ -158,3 +159,12 @@ def test_batches_are_refused(tmp_path: Path) -> None:
         explain_log(path)
     with pytest.raises(SparkError, match="its lines are batches"):
         table_rows(path, columns={"n": ("n", "long")}, indexes="none")
+
+
+def test_lines_that_are_none_of_their_format(tmp_path: Path) -> None:
+    path = tmp_path / "access.log"
+    line = '192.0.2.7 - ada [20/Nov/2026:14:02:11 +0000] "GET / HTTP/1.1" 200 512 "-" "Mozilla/5.0"\n'
+    path.write_text(line * 3 + "half a li\n" + line)
+    with pytest.warns(MalformedWarning, match="a line cannot be read as nginx and Apache, combined"):
+        rows = table_rows(path, columns=["status"])
+    assert len(rows) == 4

@@ -84,9 +84,8 @@ class LineReader:
         if not self._malformed:
             return
         what = f"{self._malformed:,} lines" if self._malformed > 1 else "a line"
-        text = (
-            f"{what} cannot be read as {self._source.codec.name.upper()}, left out of all answers: the first at byte "
-            f"{self._first_malformed:,}"
-        )
+        row = getattr(self._source.framing, "row", None)
+        form = self._source.codec.name.upper() if row is None else row.title
+        text = f"{what} cannot be read as {form}, left out of all answers: the first at byte {self._first_malformed:,}"
         path = self._source.path
         warnings.warn(MalformedWarning(text, (), self._malformed, path=path), stacklevel=2)
