@@ -153,6 +153,7 @@ def run(url: str, folder: Path) -> None:
         seen = [name.split("-") for name in os.listdir(attempts)]
         twice = {part for part, attempt in seen if attempt != "0"}
         print(json.dumps({**slow, "twice": len(twice)}), flush=True)
+        print(json.dumps(pipeline(spark, folder)), flush=True)
     finally:
         spark.stop()
 
@@ -171,6 +172,55 @@ def killed(spark: Any, folder: Path) -> dict[str, Any]:
         return scenario(spark, folder, "killed", Once(folder / "first", "kill"), merge_on_driver=0)
     finally:
         Driver.undecided = original  # type: ignore[method-assign]
+
+
+def doing(frame: Any, once: Once) -> Any:
+    """The same rows; the first task to come does something."""
+
+    def each(batches: Iterator[Any]) -> Iterator[Any]:
+        once(None)
+        return batches
+
+    return frame.mapInArrow(each, frame.schema)
+
+
+def pipeline(spark: Any, folder: Path) -> dict[str, Any]:
+    """examples/spark_pipeline.py: a worker dies in its second batch, and its driver's work fails within the third."""
+    from pipeline_oracle import differences
+
+    sys.path.append(str(Path(__file__).parents[2] / "examples"))
+    import spark_pipeline as example
+
+    root, original = folder / "shop", example.cleaned
+    once = Once(folder / "killed in the pipeline", "kill")
+    failures = 0
+
+    def fresh() -> int:
+        """On a busy machine Spark gives up a Python that it started 10 s ago; then the job is run again."""
+        for _ in range(5):
+            try:
+                return int(example.keep_fresh(spark, root))
+            except Exception as error:
+                if "failed to connect back" not in str(error):
+                    raise
+        raise AssertionError("no Python comes up within 10 s, again and again")
+
+    for number, day in enumerate(example.DAYS):
+        example.write_lines(root, day, 600)
+        example.cleaned = (lambda lines: doing(original(lines), once)) if number == 1 else original
+        if number == 2:
+            example.prebuild = None  # as if it had died there: a log is written, and the batch not done
+            try:
+                fresh()
+            except Exception as error:
+                failures += "NoneType" in str(error)
+            example.prebuild = prebuild
+        fresh()
+    assert fresh() == 0
+    return {
+        "scenario": "pipeline", "same": differences(spark, example, root) == [], "failures": failures,
+        "killed": Path(once.flag).exists(), "differences": differences(spark, example, root),
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Program:
 
     def printed(self) -> list[str]:
         """Its lines, once it has ended well."""
-        assert self.process.wait(240) == 0, self._errors.read_text()[-4000:]
+        assert self.process.wait(280) == 0, self._errors.read_text()[-4000:]
         return self._output.read_text().splitlines()
 
     def end(self) -> None:

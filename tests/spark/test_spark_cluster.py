@@ -30,6 +30,14 @@ def test_a_slow_task_was_tried_twice(scenarios: dict[str, dict[str, Any]]) -> No
     assert scenarios["a second attempt"]["seconds"] < 60  # the loser sleeps for so long
 
 
+def test_the_pipeline_of_the_examples(scenarios: dict[str, dict[str, Any]]) -> None:
+    found = scenarios["pipeline"]
+    assert found["differences"] == []
+    assert found["same"]
+    assert found["killed"]
+    assert found["failures"] == 1
+
+
 class Killed(BaseException):
     """What no code expects."""
 
