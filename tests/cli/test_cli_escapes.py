@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from cli_helpers import ROOT, environment, make_log, write
@@ -54,26 +56,35 @@ def streams(stream: Any) -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def seen_at_a_terminal(*arguments: str) -> str:
-    """What the command sends to a terminal on both streams."""
+@contextmanager
+def terminal() -> Iterator[tuple[int, list[str]]]:
+    """Have both streams be a terminal: its descriptor, and, in the end, what was sent to it."""
     master, slave = os.openpty()
-    tty.setraw(slave)  # newlines come as they were sent
-    seen: list[bytes] = []
+    sent: list[bytes] = []
+    seen: list[str] = []
 
     def read() -> None:
         try:
             while data := os.read(master, 65536):
-                seen.append(data)
+                sent.append(data)
         except OSError:  # the other end is closed
             pass
 
     reader = threading.Thread(target=read)
     reader.start()
     with open(slave, "w", encoding="utf-8", errors="strict") as stream, streams(stream):
-        main(arguments)
+        yield slave, seen
     reader.join()
     os.close(master)
-    return b"".join(seen).decode("utf-8")
+    seen.append(b"".join(sent).decode("utf-8"))
+
+
+def seen_at_a_terminal(*arguments: str) -> str:
+    """What the command sends to a terminal on both streams, but for a bar, however long it takes."""
+    with terminal() as (slave, seen), patch.object(progress, "PATIENCE", math.inf):
+        tty.setraw(slave)  # newlines come as they were sent
+        main(arguments)
+    return seen[0]
 
 
 def piped(*arguments: str) -> bytes:
@@ -220,16 +231,15 @@ def test_a_newline_in_a_name_is_no_line_of_ours(tmp_path: Path) -> None:
 
 
 def test_what_is_said_while_a_bar_is_there_stands_above_it() -> None:
-    master, slave = os.openpty()
-    with open(slave, "w") as stream, streams(stream):
+    with terminal() as (_, sent):
+        stream = sys.stderr
         with progress.Bar("x[red]\x1b[31m\u202e", 10, shown=True) as bar:
             bar._begin = 0.0
             bar(1)
             print("a word\x9b\x1b[31m", file=sys.stderr)
             print("a result")
         assert sys.stderr is stream
-        seen = os.read(master, 65536).decode()
-    os.close(master)
+    (seen,) = sent
     assert "x[red]\\x1b[31m\\u202e" in OURS.sub("", seen)
     assert "a word\\u009b\\u001b[31m\r\n" in seen
     assert "a result\r\n" in seen
