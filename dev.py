@@ -8,7 +8,7 @@ python3 dev.py install   what the tests need, without running them
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py docs      the pages of docs/ as a site, in site/; a dead link is an error
-python3 dev.py wheels    a wheel for each system, in dist/, some ten minutes (docs/platforms.md)
+python3 dev.py wheels    a wheel for each system, in dist/, a quarter of an hour (docs/platforms.md)
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py fuzz      each parser with hostile bytes, a minute each (fuzz/; `fuzz 600 lines`: ten minutes of one)
 python3 dev.py package   what a user gets: builds, installs into empty environments, runs README's commands; extras too
