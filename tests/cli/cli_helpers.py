@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +55,20 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str,
     code = main([str(argument) for argument in arguments])
     found = capsys.readouterr()
     return code, found.out, found.err
+
+
+def piped(*arguments: str) -> bytes:
+    """What a command writes to standard output, a pipe; without a process, which takes longer than what it does."""
+    reading, writing = os.pipe()
+    sent: list[bytes] = []
+
+    def read() -> None:
+        with open(reading, "rb") as pipe:
+            sent.append(pipe.read())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with open(writing, "w", encoding="utf-8", errors="surrogateescape") as stream, redirect_stdout(stream):
+        main(arguments)
+    reader.join()
+    return sent[0]

@@ -21,10 +21,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from cli_helpers import ROOT, environment, make_log, write
+from cli_helpers import ROOT, environment, make_log, piped, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli_terminal import at_a_terminal
+from thoroughness import combined
 
 from jitdb.cli import main
 from jitdb.cli.commands import COMMANDS
@@ -85,15 +86,6 @@ def seen_at_a_terminal(*arguments: str) -> str:
         tty.setraw(slave)  # newlines come as they were sent
         main(arguments)
     return seen[0]
-
-
-def piped(*arguments: str) -> bytes:
-    """What it sends to a pipe."""
-    stream = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="surrogateescape", write_through=True)
-    with streams(stream):
-        main(arguments)
-    stream.flush()
-    return stream.buffer.getvalue()  # type: ignore[attr-defined]
 
 
 def acting(seen: str) -> list[str]:
@@ -173,13 +165,16 @@ def test_nothing_acts_on_a_terminal_whatever_the_command(tmp_path: Path, setting
         *(["import", place[each], next(new), *more] for each in SOURCES for more in IMPORTS),
         *(["pack", place[each], "-o", next(new)] for each in SOURCES),
     ]  # fmt: skip
-    for log in (place["lines"], place["log"], place["damaged"], place["bad"], home, ODD, f"{home}/*{ODD}*"):
-        commands += [[each, log] for each in ("info", "indexes", "verify", "repair", "compact", "count", "fields")]
-        asked = f"not {key} == {json.dumps(ODD)}"
-        commands += [[each, log, asked] for each in ("query", "export", "explain", "timeline")]
-        commands += [[*words, "--no-progress"] for words in (["facets", log], ["diff", log, asked], ["patterns", log])]
-        commands += [[each, log, key] for each in ("values", "stats", "histogram", "prepare")]
-        commands += [["explain", log, f"{key} contains {json.dumps(ODD)}", "--json"], ["indexes", log, "--drop", ODD]]
+    asked = f"not {key} == {json.dumps(ODD)}"
+    logs = [place["lines"], place["log"], place["damaged"], place["bad"], home, ODD, f"{home}/*{ODD}*"]
+    of_a_log: list[list[str]] = [
+        *([each] for each in ("info", "indexes", "verify", "repair", "compact", "count", "fields")),
+        *([each, asked] for each in ("query", "export", "explain", "timeline")),
+        ["facets", "--no-progress"], ["diff", asked, "--no-progress"], ["patterns", "--no-progress"],
+        *([each, key] for each in ("values", "stats", "histogram", "prepare")),
+        ["explain", f"{key} contains {json.dumps(ODD)}", "--json"], ["indexes", "--drop", ODD],
+    ]  # fmt: skip
+    commands += [[command[0], log, *command[1:]] for log, command in combined(3, logs, of_a_log)]
     wrong = (f"n == 1 {ODD}", "n == \0", f"n == '{ODD}", f"{key}x == 1", f"no{ODD}(1)", f"n matches '{ODD}['")
     for expression in wrong:
         commands += [["count", place["lines"], expression, *debug] for debug in ([], ["--debug"])]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import EVENTS, environment
+from cli_helpers import EVENTS, environment, piped
 
 import jitdb
 from jitdb import Log
@@ -61,18 +61,16 @@ FILES: dict[str, tuple[bytes, list[str], list[bytes]]] = {
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_records_stand_as_in_the_file(process, folder: Path, name: str, is_packed: bool) -> None:
+def test_records_stand_as_in_the_file(tmp_path: Path, name: str, is_packed: bool) -> None:
     data, options, records = FILES[name]
-    path = folder / (f"{name}.gz" if is_packed else name)
+    path = tmp_path / (f"{name}.gz" if is_packed else name)
     path.write_bytes(gzip.compress(data) if is_packed else data)
-    told = process("query", path.name, "--raw", "--arrival", "-q", *options, text=False)
-    assert told.stdout == b"".join(record + b"\n" for record in records), told.stderr
-    told = process("query", path.name, "--raw", "--arrival", "-q", "--skip", "1", "-n", "1", *options, text=False)
-    assert told.stdout == records[1] + b"\n"
-    if name == "array.json":  # which nobody appends to
-        return
-    followed = process("tail", path.name, "--raw", "--old", "-n", str(len(records)), *options, text=False)
-    assert followed.stdout == b"".join(record + b"\n" for record in records), followed.stderr
+    expected = b"".join(record + b"\n" for record in records)
+    asked = ("query", str(path), "--raw", "--arrival", "-q", *options)
+    assert piped(*asked) == expected
+    assert piped(*asked, "--skip", "1", "-n", "1") == records[1] + b"\n"
+    if name != "array.json":  # to which nobody appends
+        assert piped("tail", str(path), "--raw", "--old", "-n", str(len(records)), *options) == expected
 
 
 LINES = [
