@@ -75,7 +75,9 @@ def _texts(notebook: Any) -> Iterator[str]:
 
 
 def _said(cell: Any) -> Iterator[str]:
-    """What its outputs say as text, without how long it took."""
+    """What its outputs say as text, without how long it took, and without a bar that was drawn and taken away."""
     for output in cell.get("outputs", ()):
+        if output.output_type == "display_data" and not any(output.data.values()):
+            continue
         text = output.get("text") or output.get("data", {}).get("text/plain", "")
         yield _DURATION.sub("… ms", text)
