@@ -5,19 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import jitdb
 from jitdb.errors import LogError
 from jitdb.spark_ext import prebuild, read_log
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.options import ReadOptions
 from jitdb.spark_ext.reading.many import logs_of
 from tests.objects.bucket import Asked, Bucket, Fault, serving
-from tests.objects.stores import asked_at
+from tests.objects.stores import asked_at, forget_looks
 
 ROWS = [{"n": number, "level": ("info", "warn", "error")[number % 3], "pad": "x" * 40} for number in range(3000)]
 
@@ -83,7 +86,30 @@ def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(store: Bucke
 
 
 def test_what_cannot_be_done_with_objects_is_said(store: Bucket, spark: Any) -> None:
-    with pytest.raises(SparkError, match="indexed by one machine"):
+    with pytest.raises(SparkError, match="kept in a store"):
         prebuild(spark, "s3://logs/big.ndjson", fields=["level"])
     with pytest.raises(LogError, match="no such object"):
         read_log(spark, f"{store.url}/logs/none.ndjson", ["n"])
+
+
+def test_a_cluster_indexes_objects_and_shares_that(
+    store: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (store.root / "shared").mkdir(exist_ok=True)
+    asked_at(store.url, monkeypatch, tmp_path / "cache")
+    script = Path(__file__).with_name("prebuild_objects_script.py")
+    command = [sys.executable, str(script), "s3://logs/day/**", "s3://shared/indexes"]
+    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found = json.loads(ended.stdout.splitlines()[-1])
+    assert found["first"][:2] == [2, 2 * len(ROWS)]
+    assert "level" in found["first"][2]
+    assert found["again"] == [0, "s3://logs/day/**: nothing to do, 0 indexes are up to date"]
+    assert found["rows"] == 2 * sum(row["level"] == "error" and row["n"] >= 1500 for row in ROWS)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "of another machine"))
+    forget_looks(monkeypatch)
+    store.asked.clear()
+    with jitdb.open_many("s3://logs/day/**", "s3://shared/indexes") as logs:
+        assert logs.count('level == "error" and n >= 1500') == found["rows"]
+    of_logs = [asked for asked in store.asked if asked.key.startswith("day/") and asked.method == "GET"]
+    assert sum(asked.stop - asked.begin for asked in of_logs) < 2 << 16  # how they begin, and their last records

@@ -21,7 +21,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -46,26 +46,27 @@ Parts: TypeAlias = "list[list[Any]]"
 Files: TypeAlias = "dict[str, Parts]"
 
 
-class _Log(NamedTuple):
-    """What is shared of one log."""
+class SharedLog(NamedTuple):
+    """What is shared of one log: its files, and the identity of the object that they are of, hex."""
 
     identity: str
     files: Files
 
 
-_NOTHING: Final = _Log("", {})
+_NOTHING: Final = SharedLog("", {})
 
 
 class Shelf:
     """See the head of this file. Safe for threads.
 
     root: the folder on this machine in which the logs' folders are
+    told: gets what is put of each log, by its folder, in the place of the manifest: another process enters it there
     """
 
-    def __init__(self, place: str, root: Path) -> None:
-        self._place, self._root = ObjectUrl.of(place.rstrip("/")), root
+    def __init__(self, place: str, root: Path, told: dict[str, SharedLog] | None = None) -> None:
+        self._place, self._root, self._told = ObjectUrl.of(place.rstrip("/")), root, told
         self._tag: str | None = None  # of the manifest; None: there is none
-        self._logs: dict[str, _Log] | None = None
+        self._logs: dict[str, SharedLog] | None = None
         self._is_told = False
         self._lock = fork_safe(threading.Lock())  # held while the manifest is read or put
 
@@ -93,6 +94,16 @@ class Shelf:
                 self._is_told = True
                 said = f"indexes are not shared: {error.strerror or error}"
                 warnings.warn(LogWarning(said, path=self._place), stacklevel=3)
+
+    def enter(self, logs: Mapping[str, SharedLog]) -> None:
+        """Put into the manifest what other processes put of these logs. Raises LogError."""
+        try:
+            with self._lock:
+                self._load()
+                self._enter(logs)
+        except OSError as error:
+            said = f"indexes are not shared: {error.strerror or error}"
+            raise LogError(said, path=self._place) from error
 
     # Reading
 
@@ -175,11 +186,18 @@ class Shelf:
             return
         held = {digest for log in (self._logs or {}).values() for parts in log.files.values() for digest, _ in parts}
         self._put_parts(folder, new, held)
+        log = {self._name(folder): SharedLog(identity, files)}
+        if self._told is not None:
+            self._told.update(log)
+            return
         with self._lock:
-            for _ in range(_TRIES):
-                if self._put_manifest(folder, _Log(identity, files)):
-                    return
-                self._load()
+            self._enter(log)
+
+    def _enter(self, logs: Mapping[str, SharedLog]) -> None:
+        for _ in range(_TRIES):
+            if self._put_manifest(logs):
+                return
+            self._load()
         raise OSError(None, "others change it again and again", self._place)
 
     def _put_parts(self, folder: Path, new: Files, held: set[str]) -> None:
@@ -204,11 +222,11 @@ class Shelf:
             for each in sent:
                 each.result()
 
-    def _put_manifest(self, folder: Path, log: _Log) -> bool:
-        """Put it with this log in the place of the one that was read; False where that is another one by now."""
+    def _put_manifest(self, new: Mapping[str, SharedLog]) -> bool:
+        """Put it with these logs in the place of the one that was read; False where that is another one by now."""
         obstore = library("obstore")
         logs = dict(self._logs or {})
-        logs[self._name(folder)] = _joined(logs.get(self._name(folder), _NOTHING), log)
+        logs |= {name: _joined(logs.get(name, _NOTHING), log) for name, log in new.items()}
         data = json.dumps({"version": 1, "logs": logs}, separators=(",", ":")).encode()
         key = f"{self._place.key}/manifest".lstrip("/")
         mode: Any = "create" if self._tag is None else {"e_tag": self._tag}
@@ -223,24 +241,24 @@ class Shelf:
         return True
 
 
-def _joined(theirs: _Log, ours: _Log) -> _Log:
+def _joined(theirs: SharedLog, ours: SharedLog) -> SharedLog:
     """The files of both: of one that both have the longer one, for it knows more. Those of another object of this name
     are of no use any more.
     """
     if theirs.identity != ours.identity:
         return ours
     longer = {name: max(parts, theirs.files.get(name, []), key=_size) for name, parts in ours.files.items()}
-    return _Log(ours.identity, {**theirs.files, **longer})
+    return SharedLog(ours.identity, {**theirs.files, **longer})
 
 
 def _size(parts: Parts) -> int:
     return sum(size for _, size in parts)
 
 
-def _parsed(data: bytes, url: ObjectUrl) -> dict[str, _Log]:
+def _parsed(data: bytes, url: ObjectUrl) -> dict[str, SharedLog]:
     try:
         found = json.loads(data)
-        logs = {folder: _Log(str(identity), dict(files)) for folder, (identity, files) in found["logs"].items()}
+        logs = {folder: SharedLog(str(identity), dict(files)) for folder, (identity, files) in found["logs"].items()}
         files = [each for log in logs.values() for each in log.files.items()]
         parts = [part for _, parts in files for part in parts]
         is_one = (

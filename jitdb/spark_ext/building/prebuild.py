@@ -16,34 +16,35 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.paths import Path as FieldPath
 from jitdb.common.times import AUTO, Unit
-from jitdb.common.words import counted, size_in_words
 from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import requirements
 from jitdb.engine.roles import found_time
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, Remedy
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.log.any_log import open_any
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.lines.form import line_form
 from jitdb.log.lines.line_log import LineLog
+from jitdb.log.objects.urls import is_url
 from jitdb.log.opening.open_log import no_such_log
-from jitdb.operators import equal
+from jitdb.operators import equal, gte
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.text.taken import operation_of
-from jitdb.spark_ext.building.clusters import ConnectCluster, RddCluster, is_connect
+from jitdb.spark_ext.building.clusters import Cluster, ConnectCluster, RddCluster, is_connect
 from jitdb.spark_ext.building.driver import Again, Driver, files_read
 from jitdb.spark_ext.building.hadoop import Remote, staged
+from jitdb.spark_ext.building.objects import Job, prebuild_objects
 from jitdb.spark_ext.building.scanning import RangeHead
 from jitdb.spark_ext.building.sharing import AT_ONCE, SharedBuild
+from jitdb.spark_ext.building.summary import Built, Summary
 from jitdb.spark_ext.building.transports import HadoopTransport
 from jitdb.spark_ext.errors import SparkError, jitdb_errors, refuse_table
 from jitdb.spark_ext.options import bytes_of, is_uri
@@ -51,7 +52,7 @@ from jitdb.spark_ext.options import bytes_of, is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OBJECTS: Final = ("s3://", "az://")  # which Hadoop does not read
+_OBJECTS: Final = ("s3://", "az://", "gs://", "http://", "https://")
 
 
 def prebuild(
@@ -75,11 +76,13 @@ def prebuild(
     """Bring index files of a log up to date, on a cluster. Only what they lack of the log is scanned.
 
     spark:      a session, or a function that starts one: of a path it is called when there is anything to do
-    path:       a file that the driver and all workers see under this name, or a URI that Hadoop reads (hdfs, s3a …)
+    path:       a file that the driver and all workers see under this name, a URI that Hadoop reads (hdfs, s3a …), or an
+                object of a store, a folder or a pattern of some (s3, gs, az, http)
     fields:     paths whose values are asked for (equal, absent): an index each, of bitmaps or hashes as the data say
     operations: questions, also as text; all indexes that they need. Functions in them (predicates) are sent to workers
     indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
-    folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
+    folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them. Of objects
+                a place in a store, by which machines share them
     range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI, what
                 Hadoop calls a block, if that is more)
     merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does; both take
@@ -102,11 +105,18 @@ def prebuild(
         transport: HadoopTransport | None = None
         local: str | Path = name
         if name.startswith(_OBJECTS):
-            raise SparkError(
-                "objects of a store are indexed by one machine, and shared: what they are asked builds the indexes",
-                path=name,
-                remedy="jitdb prepare URL --indexes s3://bucket/indexes",
-            )
+            if folder is None or not is_url(folder):
+                raise SparkError(
+                    "each machine has a cache of its own, so indexes of objects are kept in a store", path=name,
+                    remedy=Remedy('folder="s3://bucket/indexes"', "--indexes s3://bucket/indexes"),
+                )  # fmt: skip
+            questions = _questions(paths_of(fields) if fields else (), asked, further)
+            settings = {
+                "codec": codec, "allow_prefix": allow_prefix, "format": log_format, "timestamp": timestamp,
+                "time_unit": time_unit, "sequence": sequence,
+            }  # fmt: skip
+            cluster = _cluster(spark() if callable(spark) else spark, name)
+            return prebuild_objects(cluster, name, Job(os.fspath(folder), questions, settings), task)
         if is_uri(name):
             context = _session(spark, name).sparkContext
             files = files_read(needs, core) if folder is None else None
@@ -135,8 +145,7 @@ def prebuild(
             elif not driver.needs:
                 return _summary(name, driver)
             else:
-                made = _session(spark, name)
-                cluster = ConnectCluster(made) if is_connect(made) else RddCluster(made.sparkContext, log.path.name)
+                cluster = _cluster(_session(spark, name), log.path.name)
                 for _ in range(driver.attempts):
                     with suppress(Again):
                         return _build(SharedBuild(cluster, driver, task, at_once), driver, name)
@@ -150,6 +159,26 @@ def _session(spark: SparkSession | Callable[[], SparkSession], path: str) -> Spa
             "Spark Connect has no way to read a log by URI", path=path, remedy="use a session that is none"
         )  # fmt: skip
     return made
+
+
+def _cluster(spark: SparkSession, name: str) -> Cluster:
+    return ConnectCluster(spark) if is_connect(spark) else RddCluster(spark.sparkContext, name)
+
+
+def _questions(
+    fields: Sequence[FieldPath], operations: Sequence[str | Operation], indexes: Sequence[IndexSpec | str]
+) -> tuple[Operation, ...]:
+    """Those whose indexes are asked for. Raises QueryError."""
+    found = [equal(field, None) for field in fields]
+    found += [operation_of(each, "operations is a list of operations") for each in operations]
+    for index in indexes:
+        if not isinstance(index, str):
+            raise QueryError(
+                "of objects in a store, indexes is a list of fields", remedy="hand over an operation instead"
+            )
+        if index != "timestamp":  # which is always there
+            found.append(gte(0, parse_path(index)))
+    return tuple(found)
 
 
 def needs_of(
@@ -216,58 +245,6 @@ def _build_apart(transport: HadoopTransport, driver: Driver, path: str) -> Summa
     driver.warn_of(heads)
     written = time.perf_counter()
     return _summary(path, driver, driver.end - min(begins), heads, scanned - begin, written - scanned)
-
-
-# --- what it tells of itself when it is done -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """One index, as prebuild() left it."""
-
-    file: str
-    records: int
-    bytes: int
-    is_new: bool  # whether there was anything to do
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a prebuild did; str() of it is for people. Seconds, bytes."""
-
-    path: str
-    scanned: int
-    records: int
-    tasks: int
-    malformed: int
-    damaged: tuple[int, ...]  # numbers of blocks of the log, of which all records or some are left out
-    scan_seconds: float
-    write_seconds: float
-    indexes: tuple[Built, ...]
-
-    def __str__(self) -> str:
-        if not self.tasks:
-            return f"{self.path}: nothing to do, {len(self.indexes)} indexes are up to date"
-        rate = self.scanned / max(self.scan_seconds, 1e-9)
-        lines = [
-            f"{self.path}: {self.records:,} records, {size_in_words(self.scanned)} in "
-            f"{counted(self.tasks, 'task', 'tasks')}, "
-            f"{self.scan_seconds:.1f} s ({size_in_words(int(rate))}/s); indexes merged and written in "
-            f"{self.write_seconds:.1f} s"
-        ]
-        lines += [
-            f"  {size_in_words(each.bytes):>10}  {each.file}{'' if each.is_new else ' (was up to date)'}"
-            for each in self.indexes
-        ]
-        if self.malformed:
-            lines.append(f"  {self.malformed:,} records are malformed: they have no fields, or not all")
-        if self.damaged:
-            lines.append(f"  damaged blocks: {len(self.damaged):,}, the first is {self.damaged[0]:,}")
-        return "\n".join(lines)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
-        printer.text(str(self))
 
 
 def _summary(

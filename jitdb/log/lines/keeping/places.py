@@ -44,7 +44,7 @@ from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import locked, stored_in, write_known
 from jitdb.log.objects.cache import bucket_folder, cache_folder, folder_for, name_for, note_root
 from jitdb.log.objects.door import Location
-from jitdb.log.objects.shelf import Shelf
+from jitdb.log.objects.shelf import SharedLog, Shelf
 from jitdb.log.objects.urls import ObjectUrl, is_url
 
 
@@ -135,13 +135,13 @@ def _in_cache(path: Path) -> Path:
     return cache_folder() / name_for(path)
 
 
-def shelf_at(place: str | os.PathLike[str] | Shelf | None) -> Shelf | None:
-    """What indexes are shared by that are kept at this place: None for one on the disk."""
+def shelf_at(place: str | os.PathLike[str] | Shelf | None, told: dict[str, SharedLog] | None = None) -> Shelf | None:
+    """What indexes are shared by that are kept at this place: None for one on the disk. told: see Shelf."""
     if isinstance(place, Shelf):
         return place
     if place is None or not is_url(place):
         return None
-    return Shelf(os.fspath(place), cache_folder() / "objects")
+    return Shelf(os.fspath(place), cache_folder() / "objects", told)
 
 
 # What is kept in one
