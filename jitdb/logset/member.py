@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
-_NULL: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
+NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
 _SUMMARIES: Final = ("_metadata", "_common_metadata")  # that Spark, Dask and pyarrow write beside Parquet files
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
@@ -177,7 +177,7 @@ def _fields_of_folder(folder: str) -> Mapping[str, Any]:
 
 
 def _value(text: str) -> Any:
-    if text == _NULL:
+    if text == NULL_FOLDER:
         return None
     return int(text) if _INTEGER.fullmatch(text) else text
 

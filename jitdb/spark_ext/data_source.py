@@ -121,7 +121,7 @@ class LogReader(Sealed, DataSourceReader):
 class PartitionWritten(WriterCommitMessage):
     """What a task tells the driver."""
 
-    written: Written
+    written: list[Written]
 
 
 @sends_errors
@@ -129,18 +129,30 @@ class LogWriter(Sealed, DataSourceArrowWriter):
     """Made in the driver, where the job begins; writes in the tasks, commits or aborts in the driver."""
 
     def __init__(self, options: WriteOptions, schema: Any, overwrite: bool) -> None:
-        from jitdb.spark_ext.writing.job import begin
+        from pyarrow import schema as pa_schema
 
-        self._keep_nulls = options.keep_nulls
-        RowEncoder(arrow_schema(schema), self._keep_nulls)  # a column that cannot be written is refused at once
-        self._target = begin(options.path, uuid.uuid4().hex[:12], options.codec, options.block_size, overwrite)
+        from jitdb.spark_ext.writing.job import begin
+        from jitdb.spark_ext.writing.partitioned import check_columns
+
+        self._keep_nulls, by = options.keep_nulls, options.partition_by
+        columns = arrow_schema(schema)
+        if by:
+            check_columns(columns, by)
+            columns = pa_schema([each for each in columns if each.name not in by])
+        RowEncoder(columns, self._keep_nulls)  # a column that cannot be written is refused at once
+        self._target = begin(options.path, uuid.uuid4().hex[:12], options.codec, options.block_size, overwrite, by)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionWritten:
         """The rows of one attempt at one partition."""
         context = TaskContext.get()
         assert context is not None
         attempt = f"{context.attemptNumber()}-{context.taskAttemptId()}"
-        return PartitionWritten(write_partition(self._target, context.partitionId(), attempt, self._values(iterator)))
+        number = context.partitionId()
+        if self._target.by:
+            from jitdb.spark_ext.writing.partitioned import write_partitioned
+
+            return PartitionWritten(write_partitioned(self._target, number, attempt, iterator, self._keep_nulls))
+        return PartitionWritten([write_partition(self._target, number, attempt, self._values(iterator))])
 
     def _values(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         encoder: RowEncoder | None = None
@@ -153,7 +165,8 @@ class LogWriter(Sealed, DataSourceArrowWriter):
         """All partitions were written."""
         from jitdb.spark_ext.writing.job import commit
 
-        records = commit(self._target, [each.written for each in messages if isinstance(each, PartitionWritten)])
+        told = [each.written for each in messages if isinstance(each, PartitionWritten)]
+        records = commit(self._target, [written for each in told for written in each])
         logger.info("%s: %d records were written", self._target.path, records)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:

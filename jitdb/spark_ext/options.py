@@ -86,6 +86,7 @@ class WriteOptions:
     codec: str | None = None
     block_size: int | None = None
     keep_nulls: bool = False
+    partition_by: tuple[str, ...] = ()
 
     @staticmethod
     def of(given: Mapping[str, str]) -> WriteOptions:
@@ -176,6 +177,16 @@ def _paths(option: str, text: str) -> tuple[Path, ...]:
     return tuple(map(parse_path, _json(option, text)))
 
 
+def _names(option: str, text: str) -> tuple[str, ...]:
+    """With commas between, or a JSON list."""
+    if not text.lstrip().startswith("["):
+        return tuple(name for name in map(str.strip, text.split(",")) if name)
+    found = _json(option, text)
+    if not all(isinstance(name, str) for name in found):
+        raise QueryError(f"the option {option} is a list of names of columns, not {text!r}")
+    return tuple(found)
+
+
 def _one_path(option: str, text: str) -> tuple[Path, ...]:
     paths = _paths(option, text)
     if len(paths) != 1:
@@ -216,6 +227,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "maxbytesperbatch": ("max_bytes", _size),
     "maxrecordsperbatch": ("max_records", _count),
     "failondataloss": ("may_lose", _either("true", "false")),
+    "partitionby": ("partition_by", _names),
     "nulls": ("keep_nulls", _either("drop", "keep")),
 }
 

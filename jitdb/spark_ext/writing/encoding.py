@@ -210,7 +210,9 @@ def _list(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
 class Target:
     """The log that a job writes to. Can be pickled.
 
+    folder: of the job; path and what JOB is called follow from it (job.py)
     codec, block_size: of the log that is there; or of the new one
+    by: columns by which rows come into folders below the path, with a log in each (partitioned.py)
     """
 
     path: str
@@ -218,6 +220,12 @@ class Target:
     codec: str
     block_size: int
     overwrite: bool
+    by: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The path that the job was given."""
+        return self.folder.rpartition(".spark-")[0]
 
     def find_codec(self) -> Codec:
         """Raises CodecError where this process knows no such codec."""
@@ -227,13 +235,19 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a task has written; no file where there were no rows."""
+    """What a task has written; no file where there were no rows.
+
+    start:  the byte of the file from which on it lies there
+    folder: for which it is, below the path of the job
+    """
 
     partition: int
     name: str
     records: int
     bytes: int
     crc: int
+    start: int = 0
+    folder: str = ""
 
 
 def write_partition(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
@@ -255,11 +269,11 @@ def write_partition(target: Target, partition: int, attempt: str, values: Iterab
 def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, int, int]:
     records = size = crc = 0
     with open(path, "xb", buffering=0) as file:
-        for chunk in _chunks(target, values):
+        for chunk in chunks(target, values):
             head = np.array([len(chunk.lengths), *chunk.lengths], U32).tobytes()
             for part in (head, chunk.data.data):
                 size, crc = size + len(part), zlib.crc32(part, crc)
-                _write(path, file, part)
+                write_bytes(path, file, part)
             records += len(chunk.lengths)
         os.fsync(file.fileno())
     if not records:
@@ -267,7 +281,7 @@ def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, 
     return records, size, crc
 
 
-def _chunks(target: Target, values: Iterable[Any]) -> Iterator[Encoded]:
+def chunks(target: Target, values: Iterable[Any]) -> Iterator[Encoded]:
     """The rows as records, some thousand at a time. Raises SparkError."""
     encode, largest = target.find_codec().encode, largest_record(target.block_size)
     gathered: list[bytes] = []
@@ -311,7 +325,7 @@ def _too_large(target: Target, row: int, size: int, largest: int) -> SparkError:
     )
 
 
-def _write(path: str, file: FileIO, data: bytes | memoryview) -> None:
+def write_bytes(path: str, file: FileIO, data: bytes | memoryview) -> None:
     """All of it: a full disk cuts a write short, and only the next one fails."""
     view = memoryview(data)
     try:

@@ -21,10 +21,11 @@ import json
 import os
 import shutil
 import time
+import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,7 @@ import numpy as np
 
 from jitdb.common import zlib
 from jitdb.common.formats import WITH_FIELDS, either
-from jitdb.errors import LogLocked, LogWarning
+from jitdb.errors import JitdbError, LogLocked, LogWarning
 from jitdb.log import Log
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.codecs import get_codec
@@ -40,6 +41,7 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import followed
 from jitdb.spark_ext.errors import SparkError, finding_codec
 from jitdb.spark_ext.writing.encoding import U32, Encoded, Target, Written
+from jitdb.spark_ext.writing.partitioned import LOG, commit_tree, recover
 
 _READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
 _PATIENCE: Final = 60.0  # seconds that other jobs' commits are waited for: some GB
@@ -52,12 +54,14 @@ _BEGAN: Final = 19  # of the words behind a process's name in its stat: when it 
 _PARENT: Final = 1
 
 
-def begin(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
+def begin(
+    path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool, by: tuple[str, ...] = ()
+) -> Target:
     """Get ready: the job's folder is there then. Raises LogError, CodecError, SparkError."""
     if block_size is not None:
         check_block_size(block_size)
     with finding_codec(path):
-        target = _target(path, job, codec, block_size, overwrite)
+        target = _target(path, job, codec, block_size, overwrite, by)
     try:
         _make_folder(target)
     except OSError as error:
@@ -80,10 +84,19 @@ def _make_folder(target: Target) -> None:
             osfile.fs.share(fd, os.stat(target.path))
 
 
-def _target(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
-    real = os.fspath(followed(path, is_written=True))
+def _target(
+    path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool, by: tuple[str, ...]
+) -> Target:
+    real = os.path.realpath(path) if by else os.fspath(followed(path, is_written=True))
     folder = f"{real}.spark-{job}"
-    if os.path.exists(real) and not overwrite:
+    if by and os.path.lexists(real) and not os.path.isdir(real):
+        raise SparkError("it is a file, and folders with logs are to be written", path=path)
+    if by:
+        some = next(iter(glob.iglob(os.path.join(glob.escape(real), *["*"] * len(by), LOG))), None)
+        if some is not None and not overwrite:
+            with Log(some, read_only=True) as log:
+                codec = codec or log.codec.name
+    elif os.path.exists(real) and not overwrite:
         with Log(real, read_only=True) as log:
             if log.durable_end:
                 found = (log.codec.name, log.block_size)
@@ -98,7 +111,7 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
     name = get_codec(codec or "msgpack").name
     if name == "raw":
         raise SparkError(f"rows are written as {either(WITH_FIELDS)}; a raw log has no fields", path=path)
-    return Target(real, folder, name, block_size or DEFAULT_BLOCK_SIZE, overwrite)
+    return Target(real, folder, name, block_size or DEFAULT_BLOCK_SIZE, overwrite, by)
 
 
 def commit(target: Target, parts: Sequence[Written]) -> int:
@@ -112,11 +125,19 @@ def commit(target: Target, parts: Sequence[Written]) -> int:
         ordered = sorted((part for part in parts if part.name), key=lambda part: part.partition)
         for part in ordered:
             _check(target, part)
-        is_new = target.overwrite or not os.path.exists(target.path)
-        _put(target, ordered, _fresh(target, ordered) if is_new else None)
+        if target.by:
+            commit_tree(target, ordered, _fill)
+        else:
+            _fill(target, ordered)
     finally:
         clean_up(target)
     return sum(part.records for part in ordered)
+
+
+def _fill(target: Target, parts: Sequence[Written]) -> None:
+    """The parts into one log."""
+    is_new = target.overwrite or not os.path.exists(target.path)
+    _put(target, parts, _fresh(target, parts) if is_new else None)
 
 
 def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
@@ -133,7 +154,7 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
                 remedy="start it again",
             )
         batches = map(_as_list, _batches(target, parts))
-        log.append_whole(batches, Path(target.folder) / "packed")
+        log.append_whole(batches, _scratch(target))
 
 
 def _opened(target: Target) -> Log:
@@ -153,16 +174,21 @@ def _opened(target: Target) -> Log:
 
 def _others(target: Target) -> bool:
     """Whether another job may be committing to the log."""
-    return any(folder != target.folder for folder in glob.glob(f"{glob.escape(target.path)}.spark-*"))
+    return any(folder != target.folder for folder in glob.glob(f"{glob.escape(target.root)}.spark-*"))
 
 
 def _fresh(target: Target, parts: Sequence[Written]) -> Path:
     """A log of these records, closed."""
-    fresh = Path(target.folder) / "fresh.log"
+    fresh = _scratch(target)
     with Log(fresh, codec="raw", block_size=target.block_size) as log:  # the records are encoded already
         for batch in _batches(target, parts):
             log.append_encoded(*batch)
     return fresh
+
+
+def _scratch(target: Target) -> Path:
+    """A file that is not there yet."""
+    return Path(target.folder) / f"scratch-{uuid.uuid4().hex}.log"
 
 
 def clean_up(target: Target) -> None:
@@ -183,7 +209,8 @@ def _check(target: Target, part: Written) -> None:
     size = crc = 0
     try:
         with open(path, "rb", buffering=0) as file:
-            while data := file.read(_READ):
+            file.seek(part.start)
+            while data := file.read(min(_READ, part.bytes - size) if target.by else _READ):
                 size, crc = size + len(data), zlib.crc32(data, crc)
     except FileNotFoundError:
         raise SparkError(
@@ -203,10 +230,16 @@ def _batches(target: Target, parts: Sequence[Written]) -> Iterator[Encoded]:
     """All records, in order, some MiB at a time."""
     for part in parts:
         with open(os.path.join(target.folder, part.name), "rb") as file:
-            while head := file.read(U32.itemsize):
+            file.seek(part.start)
+            while file.tell() < part.start + part.bytes:
+                head = file.read(U32.itemsize)
                 count = int(np.frombuffer(head, U32)[0])
                 lengths = np.frombuffer(file.read(count * U32.itemsize), U32).astype(np.int64)
                 yield Encoded(np.frombuffer(file.read(int(lengths.sum())), np.uint8), lengths)
+
+
+def _records(target: Target, parts: Sequence[Written]) -> Iterator[bytes]:
+    return chain.from_iterable(map(_as_list, _batches(target, parts)))
 
 
 def _as_list(batch: Encoded) -> list[bytes]:
@@ -249,6 +282,12 @@ def remove_leftovers(path: str, now: float) -> None:
             continue
         died_early = is_old and not lines and files in ([], [_KEPT_BY])  # before it could say who keeps it alive
         if died_early or (lines and all(map(_is_gone, lines))):
+            try:
+                recover(folder, _fill, _records)
+            except (JitdbError, OSError) as error:
+                said = f"a job whose driver died has not written all of its records, and now that fails, too: {error}"
+                warnings.warn(LogWarning(said, path=folder), stacklevel=2)
+                continue
             shutil.rmtree(folder, ignore_errors=True)  # the next job tries again
 
 
