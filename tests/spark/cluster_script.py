@@ -197,7 +197,7 @@ def pipeline(spark: Any, folder: Path) -> dict[str, Any]:
 
     def fresh() -> int:
         """On a busy machine Spark gives up a Python that it started 10 s ago; then the job is run again."""
-        for _ in range(5):
+        for _ in range(20):
             try:
                 return int(example.keep_fresh(spark, root))
             except Exception as error:

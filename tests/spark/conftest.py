@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import subprocess
 import sys
@@ -62,7 +63,8 @@ class Program:
 
     def printed(self) -> list[str]:
         """Its lines, once it has ended well."""
-        assert self.process.wait(280) == 0, self._errors.read_text()[-4000:]
+        faulthandler.cancel_dump_traceback_later()  # the limit is of one test; this waits for several
+        assert self.process.wait(900) == 0, self._errors.read_text()[-4000:]
         return self._output.read_text().splitlines()
 
     def end(self) -> None:
