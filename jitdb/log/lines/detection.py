@@ -151,12 +151,17 @@ def _misfit(head: bytes, form: LineForm, path: Location) -> int:
     if form.row.path is not None or form.format in HEADED:
         return 0
 
-    lines = head.removeprefix(MARK).split(b"\n")
-    lines = [line for line in (lines[:-1] if len(head) >= HEAD else lines) if line.strip()]
-    if Renderer(form.row, lambda: 0).fitting(lines):
-        return 0
-    is_part = form.pattern and HEAD <= len(head) < _LOOKED_THROUGH
-    return _misfit(head_of(path, _LOOKED_THROUGH), form, path) if is_part else len(lines)
+    renderer = Renderer(form.row, lambda: 0)
+
+    def misfits(head: bytes, size: int) -> int:
+        lines = head.removeprefix(MARK).split(b"\n")
+        lines = [line for line in (lines[:-1] if len(head) >= size else lines) if line.strip()]
+        return 0 if renderer.fitting(lines) else len(lines)
+
+    count = misfits(head, HEAD)
+    if not count or not form.pattern or len(head) < HEAD:
+        return count
+    return misfits(head_of(path, _LOOKED_THROUGH), _LOOKED_THROUGH)
 
 
 def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
@@ -322,6 +327,16 @@ def _begun_text(data: bytes) -> str:
     return getincrementaldecoder("utf-8")().decode(data)
 
 
+def converted(path: str | os.PathLike[str], encoding: str = "LATIN1") -> str:
+    """The command that makes UTF-8 of a file.
+
+    >>> converted("app.log")
+    'iconv -f LATIN1 -t UTF-8 app.log > app.utf8.log'
+    """
+    stem, ending = os.path.splitext(os.fspath(path))
+    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(os.fspath(path))} > {shlex.quote(f'{stem}.utf8{ending}')}"
+
+
 def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     """What a file that is no log seems to be, with what to do about it; None where nothing is known of it."""
     try:
@@ -346,14 +361,14 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         command = f"tar -xf {shlex.quote(os.fspath(path))}"
         return _error(path, "it is a tar archive, not a log", f"unpack it first: {command}")
     if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
-        return _error(path, "it is UTF-16, and JSON Lines are UTF-8", "convert it first: iconv -f UTF-16 -t UTF-8")
+        return _error(path, "it is UTF-16, and logs are UTF-8", f"convert it first: {converted(path, 'UTF-16')}")
     if b"\0" in head:
         return None
     try:
         text = _begun_text(head)
     except UnicodeDecodeError as error:
-        said = f"it is no UTF-8 (byte 0x{head[error.start]:02x} at offset {error.start:,}), as JSON Lines are"
-        return _error(path, said, "convert it first, say from Latin-1: iconv -f LATIN1 -t UTF-8")
+        said = f"it is no UTF-8 (byte 0x{head[error.start]:02x} at offset {error.start:,}), as logs are"
+        return _error(path, said, f"convert it first, say from Latin-1: {converted(path)}")
     begin = text.removeprefix("\ufeff").lstrip()
     lines = head.split(b"\n")[:_TRIED]
     if not begin.startswith(("{", "[{", "[\n")) and any(map(_is_prefixed, lines)):

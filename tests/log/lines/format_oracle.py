@@ -15,6 +15,7 @@ _TRACE = (
     "goroutine ",
 )
 _FRAME = re.compile(r"[A-Za-z_$][A-Za-z_$0-9./-]*(?::|\(|$)")
+_THROWN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]*\.[A-Za-z0-9_$.]*(?::|$)")
 _BLANKS = " \t\r\n"
 _CRI = re.compile(rb"([0-9][^ ]{18,39}) (stdout|stderr) ([FP])([^ ]*)(?: (.*))?$", re.DOTALL)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -36,6 +37,9 @@ def text_of(data: bytes) -> str:
 def goes_on(before: str, line: str) -> bool:
     """Whether a text belongs to the one before it."""
     if not line or line[0] in " \t" or line.startswith(_TRACE):
+        return True
+    thrown = _THROWN.match(line)
+    if thrown and re.search(r".(?:Exception|Error|Throwable):?$", thrown[0]):
         return True
     within = (before and before[0] in " \t") or before.startswith("goroutine ")
     return bool(within and _FRAME.match(line))
@@ -110,13 +114,25 @@ def _cri_record(parts: list[tuple[bytes, bytes, bool, bytes]]) -> dict[str, Any]
         else:
             lines.append(text)
         is_cut = cut
-    record = {"time": parts[0][0].decode(), "stream": parts[0][1].decode(), **_level_said(lines[0])}
-    return with_body(record, "message", lines)
+    record = {"time": parts[0][0].decode(), "stream": parts[0][1].decode()}
+    return _said(record, "message", lines)
 
 
-def _level_said(line: bytes) -> dict[str, Any]:
-    """The level in what a container wrote."""
-    return {} if line.strip().startswith(b"{") else level_in(line.rstrip())
+def _said(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str, Any]:
+    """With what a container wrote: a line of klog, an access, JSON, or text that may have a level."""
+    first = lines[0].strip(b" \t")
+    whole = {name: text_of(b"\n".join(lines)).rstrip(_BLANKS)}
+    if klog := _KLOG.match(first):
+        head = {"level": klog[1].decode(), "threadid": scalar(klog[5].decode()), "file": klog[6].decode()}
+        head["line"] = scalar(klog[7].decode())
+        return with_body({**record, **whole, **head}, "msg", [first[klog.end() :], *lines[1:]])
+    if access := _ACCESS.match(first):
+        found = {key: value.decode() for key, value in access.groupdict().items() if value is not None}
+        for key in ("status", "body_bytes_sent"):
+            found[key] = scalar(found[key])
+        return {**record, **whole, **{key: value for key, value in found.items() if value != "-" or key not in _NIL}}
+    level = {} if first.startswith(b"{") else level_in(lines[0].rstrip())
+    return with_body({**record, **level}, name, lines)
 
 
 def docker(data: bytes) -> list[dict[str, Any] | None]:
@@ -151,7 +167,7 @@ def _docker_record(parts: list[dict[str, Any]]) -> dict[str, Any]:
             lines.append(part["log"].removesuffix("\n"))
         is_cut = not part["log"].endswith("\n")
     beside = {name: value for name, value in parts[0].items() if name != "log"}
-    return with_body({**beside, **_level_said(lines[0].encode())}, "log", [line.encode() for line in lines])
+    return _said(beside, "log", [line.encode() for line in lines])
 
 
 def journald(data: bytes) -> list[dict[str, Any] | None]:
@@ -196,11 +212,22 @@ _NAMES = (
     rb"|TRC|VRB|DBG|DEBU|INF|WRN|ERRO|FTL|FATA"
 )
 _LEVEL = re.compile(
-    rb"(?<![0-9A-Za-z_\x80-\xff])((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
+    rb"(?:(?<![0-9A-Za-z_\x80-\xff])|\x1b\[[0-9;]*m)((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
     rb"|\[ {0,8}((?i:%s))(?= {0,8}\])|:((?i:%s))(?= {0,8}\])" % (_NAMES, _NAMES, _NAMES)
 )
 _TIMED = re.compile(rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?Z?)\]?:? ?")
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
+
+
+_ACCESS = re.compile(
+    rb"(?P<remote_addr>[0-9A-Fa-f.:]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
+    rb"\[(?P<time_local>[^\]]{26})\] "
+    rb'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?'
+    rb'|[^"\\]*)" '
+    rb"(?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)"
+    rb'(?: "(?P<http_referer>[^"\\]*)" "(?P<http_user_agent>[^"\\]*)"(?: (?P<more>.*))?)?$'
+)
+_NIL = ("status", "body_bytes_sent", "remote_logname")
 
 
 def _of_text(

@@ -28,13 +28,19 @@ from jitdb.log.lines.line_log import LineLog
 
 FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",
           "Caused by: java.io.IOException", "goroutine 1 [running]:", "main.main()", "\t/x/main.go:3",
-          "plain words"]  # fmt: skip
+          "plain words", "java.lang.IllegalStateException: closed", "a.b.C: no", "System.TimeoutException", "Error: x",
+          "x.Error y"]  # fmt: skip
+ACCESS = '203.0.113.9 - bob [20/Nov/2026:14:03:11 +0000] "GET /a HTTP/1.1" 503 5'
 PAIRS = ["CEF:0|a|b|src=1 dst=2", "a=CEF:0|x b=2",
          'level=error msg="no \\"way" n=5', "a=1", " a=1 b= c ", "a=1 b=é c=\x1b[0m", "a=1 é=2", "a=1 b=2 c d e",
          "x a=1 b=2", 'a="x"y b="1', '"The \\"msg" pod="a/b" n=3', '"m" no', '"m" k=v x', '"m"k=v', '"open k=v',
          "a=1  b=2", "=1 b=2", "1a=1 b=2", 'a=1 b=2 "c"', "a=1 b=2 c", "level=x a=\x7f", 'a=1 b="x\\']  # fmt: skip
 BODIES = ['{"level": "info", "n": 1}', '{"a": {"b": [1, 2]}, "t": "é\\n"}', "{}", " { } ", '{"cut": ', "{x}", "[1]",
-          "é ü", 'q"uo\\te', *FRAMES]  # fmt: skip
+          "é ü", 'q"uo\\te', "E1120 14:03:11.123456       1 a.go:138] no route",
+          ' I1120 14:03:11.123456 1 a.go:1] "m" pod="a/b"',
+          'E1120 14:03:11.123456 1 a.go:7] {"n": 1}', ACCESS, ACCESS + ' "-" "curl/8 \xe9" 17 [a-80]',
+          '::1 - - [x] "GET /" 200 5',
+          "\x1b[31mERROR\x1b[0m x", *FRAMES]  # fmt: skip
 NOVEMBER = 1_795_000_000 * 10**9  # 2026-11-18
 TIME = "2026-11-20T00:00:07.553591789Z"
 
@@ -452,6 +458,10 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         ("[2026-11-20T13:00:01.000+0000][0.1s][error  ][gc] GC(1) oops", "error"),
         ("2026-11-20 13:00:00.000 +00:00 [WRN] b", "WRN"),
         ("2026/11/20 13:00:00 ERRO m", "ERRO"),
+        ("\x1b[2m2026-11-20T13:00:00.000000Z\x1b[0m \x1b[31mERROR\x1b[0m \x1b[2mapp\x1b[0m: no", "ERROR"),
+        ("2026-11-20T13:00:00Z [m[31mERROR x", None),
+        ("E, [2026-11-20T13:00:00.123456 #1234] ERROR -- : no", "ERROR"),
+        ("26/11/20 13:00:00 ERROR Executor: no", "ERROR"),
         ("2026/11/20 13:00:00 an error came", None),
         ('2026-11-20T13:00:00Z {"a": "ERROR"}', None),
         ('2026-11-20T13:00:00Z level=warn a="[ERROR]"', "warn"),
@@ -485,6 +495,71 @@ def test_text_beside_json_in_containers(tmp_path: Path) -> None:
         with jitdb.open(tmp_path / name, indexes="memory") as db:
             assert db.count('level >= "error"') == 2
             assert db.count("level is absent") == 1
+
+
+def test_klog_and_accesses_in_containers(tmp_path: Path) -> None:
+    """Their fields stand beside the text, which stays as it is; the time is the runtime's."""
+    klog, access = "E1120 14:03:11.123456       1 a.go:138] lost lease", ACCESS + ' "-" "curl/8" 507 0.004 [web-80]'
+    (tmp_path / "cri.log").write_text("".join(f"{TIME} stderr F {text}\n" for text in (klog, access)))
+    dockers = ({"log": f"{text}\n", "stream": "stderr", "time": TIME} for text in (klog, access))
+    (tmp_path / "docker.log").write_text("".join(f"{json.dumps(line)}\n" for line in dockers))
+    for name, text in (("cri.log", "message"), ("docker.log", "log")):
+        with jitdb.open(tmp_path / name, indexes="memory") as db:
+            first, second = db.all()
+            assert first == {
+                "time": TIME, "stream": "stderr", text: klog, "level": "E", "threadid": 1, "file": "a.go", "line": 138,
+                "msg": "lost lease",
+            }  # fmt: skip
+            assert db.all('level >= "error"') == [first]
+            assert db.all("status >= 500 and status < 600") == [second]
+            assert (second["time"], second[text], second["request_uri"]) == (TIME, access, "/a")
+            assert second["more"] == "507 0.004 [web-80]"
+
+
+@pytest.mark.parametrize("name", ["cri", "docker"])
+def test_an_exception_of_java_in_a_container_belongs_to_its_error(tmp_path: Path, name: str) -> None:
+    said = [
+        "2026-11-20 14:03:11 ERROR [main] c.a.B - no", "java.lang.IllegalStateException: Pool closed",
+        "\tat com.acme.Pool.get(Pool.java:88)", "Caused by: java.net.SocketTimeoutException: Read timed out",
+        "\t... 23 more", "2026-11-20 14:03:12 INFO [main] c.a.B - up", "c.a.Server: up",
+    ]  # fmt: skip
+    lines = {
+        "cri": [f"{TIME} stdout F {text}" for text in said],
+        "docker": [json.dumps({"log": f"{text}\n", "stream": "stdout", "time": TIME}) for text in said],
+    }
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"{line}\n" for line in lines[name]))
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == 3
+        assert db.count('level >= "error" and * contains "SocketTimeoutException"') == 1
+
+
+def test_a_byte_in_several_groups_has_room_for_each() -> None:
+    """Else a record is written over memory that is another's."""
+    long = b"\x01" * 100_000
+    request = b'203.0.113.9 - - [20/Nov/2026:14:03:11 +0000] "GET /' + long + b' HTTP/1.1" 200 5'
+    for row, line, times in (
+        (BY_NAME["common"], request, 2),
+        (BY_NAME["cri"], TIME.encode() + b" stdout F " + request, 3),
+        (own("(?P<a>(?P<b>(?P<c>.*)))"), long, 3),
+    ):
+        (record,) = Renderer(row, lambda: NOVEMBER).rendered([line])
+        assert record.count(b"\\u0001") == times * len(long)
+
+
+def test_times_of_spark_and_ruby(tmp_path: Path) -> None:
+    path = tmp_path / "spark.log"
+    path.write_text(
+        "26/11/20 14:31:00 ERROR Executor: no\njava.io.IOException: x\n26/11/20 14:32:00 INFO Executor: up\n"
+    )
+    with jitdb.open(path, indexes="memory") as db:
+        first, last = db.all()
+        assert (first["time"], first["level"]) == ("2026-11-20T14:31:00", "ERROR")
+        assert db.all(jitdb.operators.gte("2026-11-20T14:31:01Z", "timestamp")) == [last]
+    path = tmp_path / "ruby.log"
+    path.write_text("I, [2026-11-20T14:31:00.123456 #17]  INFO -- : up\n")
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.all() == [{"time": "2026-11-20T14:31:00.123456", "level": "INFO", "text": " INFO -- : up"}]
 
 
 def test_times_of_tomcat(tmp_path: Path) -> None:
@@ -560,3 +635,14 @@ def test_times_of_syslog_in_a_pattern(text: str, value: Any) -> None:
     row = own(r"<(?P<Time>[^>]*)> (?P<text>.*)")
     (record,) = Renderer(row, lambda: NOVEMBER).rendered([f"<{text}> x".encode()])
     assert json.loads(record) == {"Time": value, "text": "x"}
+
+
+def test_a_pattern_that_fits_nothing_in_a_longer_file_is_an_error(tmp_path: Path) -> None:
+    """It may be meant for few lines, so it is looked for behind the first 64 KiB, too, and to the last line."""
+    path = tmp_path / "a.log"
+    path.write_text("nothing of that kind stands here\n" * 3000)
+    with pytest.raises(NotALog, match=r"none of its first 3,000 lines is as the pattern says"):
+        jitdb.open(path, format="(?P<found>X+)", indexes="memory")
+    path.write_text("nothing of that kind stands here\n" * 3000 + "XX")
+    with jitdb.open(path, format="(?P<found>X+)", indexes="memory") as db:
+        assert db.count('found == "XX"') == 1

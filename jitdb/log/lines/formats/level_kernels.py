@@ -1,7 +1,7 @@
 """The level of a record of text, for kernels: `ERROR name: no route`, `[main] WARN x`, `[core:error] [pid 7] x`.
 
 Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
-the list that is part of a longer word is none.
+the list that is part of a longer word is none. A colour of the terminal may stand around it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level
 _PADDED = 8  # blanks beside it in brackets, at most
 _OPEN, _CLOSE = 91, 93
+_ZERO, _NINE, _SEMICOLON, _M, _ESC = 48, 57, 59, 109, 27
 _NAMES = (
     b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE "
     b"TRC VRB DBG DEBU INF WRN ERRO FTL FATA LOG"
@@ -74,6 +75,15 @@ def level_before(data, begin, p):
 
 
 @part
+def behind_colour(data, begin, p):
+    """Whether the bytes before `p` say in which colour a terminal shows what follows, as `ESC[31m` does."""
+    q = p - 2
+    while q > begin and (_ZERO <= data[np.uint64(q)] <= _NINE or data[np.uint64(q)] == _SEMICOLON):
+        q -= 1
+    return data[np.uint64(p - 1)] == _M and q > begin and data[np.uint64(q)] == _OPEN and data[np.uint64(q - 1)] == _ESC
+
+
+@part
 def capital_or_bracket(data, p):
     """How many of the eight bytes at `p` are before the first one that is a capital letter, a bracket, or one of the
     few signs between these."""
@@ -102,7 +112,7 @@ def put_level(data, p, end, out, o):
         stop = p
         if data[np.uint64(p)] == _CLOSE:
             first, stop = level_before(data, begin, p)
-        elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]]:
+        elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]] or behind_colour(data, begin, p):
             after = word_end(data, p, end)
             size = after - p
             word = word_at(data, p) & _MASKS[min(size, _MOST)]

@@ -42,7 +42,7 @@ from jitdb.log.lines.formats.writing_kernels import (
 )
 
 _1 = np.uint64(1)
-_ZERO, _DASH = 48, 45
+_ZERO, _DASH, _SLASH = 48, 45, 47
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
 
@@ -161,7 +161,12 @@ def put_date(data, p, end, out, o, month, day, latest):
 
 @part
 def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11; else a number or text, as it stands."""
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` too; else a number or text, as it stands."""
+    if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
+        o = put_two(out, put_two(out, put_byte(out, o, QUOTE), 20), two_digits(data, p))
+        o = put_two(out, put_byte(out, o, _DASH), two_digits(data, p + 3))
+        o = put_two(out, put_byte(out, o, _DASH), two_digits(data, p + 6))
+        return put_byte(out, put_escaped(data, p + 9, end, out, put_byte(out, o, 84)), QUOTE)
     month = np.int64(0)
     for number in range(12):
         is_same = True
@@ -187,12 +192,8 @@ def put_field(kind, data, p, end, out, o, latest):
 
 
 @part
-def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
-    """A record that a pattern describes; -1 where it does not."""
-    stop, _ = line_end(data, start, end)
-    if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
-        return np.int64(-1)
-    o = put_byte(out, o, OPEN_MAP)
+def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
+    """The members of a record that a match has found, which goes on up to `end`; and whether one took what goes on."""
     has_body = False
     for place in range(0, fields.shape[0], FIELD):
         kind = fields[place + 3]
@@ -211,6 +212,16 @@ def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots,
             continue
         o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
         o = put_field(kind, data, p, after, out, o, latest)
+    return o, has_body
+
+
+@part
+def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
+    """A record that a pattern describes; -1 where it does not."""
+    stop, _ = line_end(data, start, end)
+    if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
+        return np.int64(-1)
+    o, has_body = put_groups(data, end, fields, keys, out, put_byte(out, o, OPEN_MAP), slots, levels, latest)
     if not has_body and stop < end:
         after = without_blanks(data, stop, end)
         if after > stop + 1:

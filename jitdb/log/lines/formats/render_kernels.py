@@ -204,9 +204,13 @@ def render(
         elif how == LTSV:
             after = put_ltsv(data, start, end, out, o)
         elif how == CRI:
-            after = put_cri(data, start, end, out, o, spare, levels)
+            after = put_cri(
+                data, start, end, out, o, spare, levels, program, classes, fields, keys, slots, stack, seen, latest
+            )
         elif how == DOCKER:
-            after = put_docker(data, start, end, out, o, spare, levels)
+            after = put_docker(
+                data, start, end, out, o, spare, levels, program, classes, fields, keys, slots, stack, seen, latest
+            )
         elif how == JOURNAL:
             after = put_journal(data, start, end, out, o, spare, levels)
         elif how == BATCH or how == OTLP:

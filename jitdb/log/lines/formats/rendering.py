@@ -12,7 +12,20 @@ from jitdb.errors import NotALog, Remedy
 from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.formats.headers import table_of
-from jitdb.log.lines.formats.kinds import BODY, FIELD, LEVELED, LOGFMT, LTSV, PATTERN, RENAMES, TABLE, TEXT
+from jitdb.log.lines.formats.kinds import (
+    BODY,
+    CRI,
+    DOCKER,
+    FIELD,
+    LEVELED,
+    LOGFMT,
+    LTSV,
+    PATTERN,
+    RENAMES,
+    SAVE,
+    TABLE,
+    TEXT,
+)
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
 from jitdb.log.lines.formats.table import BY_NAME
@@ -57,6 +70,16 @@ def _of_pattern(row: Format) -> _Tables:
     return _Tables(_numbers(code), classes, _numbers(fields), _joined(keys))
 
 
+def _times_written(row: Format) -> int:
+    """How often a byte of a line is written at most: once by each group in which it is, and in containers as text."""
+    deepest = depth = 0
+    for operation, slot, *_ in () if row.how == TABLE else compile_pattern(row.pattern).code:
+        if operation == SAVE:
+            depth += -1 if slot % 2 else 1
+            deepest = max(deepest, depth)
+    return max(1, deepest + (row.how in (CRI, DOCKER)))
+
+
 def _of_table(row: Format) -> _Tables:
     table = table_of(row.name, row.pattern)
     texts = np.frombuffer(table.header + table.unset + table.empty + bytes(SLACK), np.uint8)
@@ -80,7 +103,7 @@ class Renderer:
         self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
         self._seen = np.empty((splits * _LINE >> 6) + 1, np.uint64)
         self._out, self._spare = Scratch(), Scratch()
-        self._escape = ESCAPE if row.path is None else _WIDER
+        self._escape = _WIDER if row.path is not None else ESCAPE * _times_written(row)
         self._room = max(len(self._own.keys), len(self._timed.keys)) + 8 * fields + _OWN
 
     def _latest(self) -> int:
@@ -146,7 +169,7 @@ class Renderer:
 
     def _shorter(self, records: RecordBatch) -> RecordBatch:
         """The same without the records that have no room: these are none."""
-        lengths = np.where(records.lengths > _MOST // (2 * ESCAPE), 0, records.lengths)
+        lengths = np.where(records.lengths > _MOST // (2 * self._escape), 0, records.lengths)
         assert int(lengths.sum()) < int(records.lengths.sum()), "a batch of many long records"
         return self.render(RecordBatch(records.buffer, records.starts, lengths, records.states, records.offsets))
 

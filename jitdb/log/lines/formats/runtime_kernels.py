@@ -16,8 +16,17 @@ from jitdb.log.codecs.json.read import skip_blanks, text_end
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.level_kernels import put_level
+from jitdb.log.lines.formats.pattern_kernels import matched, put_groups
 from jitdb.log.lines.formats.trace_kernels import begins_with, goes_on
-from jitdb.log.lines.formats.writing_kernels import line_end, put_byte, put_bytes, put_escaped, without_blanks
+from jitdb.log.lines.formats.writing_kernels import (
+    line_end,
+    put_byte,
+    put_bytes,
+    put_escaped,
+    put_key,
+    put_quoted,
+    without_blanks,
+)
 
 _NINE = 57
 _MESSAGE = np.frombuffer(b'"message":        ', np.uint8)
@@ -29,6 +38,9 @@ _TIME = np.frombuffer(b'"time":"        ', np.uint8)
 _TIME_SIZE = 8
 _STREAM = np.frombuffer(b',"stream":"        ', np.uint8)
 _STREAM_SIZE = 11
+_MAY_FIT = np.array(
+    [chr(byte) in "0123456789abcdefABCDEF:IW" for byte in range(256)], np.bool_
+)  # first bytes of a match
 
 
 @part
@@ -130,16 +142,26 @@ def begins_docker(data, before, before_end, p, end):
 
 
 @part
-def put_said(data, p, stop, end, out, o, key, size, levels):
-    """What a container wrote, data[p:stop] in its first line: the level that its text has, and its fields."""
+def put_said(data, p, stop, end, out, o, key, size, levels,
+             program, classes, fields, keys, slots, stack, seen, latest):  # fmt: skip
+    """What a container wrote, data[p:stop] in its first line: the level that its text has, and its fields. The pattern
+    is of lines of programs that mostly run in containers; what it finds stands beside the text."""
     begin = skip_blanks(data, p, stop)
+    if begin < stop and _MAY_FIT[data[np.uint64(begin)]]:
+        last = without_blanks(data, begin, stop)
+        if matched(data, begin, last, program, classes, slots, stack, seen) >= 0:
+            after = without_blanks(data, p, end)
+            o = put_quoted(data, p, after, out, put_key(key, np.int64(0), size, out, o))
+            o, _ = put_groups(data, end, fields, keys, out, o, slots, levels, latest)
+            return o
     if begin < stop and data[np.uint64(begin)] != OPEN_MAP and out[np.uint64(o - 1)] != OPEN_MAP:
         o = put_level(data, p, stop, out, o)
     return put_body(data, p, stop, end, out, o, key, 0, size, levels)
 
 
 @part
-def put_cri(data, start, end, out, o, spare, levels):
+def put_cri(data, start, end, out, o, spare, levels,
+            program, classes, fields, keys, slots, stack, seen, latest):  # fmt: skip
     """A record of CRI: its time and stream, and what its lines say; -1 where its first line is no such."""
     stop, following = line_end(data, start, end)
     text, stream, is_cut = cri_text(data, start, stop)
@@ -151,7 +173,10 @@ def put_cri(data, start, end, out, o, spare, levels):
     o = put_bytes(_STREAM, 0, _STREAM_SIZE, out, o)
     o = put_byte(out, put_bytes(data, stream, 6, out, o), QUOTE)
     if following >= end:
-        o = put_said(data, text, stop, stop, out, o, _MESSAGE, _MESSAGE_SIZE, levels)
+        o = put_said(
+            data, text, stop, stop, out, o, _MESSAGE, _MESSAGE_SIZE, levels,
+            program, classes, fields, keys, slots, stack, seen, latest
+        )  # fmt: skip
         return put_byte(out, o, CLOSE_MAP)
     at = put_bytes(data, text, stop - text, spare, np.int64(0))
     body = np.int64(-1)  # where the first line that is not cut ends
@@ -169,12 +194,16 @@ def put_cri(data, start, end, out, o, spare, levels):
     body = at if body < 0 else body
     for i in range(64):
         spare[at + i] = 0
-    o = put_said(spare, np.int64(0), body, at, out, o, _MESSAGE, _MESSAGE_SIZE, levels)
+    o = put_said(
+            spare, np.int64(0), body, at, out, o, _MESSAGE, _MESSAGE_SIZE, levels,
+            program, classes, fields, keys, slots, stack, seen, latest
+        )  # fmt: skip
     return put_byte(out, o, CLOSE_MAP)
 
 
 @part
-def put_docker(data, start, end, out, o, spare, levels):
+def put_docker(data, start, end, out, o, spare, levels,
+            program, classes, fields, keys, slots, stack, seen, latest):  # fmt: skip
     """A record of Docker's: what is beside `log` in its first line, and what its lines say; -1 where that is none."""
     broken = np.int64(-1)
     stop, following = line_end(data, start, end)
@@ -210,5 +239,8 @@ def put_docker(data, start, end, out, o, spare, levels):
     body = at if body < 0 else body
     for i in range(64):
         spare[at + i] = 0
-    o = put_said(spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, _LOG_SIZE, levels)
+    o = put_said(
+            spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, _LOG_SIZE, levels,
+            program, classes, fields, keys, slots, stack, seen, latest
+        )  # fmt: skip
     return put_byte(out, o, CLOSE_MAP)

@@ -45,7 +45,7 @@ from jitdb.log.lines.formats.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 7  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 8  # of what kernels make of lines: raise it with each change of that
 _FEW: Final = 8  # lines: as many as a record with a stack trace may have
 _TRIED: Final = 64  # lines that are looked at
 
@@ -115,17 +115,26 @@ def _is_logfmt(line: bytes) -> bool:
 
 _LTSV: Final = re.compile(rb"[A-Za-z_][\w.-]*:[^\t]*(?:\t[\w.-]+:[^\t]*)+")
 
-_CRI: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)"
+_CRI: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)")
 _QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'  # what may stand between quotes
-_ACCESS: Final = (
-    r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?"
-    r"(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
+_REQUEST: Final = (
+    r" (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
     r"\[(?P<time_local>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\] "
     r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?|'
     rf'{_QUOTED})" '
     r"(?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)"
 )
+_ACCESS: Final = r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?(?P<remote_addr>[^ ]+)" + _REQUEST
 _ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL})
+# Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, and accesses.
+_INSIDE: Final = (
+    r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
+    r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)|"
+    r"(?P<remote_addr>[0-9A-Fa-f.:]+)"  # an address alone: else any text might begin so
+    + _REQUEST
+    + rf'(?: "(?P<http_referer>{_QUOTED})" "(?P<http_user_agent>{_QUOTED})"(?: (?P<more>.*))?)?$'
+)
+_INSIDE_KINDS: Final = MappingProxyType({"threadid": NUMBER, "line": NUMBER, "msg": BODY, **_ACCESS_KINDS})
 _SYSLOG_TIME: Final = r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _ISO: Final = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -137,6 +146,8 @@ _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0
 _C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
 _LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 _JAVA_TIME: Final = r"[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"  # Tomcat
+_SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
+_COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = re.compile(
     rf"(?:<[0-9]{{1,3}}>)?(?:{_SYSLOG_TIME}|[0-9-]{{10}}T[0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]+ "
@@ -144,9 +155,11 @@ _SYSLOG_LINE: Final = re.compile(
 )
 
 FORMATS: Final = (
-    Format("docker", "Docker json-file", DOCKER, joins=True, is_line=_is_docker),
+    Format("docker", "Docker json-file", DOCKER, _INSIDE, _INSIDE_KINDS, joins=True, is_line=_is_docker),
     Format("journald", "systemd-journald, as JSON", JOURNAL, is_line=_is_journal),
-    Format("cri", "Kubernetes CRI", CRI, _CRI, joins=True),
+    Format(
+        "cri", "Kubernetes CRI", CRI, _INSIDE, _INSIDE_KINDS, joins=True, is_line=lambda line: bool(_CRI.match(line)),
+    ),
     Format(
         "syslog5424", "syslog, RFC 5424", PATTERN,
         r"<(?P<PRI>[0-9]{1,3})>(?P<VERSION>[0-9]{1,2}) (?P<TIMESTAMP>[^ ]+) (?P<HOSTNAME>[^ ]+) (?P<APP_NAME>[^ ]+) "
@@ -180,7 +193,9 @@ FORMATS: Final = (
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
-        rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME}|{_JAVA_TIME})\]?:? ?(?P<text>.*)",
+        rf"(?:{_COLOUR})?(?:[DIWEFA], )?"  # Ruby's
+        rf"\[?(?P<time>{_ISO}|{_SLASHES}|{_SYSLOG_TIME}|{_C_TIME}|{_JAVA_TIME}|{_SPARK_TIME})"
+        rf"(?:{_COLOUR})?(?: #[0-9]+\]|\])?:? ?(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
