@@ -4,7 +4,8 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 
 - **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
   the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for
-  the Z, behind a space or not. Without a zone it is UTC. Digits beyond the ninth of a fraction are cut off; a second 60
+  the Z, behind a space or not. Without a zone it is UTC; with the name of another one behind a space (`CET`), which
+  means other things in other places, too. Digits beyond the ninth of a fraction are cut off; a second 60
   is the first of the next minute.
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
   2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Tue Dec  1 10:30:00 2015` (C). The zone and
@@ -39,7 +40,9 @@ DATE: Final = "$date"  # keys of MongoDB's JSON
 LONG: Final = "$numberLong"
 
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-_ZONE: Final = r"(?: ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?))?"
+_ZONE: Final = (
+    r"(?: ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|(?<= )(?-i:[A-Z]{3,5})))?"
+)
 _TEXT: Final = rf"(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?:[T ]{_CLOCK}{_ZONE})?"
 _MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
 _NAME: Final = "|".join(_MONTHS[at : at + 3] for at in range(0, 36, 3))
@@ -86,6 +89,16 @@ def time_of_text(text: str) -> Nanoseconds | None:
     offset = (60 * ahead + minutes_ahead) * (-60 if part.get("sign") == "-" else 60)
     seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
     return _scaled(seconds, int((part["fraction"] or "")[:9].ljust(9, "0")), 10**9)
+
+
+def local_zone(text: str) -> str:
+    """The name of a zone behind a time that means other things in other places; empty where none is.
+
+    >>> local_zone("2015-12-01 10:30:00 CET"), local_zone("2015-12-01 10:30:00 UTC"), local_zone("a CET")
+    ('CET', '', '')
+    """
+    found = re.search(r" ([A-Z]{3,5})$", text)
+    return found[1] if found and found[1] not in ("UTC", "GMT") and time_of_text(text) is not None else ""
 
 
 def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:

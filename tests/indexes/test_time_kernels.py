@@ -38,7 +38,30 @@ clocks = st.builds("{}{}:{}".format, st.sampled_from("Tt x"), st.integers(0, 24)
 seconds = st.just("") | st.integers(0, 61).map(lambda number: f":{number:02}")
 fractions = st.just("") | st.builds("{}{}".format, st.sampled_from(".,"), st.text("0123456789", max_size=12))
 zones = st.sampled_from(
-    ["", "Z", "z", " Z", "UTC", " GMT", "+01:00", "-0130", " +05", "+5", "+24:00", "+00:60", "-00:00", " ", "+01:", "X"]
+    [
+        "",
+        "Z",
+        "z",
+        " Z",
+        "UTC",
+        " GMT",
+        "+01:00",
+        "-0130",
+        " +05",
+        "+5",
+        "+24:00",
+        "+00:60",
+        "-00:00",
+        " ",
+        "+01:",
+        "X",
+        " CET",
+        " MSK",
+        " CEST",
+        "CET",
+        " cet",
+        " AB",
+    ]
 )
 texts = dates | st.builds("".join, st.tuples(dates, clocks, seconds, fractions, zones))
 names = st.sampled_from(

@@ -59,6 +59,18 @@ def is_zone_name(buf, at, end):
 
 
 @part
+def is_local_zone(buf, at, end):
+    """Whether the name of a zone stands here that means other things in other places: CET, EST, MSK. Three to five
+    letters in capitals behind a blank."""
+    if not 3 <= end - at <= 5 or buf[np.uint64(at - 1)] != 32:
+        return False
+    are_capitals = True
+    for place in range(at, end):
+        are_capitals &= 65 <= buf[np.uint64(place)] <= 90
+    return are_capitals
+
+
+@part
 def days_before_date(year, month, day):
     """Days from 1970 to a date of the Gregorian calendar, from the year 0 on."""
     years = year - (1 if month < 3 else 0) + 400  # which begin in March; none is negative
@@ -138,6 +150,8 @@ def read_zone(buf, at, end):
     if ((char == 90 or char == 122) and at + 1 == end) or is_zone_name(buf, at, end):
         return np.int64(TEXTS), np.int64(0)
     ahead = read_offset(buf, at, end)
+    if ahead == 100_000 and is_local_zone(buf, at, end):
+        return np.int64(TEXTS | ZONELESS), np.int64(0)
     return np.int64(OTHERS if ahead == 100_000 else TEXTS), ahead
 
 

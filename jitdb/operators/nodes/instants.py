@@ -7,7 +7,7 @@ import time
 from typing import Any, Final
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.times import Nanoseconds, as_text, length_of_text, time_of_number, time_of_text
+from jitdb.common.times import Nanoseconds, as_text, length_of_text, local_zone, time_of_number, time_of_text
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
@@ -46,6 +46,7 @@ def instant_of(value: Any) -> Instant | None:
     ('2015-12-01T00:00:00Z', None)
     """
     if isinstance(value, str):
+        _check_zone(value)
         found = time_of_text(value)
         if found is None:
             raise QueryError(
@@ -110,6 +111,15 @@ def span_of(text: str) -> tuple[Instant, Instant] | None:
     return None if first is None or last is None else (Instant(first), Instant(last))
 
 
+def _check_zone(text: str) -> None:
+    """Raise QueryError for a time with the name of a zone: who asks means one of its meanings."""
+    if zone := local_zone(text):
+        raise QueryError(
+            f"{zone} is a zone that means other things in other places",
+            remedy="write how far it is ahead of UTC, as in 2015-12-01T10:30:00+01:00",
+        )
+
+
 def _of_numpy(value: Any) -> Instant:
     seconds = value.astype("datetime64[s]")  # nanoseconds of far years would not fit
     return _of_parts(str(seconds), int((value - seconds).astype("timedelta64[ns]").astype("int64")), value)
@@ -154,6 +164,7 @@ def instant_at(text: str, now: int | None = None) -> Instant:
         found = time_of_number(float(typed) if "." in typed else int(typed))
         assert found is not None  # it is no NaN
         return Instant(found)
+    _check_zone(typed)
     found = time_of_text(typed)
     if found is None and (dated := re.fullmatch(_OF_SYSLOG, typed, re.ASCII)) is not None:
         found = _of_last_year(dated["day"], dated["month"], dated["clock"], now)
