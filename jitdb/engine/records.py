@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -328,6 +330,7 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
 
 
 _NAMED: Final = 5  # lines that a warning names
+_READ: Final = 100_000  # lines that are read to say what is wrong in one of them
 
 
 class DamageReport:
@@ -366,7 +369,9 @@ class DamageReport:
             what += "" if is_all else ", and maybe more,"
             row = getattr(self._log.framing, "row", None)
             form = self._log.codec.name.upper() if row is None else row.title
-            text = f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"
+            wrong = _large_integer(self._log.path, numbers[0]) if numbers and row is None else ""
+            wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
+            text = f"{what} cannot be read as {form}{wrong}, left out of all answers{named and f': line {named}'}"
             warnings.warn(
                 MalformedWarning(
                     text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info says which and why")
@@ -382,6 +387,26 @@ class DamageReport:
         if wrong:
             text = f"{wrong[0].reason}{_more(wrong)}. {records:,} records are left out of all answers"
             warnings.warn(DamageWarning(text, wrong, path=self._log.path, remedy=wrong[0].remedy), stacklevel=6)
+
+
+def _large_integer(path: object, number: int) -> str:
+    """The integer of a line that no record can hold, in words; empty where it has none, or is not looked at."""
+    import os
+
+    from jitdb.common.paths import format_path
+    from jitdb.operators.summaries.fields import fields_in
+
+    if number > _READ or not isinstance(path, str | os.PathLike):
+        return ""
+    try:
+        with open(path, "rb") as file:
+            line = next(islice(file, number - 1, number), b"")
+        known = fields_in([json.loads(line)])
+    except (OSError, ValueError, RecursionError):
+        return ""
+    large = (path for path, value in known.items() if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64)
+    found = next(large, None)
+    return "" if found is None else f"an integer of more than 64 bits in `{format_path(found)}`"
 
 
 def _more(found: Sequence[object]) -> str:

@@ -182,8 +182,8 @@ def test_text_becomes(text, operation):
     [
         ("a = 1", "written `==`, not `=`", 2),
         ("a === 1", "written `==`, not `===`", 2),
-        ("a == 1 && b == 2", "not `&&`", 7),
-        ("a == 1 || b == 2", "not `||`", 7),
+        ("a == 1 && b == 2", "instead of `&&`", 7),
+        ("a == 1 || b == 2", "instead of `||`", 7),
         ("a == 1 AND b == 2", "in small letters", 7),
         ("!a", "`not`, not `!`", 0),
         ("a <> 1", "`!=`, not `<>`", 2),

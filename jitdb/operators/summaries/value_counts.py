@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,12 @@ class _Counts(Drawn[R]):
         rows = [[empty if value == "" else value for value in row] for row in sheet.rows]
         return display._replace(parts=[sheet._replace(rows=rows)])
 
+    def seen_sheet(self) -> Sheet:
+        """As people see it: null and blank texts, which would look like nothing, are written as JSON has them."""
+        sheet = self.sheet()
+        rows = [[*map(_seen, row[:-2]), *row[-2:]] for row in sheet.rows]
+        return sheet._replace(rows=rows)
+
     def _sheet(self, about: dict[str, Any], names: list[str], held: list[list[Any]], distinct: int) -> Sheet:
         """`held`: for each row a value of each field."""
         rows = [[*values, row.count, share] for values, row, share in zip(held, self.rows, self.shares, strict=True)]
@@ -74,6 +81,13 @@ class _Counts(Drawn[R]):
         # A field that is called as one of ours stands in quotes.
         heads = [*(f"`{name}`" if name in ("count", "share") else name for name in names), "count", "share"]
         return Sheet(heads, rows, len(names), about, "; ".join(notes))
+
+
+def _seen(value: Any) -> Any:
+    if value is None:
+        return "null"
+    is_odd = isinstance(value, str) and (not value.strip() or value == "null")
+    return json.dumps(value, ensure_ascii=False) if is_odd else value
 
 
 class ValueCounts(_Counts[ValueCount]):

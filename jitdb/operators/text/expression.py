@@ -8,6 +8,7 @@ expression_errors.py says what is wrong with it.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any, Final
 
@@ -58,6 +59,10 @@ def _meant(text: str) -> str | None:
     from jitdb.operators.text.expression_habits import mended  # late: for mistakes alone
 
     meant = mended(text) if len(text) < _LONGEST_MENDED else text
+    if re.search(r'"[+-]?(?:nan|inf|infinity)"', meant, re.IGNORECASE) and not re.search(
+        r'"[+-]?(?:nan|inf)', text, re.IGNORECASE
+    ):
+        return None  # it is a number, which the error says how to write
     with suppress(QueryError, RecursionError):
         if meant != text:
             Parser(meant).whole()

@@ -27,8 +27,8 @@ _RANGE: Final = "a range is written `1 <= field <= 2`, or between(field, 1, 2)"
 
 # Signs and words that cannot stand where they do, the longer ones first: patterns, which only mistakes need.
 _SIGNS: Final[tuple[tuple[str, str], ...]] = (
-    (r"&&", "`and` is written `and`, not `&&`"),
-    (r"\|\|", "`or` is written `or`, not `||`"),
+    (r"&&", "write `and` instead of `&&`"),
+    (r"\|\|", "write `or` instead of `||`"),
     (r"(=~|!~|~)", _PATTERN),
     (r"===", "equality is written `==`, not `===`"),
     (r"=(?!=)", "equality is written `==`, not `=`"),
@@ -59,7 +59,8 @@ def odd_key(path: str) -> str:
     """The hint for a dotted path with a key that is no name; its quotes are double, as a shell has expressions between
     single ones.
     """
-    return f"a key that is no name stands in brackets and quotes: {format_path(path.split('.'))}"
+    name, bracket, place = path.partition("[")
+    return f"a key that is no name stands in brackets and quotes: {format_path(name.split('.'))}{bracket}{place}"
 
 
 #: Words behind `is`.
@@ -155,7 +156,7 @@ def _meant(line: str, column: int) -> str:
 def dashed_name(text: str, part: Part) -> str:
     """`user-name` as it was typed, where there is a difference of names; "" for all else."""
     typed = re.sub(r"\s+", "", text[part.start : part.end])
-    return typed if part.kind == "sum" and re.fullmatch(r"\w[\w.]*(-\w[\w.]*)+", typed) else ""
+    return typed if part.kind == "sum" and re.fullmatch(r"\w[\w.]*(-\w[\w.]*)+(\[\d*\])*", typed) else ""
 
 
 def no_field(text: str, part: Part) -> str:
