@@ -238,25 +238,33 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     """Raises Failure if --since, --until or --older-than is given and no record has a time in the fields for it."""
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
-    from jitdb.cli.output.notes import time_fields
-    from jitdb.common.paths import ANY, parse_path
+    from jitdb.cli.output.notes import no_time_found, time_fields
+    from jitdb.common.paths import ANY, format_path, parse_path
     from jitdb.common.times import time_of
+    from jitdb.common.words import shown as said
     from jitdb.engine.hinting.hints import SAMPLE, as_records, is_known, unknown_field
+    from jitdb.engine.roles import has_time
     from jitdb.operators import gte
     from jitdb.operators.summaries.fields import fields_in
 
     paths = list(map(parse_path, options.timestamp)) if options.timestamp else list(db.declared_time)
     records = db.sample(SAMPLE)
     known = fields_in(records)
-    if not known or any(is_known(path, known) for path in paths) or db.count(gte(float("-inf"), "timestamp")):
+    if not known or has_time(records, paths) or db.count(gte(float("-inf"), "timestamp")):
         return
+    odd = next((path for path in paths if is_known(path, known)), None)
+    if odd is not None:
+        told = f"values of `{format_path(odd)}` such as {said(known[odd])} are no times, and no record has one"
+        raise Failure(told, "RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
     if options.timestamp:
         raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
     shown, meant = time_fields(db, known, options)
     within = next((path for path, value in known.items() if ANY in path and time_of(value) is not None), None)
     if not meant and within is not None and len(records) == 1:
         raise Failure(f"no record has a time under {shown}", f"the elements of an array do: {as_records(within)}")
-    raise Failure(f"no record has a time under {shown}", f"say where it is: --timestamp {meant or 'PATH'}")
+    if meant:
+        raise Failure(f"no record has a time under {shown}", f"say where it is: --timestamp {meant}")
+    raise Failure(*no_time_found(records, known))
 
 
 def paths_of(db: AnyDatabase) -> list[str]:
@@ -452,10 +460,8 @@ def check_exists(path: str) -> None:
             )
         if is_pattern(path):
             raise Failure(f"{path}: this is a pattern, not a log", _ONE)
-        raise Failure(
-            f"{path}: there is no such file",
-            nearest_file(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}",
-        )
+        near = nearest_file(path)
+        raise Failure(f"{path}: there is no such file", *([near] if near else []))
     if not os.path.isfile(path):
         raise Failure(f"{path}: this is no file but a device or a pipe; a log is a file")
 

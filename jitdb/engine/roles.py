@@ -21,6 +21,7 @@ long as the log's beginning is what it was.
 | journald | __REALTIME_TIMESTAMP | PRIORITY | MESSAGE |
 | OpenTelemetry | timeUnixNano | severityText, severityNumber | body |
 | CloudTrail, Azure | eventTime, time | level | eventName, operationName |
+| Windows | TimeCreated | LevelDisplayName | Message |
 | Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis | level | message |
 """
 
@@ -50,8 +51,9 @@ TIMES: Final = (
     "t", "timestamp",
 )  # fmt: skip
 LEVELS: Final = (
-    "level", "severity", "log.level", "levelname", "lvl", "loglevel", "log_level", "severityText", "severity_text",
-    "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number", "syslog_severity", "s", "PRI",
+    "LevelDisplayName", "level", "severity", "log.level", "levelname", "lvl", "loglevel", "log_level",
+    "severityText", "severity_text", "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number",
+    "syslog_severity", "s", "PRI",
 )  # fmt: skip
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
@@ -124,6 +126,12 @@ def is_usual(path: Path) -> bool:
     return name not in _OF_OTHERS and any(name in names for names, _ in _usual_names())
 
 
+def is_level_name(path: Path) -> bool:
+    """Whether its name is a usual one of the level, and of nothing else."""
+    name = _joined(path)
+    return name not in _OF_OTHERS and name in _usual_names()[1][0]
+
+
 def is_time_name(path: Path) -> bool:
     """Whether its name is a usual one of the time."""
     return _joined(path) in _usual_names()[0][0]
@@ -149,13 +157,18 @@ def in_its_place(path: Path, known: Mapping[Path, Any]) -> Path | None:
     (('PRIORITY',), ('a.b',))
     """
     named = {_joined(other): other for other in reversed(list(known)) if other != path}
-    if (other := named.get(_joined(path))) is not None:
+    if (other := named.get(_joined(path))) is not None and not _is_of_windows(other, known):
         return other
     for names, is_one in _usual_names() if is_usual(path) else ():
         if _joined(path) in names:
-            others = (named[name] for name in names if name in named)
+            others = (named[name] for name in names if name in named and not _is_of_windows(named[name], known))
             return next((other for other in others if is_one(other, known[other])), None)
     return None
+
+
+def _is_of_windows(path: Path, known: Mapping[Path, Any]) -> bool:
+    """Whether it is the number of a level as Windows has it: 1 is critical, 4 information; its name is beside it."""
+    return path[-1] == "Level" and any((*path[:-1], name) in known for name in ("LevelDisplayName", "ProviderName"))
 
 
 def _joined(path: Path) -> str:

@@ -75,12 +75,15 @@ class SetEvidence:
         return list(found)
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        from jitdb.engine.hinting.dialects import in_place_of
+        from jitdb.engine.hinting.dialects import ends_so, in_place_of, may_differ
 
         found: Elsewhere = {}
-        for log, records, _ in islice(self._beginnings(operation), _COMPARED):
-            for path in paths:
-                other = None if path[0] in fields_of(log) else in_place_of(path, records)
+        usual = may_differ(paths)
+        looked_at = [path for path in paths if path in usual or isinstance(path[-1], str)]
+        for log, records, _ in islice(self._beginnings(operation), _COMPARED) if looked_at else ():
+            for path in looked_at:
+                is_of_path = path[0] in fields_of(log)
+                other = None if is_of_path else in_place_of(path, records) if path in usual else ends_so(path, records)
                 if other is not None:
                     found.setdefault(path, {}).setdefault(other, []).append(log)
         return found
@@ -89,6 +92,17 @@ class SetEvidence:
         """The logs that are asked and whose first records have no declared time."""
         looked_at = islice(self._beginnings(operation), _COMPARED)
         return [log for log, records, times in looked_at if records and not has_time(records, times.paths)]
+
+    def unleveled(self, operation: Operation) -> list[str]:
+        from jitdb.engine.hinting.dialects import has_level_word
+        from jitdb.engine.roles import roles_of
+
+        looked_at = islice(self._beginnings(operation), _COMPARED)
+        return [log for log, found, _ in looked_at if roles_of(found).level is None and has_level_word(found)]
+
+    @property
+    def convert(self) -> str:
+        return "iconv -f LATIN1 -t UTF-8 FILE > FILE.utf8"
 
     def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]], Times]]:
         """The paths of the logs that are asked, their first records, and where these have their time."""

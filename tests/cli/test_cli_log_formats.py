@@ -121,3 +121,93 @@ def test_commas_behind_objects_are_named(tmp_path: Path, capsys: pytest.CaptureF
     command = err.partition("take the commas away: ")[2].strip()
     path.write_bytes(subprocess.run(command, shell=True, capture_output=True, check=True).stdout)
     assert said(capsys, "count", path, 'level == "error"')[:2] == (0, "1\n")
+
+
+def test_files_without_a_level_that_is_known_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.json").write_text('{"time": "2026-11-27T00:00:00Z", "level": "error"}\n' * 3)
+    (tmp_path / "cassandra.log").write_text("ERROR [main] 2026-11-27 Server.java:1 - no\n" * 3)
+    (tmp_path / "rows.json").write_text('{"host": "a", "ms": 5}\n' * 3)
+    code, out, err = said(capsys, "count", tmp_path, 'level >= "error"')
+    assert (code, out) == (0, "3\n")
+    assert err.count("no level is found in the first records of") == 1
+    assert "cassandra.log" in err
+    assert "rows.json" not in err
+    assert "--log-format '(?P<level>[A-Z]+) (?P<text>.*)'" in err
+
+
+@pytest.mark.parametrize("other", ['{"http": {"status": 503}}', '{"res": {"statusCode": 503}}'])
+def test_a_field_that_other_logs_call_otherwise_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    (tmp_path / "a.json").write_text('{"status": 500}\n{"status": 200}\n')
+    (tmp_path / "b.json").write_text(f"{other}\n")
+    code, out, err = said(capsys, "count", tmp_path, "status >= 500")
+    assert (code, out) == (0, "1\n")
+    question = err.split(": `")[-1].split("`")[0]
+    assert said(capsys, "count", tmp_path, question)[1] == "2\n"
+
+
+def test_a_class_of_a_status_is_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_text('{"http": {"status": 503}}\n{"http": {"status": 200}}\n')
+    _, out, err = said(capsys, "count", tmp_path / "a.json", 'http.status == "5xx"')
+    assert out == "0\n"
+    assert "did you mean `http.status >= 500 and http.status < 600`?" in err
+
+
+def test_text_that_is_no_utf8_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes("2026-11-27 00:00:00 ERROR Müller\n".encode("latin-1") * 10)
+    _, out, err = said(capsys, "count", path, 'text contains "Müller"')
+    assert out == "0\n"
+    assert "no UTF-8" in err
+    assert f"iconv -f LATIN1 -t UTF-8 {path} > " in err
+
+
+def test_the_level_of_windows_is_asked_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.json").write_text('{"time": "2026-11-27T00:00:00Z", "level": "error"}\n')
+    (tmp_path / "win.json").write_text(
+        '{"TimeCreated": "2026-11-27T00:00:00Z", "Level": 2, "LevelDisplayName": "Error"}\n'
+        '{"TimeCreated": "2026-11-27T00:00:00Z", "Level": 4, "LevelDisplayName": "Information"}\n'
+    )
+    _, out, err = said(capsys, "count", tmp_path, 'level >= "error"')
+    assert out == "1\n"
+    assert '`level >= "error" or LevelDisplayName >= "error"` asks those, too' in err
+    assert said(capsys, "count", tmp_path, 'level >= "error" or LevelDisplayName >= "error"')[1] == "2\n"
+
+
+def test_times_with_the_name_of_a_zone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As of lines of text, they count as UTC, and a note says so; who asks has to say what is meant."""
+    path = tmp_path / "pg.json"
+    path.write_text('{"timestamp": "2026-11-27 00:00:00.237 CET", "error_severity": "ERROR", "message": "x"}\n' * 2)
+    code, out, err = said(capsys, "count", path, "--since", "2026-11-26")
+    assert (code, out) == (0, "2\n")
+    assert "are read as UTC, though CET stands behind them" in err
+    code, _, err = said(capsys, "count", path, "--since", "2026-11-26 10:00:00 CET")
+    assert code != 0
+    assert "CET is a zone that means other things in other places" in err
+    path.write_text('{"timestamp": "yesterday", "message": "x"}\n' * 2)
+    assert said(capsys, "count", path, "--since", "2026-11-26")[0] == 1
+
+
+def test_records_that_fit_a_pattern_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("2026-11-27T00:00:00Z from 10.0.0.1\n2026-11-27T00:00:01Z other\n" * 3)
+    _, out, err = said(capsys, "count", path, "--log-format", r"(?P<time>\S+) from (?P<addr>\S+)")
+    assert out == "6\n"
+    assert "3 records are as the pattern says" in err
+    assert "`addr is not null`" in err
+
+
+def test_an_integer_that_is_too_large_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": {"id": 12345678901234567890123}}\n{"id": 1}\n')
+    _, out, err = said(capsys, "count", path, "id >= 1")
+    assert out == "1\n"
+    assert "has an integer of more than 64 bits in `a.id`" in err
+
+
+def test_null_and_blank_texts_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a":null}\n{"a":""}\n{"a":" "}\n{"a":"null"}\n')
+    _, out, _ = said(capsys, "values", path, "a")
+    assert {line.split("  ")[0] for line in out.splitlines()[1:5]} == {"null", '""', '" "', '"null"'}

@@ -323,7 +323,7 @@ LIKELY = {
     ("question", "told"),
     [
         ("took > 500ms", "a number or a time in `duration(took)`: `took` holds plain numbers such as 9110000: "
-                         "compare with a number"),
+                         "compare with a number, as in `took > 1`"),
         ('service.name == "shop"', 'the field `service.name`; did you mean `resource.attributes["service.name"]`?'),
         ('scope.nam == "x"', "the field `scope.nam`; did you mean `scope.name`?"),
         ('severity == "x"', "the field `severity`; did you mean `json(log).severity`?"),

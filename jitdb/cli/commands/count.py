@@ -54,6 +54,11 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
     operation = options.operation
     found = db.count(operation, as_of=options.as_of)
     show(found)
+    if options.log_format and operation is None and options.as_of is None:
+        from jitdb.cli.output.notes import note_fitting
+
+        flush()
+        note_fitting(db, options, found)
     if operation is not None:
         from jitdb.cli.output.notes import note_counted
 

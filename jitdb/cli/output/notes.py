@@ -5,16 +5,18 @@ The indexes say what is true of the log; a sample of its records suggests what w
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
-from jitdb.engine.hinting.hints import SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
+from jitdb.common.words import counted, shown
+from jitdb.engine.hinting.hints import OF_TEXT, SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
 from jitdb.engine.roles import roles_of
 from jitdb.operators.summaries.fields import fields_in
 
@@ -46,6 +48,22 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
         say(f"  `{name}` holds no time: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
 
 
+def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
+    """That no field of these records holds a time that is known, and what helps; in words."""
+    odd = next((path for path, value in known.items() if isinstance(value, str) and value.startswith("/Date(")), None)
+    if odd is not None:
+        told = f"`{format_path(odd)}` holds times such as {shown(known[odd])}, which are not understood"
+        return told, "write them as ISO 8601: ConvertTo-Json of PowerShell 7 does"
+    if known.keys() <= OF_TEXT:
+        return "no time is found in the first records: no line begins with a time in a form that is known", (
+            "say where it stands: --log-format '(?P<time>[^ ]+ [^ ]+) (?P<text>.*)'"
+        )
+    named = "no field with a usual name (time, timestamp, ts, @timestamp, date, …) holds a time"
+    return f"no time is found in {counted(len(records), 'record', 'records')} looked at: {named}", (
+        "say where it is: --timestamp PATH"
+    )
+
+
 def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) -> tuple[str, str]:
     """The fields that hold the time, in words; and another field that holds times, quoted for a shell, or \"\"."""
     names = options.timestamp or [format_path(path) for path in db.declared_time]
@@ -67,12 +85,14 @@ def note_times(
     if options.quiet:
         return
     from jitdb.common.paths import TIMESTAMPS
+    from jitdb.engine.database import JITDB
 
     if is_full:
         note_beyond(db, options)
     by_time = ordered or (operation is not None and operation.compares("timestamp"))
     names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
-    if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1):
+    is_one = isinstance(db, JITDB)  # the logs of a set may each have another
+    if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1) and is_one:
         say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
@@ -89,6 +109,33 @@ def note_counted(
     note_missing(db, operation, options, is_empty=is_empty)
     if operation is not None and any(leaf.compared for leaf in operation.leaves()):
         note_times(db, operation, options, ordered=False, is_full=is_empty and is_full)
+
+
+def note_fitting(db: AnyDatabase, options: Namespace, total: int) -> None:
+    """Note how many of the records are as the pattern says, where others begin with a time, or are of another kind."""
+    if (fits := fitting(db, options.log_format)) is None:
+        return
+    condition, count = fits
+    if count < total:
+        others = f"the other {total - count:,} are lines of another kind: `{condition}` asks only those that fit"
+        note(options, f"{counted(count, 'record is', 'records are')} as the pattern says, {others}")
+
+
+def fitting(db: AnyDatabase, given: str) -> tuple[str, int] | None:
+    """A condition that is true of the records that fit the caller's own pattern, and how many these are; None where the
+    format is no pattern, or its groups are those of other lines, too."""
+    from jitdb.log.lines.form import line_form
+    from jitdb.operators.text.expression import parse_expression
+
+    row = line_form(given=given).row
+    if row is None or row.name != "pattern":
+        return None
+    names = [name for name in row.names if (name,) not in OF_TEXT]
+    if not names:
+        return None
+    is_loose = re.search(r"\||\)[?*{]", row.pattern) is not None  # a group may take no part
+    condition = " or ".join(f"{format_path((name,))} is not null" for name in (names if is_loose else names[:1]))
+    return condition, db.count(parse_expression(condition))
 
 
 def note_beyond(db: AnyDatabase, options: Namespace) -> None:

@@ -124,7 +124,7 @@ class Pretty:
             self._has_time = True
         line = [Span(clock if time is not None else " " * 12, _DIM)] if self._has_time else []
         line += self._level(record, roles) + self._logger(record, logger)
-        message = _text(record, roles.message)
+        message = _without_level(_text(record, roles.message), record, roles)
         first, *more = message.split("\n") if message else [""]
         line.append(self._message(first))
         taken = {path for path in (roles.time, roles.level, roles.message, logger) if path is not None}
@@ -268,6 +268,13 @@ def _moment(time: float, utc: bool) -> tuple[str, str]:
     except (OverflowError, ValueError, OSError):  # infinite, or beyond the year 9999
         return "", cell(as_text(time) if isinstance(time, int) else time)
     return f"{moment:%Y-%m-%d} {moment:%Z}", f"{moment:%H:%M:%S}.{int(time) % 10**9 // 10**6:03}"
+
+
+def _without_level(message: str, record: dict[str, Any], roles: Roles) -> str:
+    """The message without the level at its beginning, which stands before it already."""
+    level = _text(record, roles.level)
+    found = re.match(rf"\s*\[?\s*{re.escape(level)}\s*\]?:?\s+(?:-+\s+)?", message) if level else None
+    return message[found.end() :] if found else message
 
 
 def _text(record: Any, path: Path | None) -> str:

@@ -5,6 +5,7 @@ what asks all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +21,9 @@ from jitdb.operators.nodes.levels import rank_of_name
 from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
+_LEVEL_WORD: Final = r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|CRITICAL|FATAL)\b"
+_STATUSES: Final = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "scstatus", "responsestatus")
+_OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 #: For a field, those that stand in its place, each with the logs in which it does; of one log with none.
@@ -140,6 +144,49 @@ def where_others(path: Path, others: Mapping[Path, Collection[str]]) -> str:
 def no_time(logs: Collection[str]) -> str:
     """That these logs have no time that is known, in words."""
     return f"no time is found in the first records of {_named(logs)}: what is asked by time leaves them out"
+
+
+def no_level(logs: Collection[str], pattern: str) -> str:
+    """That these logs have no level that is known, but words of levels in their text; in words."""
+    return (
+        f"no level is found in the first records of {_named(logs)}, though their text has words such as ERROR: what is "
+        f"asked by level leaves them out; {pattern} finds it where a line begins with one"
+    )
+
+
+def has_level_word(records: Iterable[Any]) -> bool:
+    """Whether a text of these records, none of which has a level, has a word of levels in capitals.
+
+    >>> has_level_word([{"text": "ERROR [main] no route"}]), has_level_word([{"text": "GET /a 500"}])
+    (True, False)
+    """
+    texts = (value for record in records for value in fields_in([record]).values() if isinstance(value, str))
+    return any(re.search(_LEVEL_WORD, text) for text in texts)
+
+
+def ends_so(path: Path, records: Collection[Any]) -> Path | None:
+    """The field of these records, none of which has this one, that probably says the same: its name ends with the same
+    key, or is a usual other one.
+
+    >>> ends_so(("status",), [{"http": {"status": 500}}]), ends_so(("status",), [{"res": {"statusCode": 500}}])
+    (('http', 'status'), ('res', 'statusCode'))
+    >>> ends_so(("id",), [{"user": {"id": 5}}])
+    """
+    known = fields_in(records)
+    if path in known or not path or str(path[-1]).lower() in _OF_MANY:
+        return None
+    asked = _plain_key(path[-1])
+    found = [
+        other for other, value in known.items()
+        if ANY not in other and not isinstance(value, dict) and _plain_key(str(other[-1]).rpartition(".")[2]) == asked
+    ]  # fmt: skip
+    return min(found, key=len, default=None)
+
+
+def _plain_key(key: Any) -> str:
+    """A key without marks, in the name that is usual."""
+    name = re.sub(r"[^a-z0-9]", "", str(key).lower())
+    return "status" if name in _STATUSES else name
 
 
 def _named(logs: Collection[str]) -> str:

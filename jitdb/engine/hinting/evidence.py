@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
-from jitdb.common.times import AUTO, NUMBER, time_of
+from jitdb.common.times import AUTO, NUMBER, local_zone, time_of
 from jitdb.common.values import value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
@@ -100,11 +100,21 @@ class LogEvidence:
         return [other for other in manager.look(look) if self.has(other)]
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        from jitdb.engine.hinting.dialects import in_place_of
+        from jitdb.engine.hinting.dialects import in_place_of, may_differ
         from jitdb.engine.roles import first_of
 
-        records = first_of(self._manager.log)
-        return {path: {other: []} for path in paths if (other := in_place_of(path, records)) is not None}
+        asked = may_differ(paths)
+        records = first_of(self._manager.log) if asked else []
+        return {path: {other: []} for path in asked if (other := in_place_of(path, records)) is not None}
+
+    def unleveled(self, operation: Operation) -> list[str]:
+        return []
+
+    @property
+    def convert(self) -> str:
+        from jitdb.log.lines.detection import converted
+
+        return converted(self._manager.log.path)
 
     def sample(self, count: int) -> list[Any]:
         from jitdb.log.reading.sampling import sample
@@ -253,7 +263,7 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     if as_time and (clock := _clock_beside(manager.log, spec)):
         yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
     if bits & seen.ZONELESS and as_time:
-        zone = _zone_behind(manager.log)
+        zone = _zone_behind(manager.log, spec.paths)
         behind = f", though {zone} stands behind them" if zone else ""
         yield f"times of {name} without a zone are read as UTC{behind}"
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
@@ -273,15 +283,18 @@ def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
     return ""
 
 
-def _zone_behind(log: LogSource) -> str:
-    """The name of another zone than UTC behind the times of lines of text, by the first records; empty where none is.
+def _zone_behind(log: LogSource, paths: Sequence[Path]) -> str:
+    """The name of another zone than UTC behind the times of these fields, or in lines of text behind them, by the first
+    records; empty where none is.
 
     What such names mean differs from place to place, so times are not read by them.
     """
     from jitdb.engine.roles import first_of
 
     records = first_of(log)
-    found = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
+    behind = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
+    values = (value_at(record, path) for record in records for path in paths)
+    found = behind or [name for value in values if isinstance(value, str) and (name := local_zone(value))]
     return found[0] if 2 * len(found) > len(records) else ""
 
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text, time_of
-from jitdb.common.values import number_of, value_at, values_at
+from jitdb.common.values import number_of, number_of_text, value_at, values_at
 from jitdb.common.words import shown
-from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, may_differ, where_others, within
-from jitdb.engine.roles import in_its_place, time_meant
+from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, no_level, where_others, within
+from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
-from jitdb.operators.nodes.compare import Between, PlainBound, Range
-from jitdb.operators.nodes.equal import Includes
+from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
+from jitdb.operators.nodes.equal import Equal, Includes
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
 _FEW: Final = 10  # records
-_OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
+OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
     "Level": (("LevelDisplayName",), "syslog"),
     "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
 }
+_AS_PATTERN: Final = "--log-format '(?P<level>[A-Z]+) (?P<text>.*)'"
+_CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
 _STREAMS: Final = ("stdout", "stderr")  # of containers
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
@@ -66,6 +68,13 @@ class Evidence(Protocol):
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         """The fields that stand in the place of these in the first records of the logs that are asked."""
+
+    def unleveled(self, operation: Operation) -> list[str]:
+        """Of several: the logs that are asked whose first records have no level that is known, and words of levels."""
+
+    @property
+    def convert(self) -> str:
+        """The command that makes UTF-8 of the log's file."""
 
     def sample(self, count: int) -> list[Any]:
         """So many live records at most; none where there are none."""
@@ -131,6 +140,11 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
         of_text = leaf.of_field((*path, CASTS["text"]))
         return f"{name} holds no text, which `{leaf.op}` looks at", f"did you mean `{typed(of_text)}`?"
+    if isinstance(leaf, Equal) and is_plain_number(held) and (status := _CLASS.fullmatch(str(leaf.value))):
+        low = 100 * int(status[1])
+        meant = combine(And, (gte(low, path), lt(low + 100, path)))
+        told = f"{name} holds numbers such as {held}, and {shown(leaf.value)} is text"
+        return told, f"did you mean `{typed(meant)}`?"
     if (span := within(leaf)) is not leaf and any(_is_time(path, value_at(record, path)) for record in records):
         return f"no time in {name} is written {shown(getattr(leaf, 'value', None))}", f"did you mean `{typed(span)}`?"
     if path == ("stream",) and ("time",) in known and getattr(leaf, "value", None) in _STREAMS:
@@ -141,6 +155,10 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         told = f"records have the {name} of their first line, and stack traces on the other one belong to them"
         return (told, f"`{finds}` finds these") if finds else None
     return None
+
+
+def is_plain_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_time(path: Path, value: Any) -> bool:
@@ -172,7 +190,39 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     compared = values_compared(evidence, operation, is_empty)
-    return [*found, *compared, *number_hints(evidence, numbers_of(question))]
+    odd = [*_on_unleveled(evidence, operation), *_on_encoding(evidence, operation)]
+    return [*found, *compared, *odd, *number_hints(evidence, numbers_of(question))]
+
+
+def _on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
+    """A line for logs without a level that is known, but with words of levels in their text, where one is asked for."""
+    asked = any(
+        isinstance(leaf, CompareLevel) or is_level_name(path) for leaf in operation.leaves() for path in leaf.paths
+    )
+    logs = evidence.unleveled(operation) if asked else []
+    return [no_level(logs, _AS_PATTERN)] if logs else []
+
+
+def replaced_in(record: Any) -> bool:
+    """Whether a text of a record has a byte that is no UTF-8."""
+    return any(isinstance(value, str) and "\ufffd" in value for value in fields_in([record]).values())
+
+
+def _texts_of(leaf: Operation) -> Iterator[str]:
+    """The texts that a leaf compares."""
+    for name in leaf.arguments:
+        value = getattr(leaf, name, None)
+        yield from (each for each in (value if isinstance(value, list | tuple) else (value,)) if isinstance(each, str))
+
+
+def _on_encoding(evidence: Evidence, operation: Operation) -> Iterator[str]:
+    """A line where a text that is no ASCII is asked for, and some records have bytes that are no UTF-8."""
+    texts = [text for leaf in operation.leaves() for text in _texts_of(leaf) if not text.isascii()]
+    if texts and any(replaced_in(record) for record in evidence.sample(SAMPLE)):
+        yield (
+            f"bytes that are no UTF-8 are read as U+FFFD, so {shown(texts[0])} is not found where they stand: make "
+            f"UTF-8 of the file first, say from Latin-1: {evidence.convert}"
+        )
 
 
 def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> list[str]:
@@ -239,7 +289,7 @@ def _on_fields(
 def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
     """The other names of these fields that the question does not name itself; a function knows what it asks for."""
     of_functions = {path for leaf in operation.leaves() if leaf.function is not None for path in leaf.paths}
-    asked = may_differ(path for path in paths if path not in of_functions)
+    asked = [path for path in dict.fromkeys(paths) if path not in of_functions]
     named = set(operation.all_paths())
     others: Elsewhere = {}
     for path, found in (evidence.elsewhere(operation, asked) if asked else {}).items():
@@ -384,7 +434,11 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     if first != path and is_known(first, known):
         held, there = known[tuple(ANY if isinstance(step, int) else step for step in first)], f"`{format_path(first)}`"
         if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
-            return f"{who} `{format_path(path)}`: {there} holds plain numbers such as {held}: compare with a number"
+            numbers = f"{there} holds plain numbers such as {held}"
+            return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
+        if CASTS["duration"] in path and isinstance(held, str) and number_of_text(held) is not None:
+            numbers = f"{there} holds numbers written as text, such as {shown(held)}, without a unit"
+            return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
@@ -392,10 +446,10 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         guess = "; here stands one field"
     elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
         guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
-    elif not meant and known.keys() <= _OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
+    elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
-        guess += ", or take a pattern as the log's format, whose groups are fields" if text == ("text",) else ""
+        guess += f", or say which fields there are: {_AS_PATTERN}" if text == ("text",) else ""
     return f"{who} `{format_path(path)}`{guess}"
 
 
