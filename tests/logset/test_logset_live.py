@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import jitdb
 from jitdb import Log
 from jitdb.errors import LogWarning, QueryError
+from jitdb.log.io import osfile
 from jitdb.operators import field
 
 
@@ -273,6 +275,30 @@ def test_a_cursor_is_told_from_what_is_none(tmp_path: Path) -> None:
         for text in ("x", "logs:7", "logs:[7]", "logs:{", 'logs:{"a.log":7}', 'logs:{"a.log":"x"}'):
             with pytest.raises(QueryError, match="cursor"):
                 logs.feed(logs.query().live(after=text).question)
+
+
+def test_records_that_were_read_too_early_come_once_they_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.log"
+    append(path, 0)
+    early: list[list[int]] = []
+    with jitdb.open_many(tmp_path) as logs, Log(path) as writer:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == [0]
+        for name in ("fsync", "fdatasync"):
+            sync = getattr(osfile.fs, name)
+
+            def look_before(fd: int, sync: Callable[[int], None] = sync) -> None:
+                early.append(numbers(feed))
+                sync(fd)
+
+            monkeypatch.setattr(osfile.fs, name, look_before)
+        writer.append({"n": 1})
+        writer.flush()
+        monkeypatch.undo()
+        assert early
+        assert [number for found in (*early, numbers(feed)) for number in found] == [1]
 
 
 def test_a_loop_waits_for_more_and_ends_when_it_is_closed(tmp_path: Path) -> None:

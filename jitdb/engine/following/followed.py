@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from jitdb.engine.cursor import MANY, Cursor, LogPlace, parse_cursor
 from jitdb.errors import LogError, LogSuperseded, QueryCancelled, QueryError
+from jitdb.log.io.filenames import COMMIT, sidecar_path
 from jitdb.log.lines.files.rotated_names import family, is_packed
-from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp, stamp_at
+from jitdb.log.lines.files.stamp import NOTHING_SEEN, SeenText, Stamp, are_settled, stamp_at
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.question import Live, Question
 
@@ -107,8 +109,8 @@ class Followed(ABC):
         """Where it is, or this place in it, as JSON; empty where nothing was read."""
 
     @abstractmethod
-    def look(self) -> Stamp | None:
-        """At its file, from any thread."""
+    def look(self) -> tuple[Stamp | None, ...]:
+        """At its files, from any thread."""
 
     def is_removed(self) -> bool:
         """Whether its file is open, and has no name any more."""
@@ -207,12 +209,12 @@ class FollowedText(Followed):
     def is_removed(self) -> bool:
         return self._file is not None and self._file.is_removed()
 
-    def look(self) -> Stamp | None:
+    def look(self) -> tuple[Stamp | None, ...]:
         file = self._file
         try:
-            return stamp_at(Path(self.place)) if file is None else file.stamp()
+            return (stamp_at(Path(self.place)) if file is None else file.stamp(),)
         except OSError:  # it was closed just now
-            return None
+            return (None,)
 
     def rest(self) -> None:
         """Free what is in memory."""
@@ -368,7 +370,7 @@ class FollowedLog(Followed):
         self.identity = b""
         self._held = ExitStack()
         self._open: tuple[Askable, Feed] | None = None
-        self._look: Stamp | None = None  # at its file when nothing more was in it
+        self._look: tuple[Stamp | None, ...] | None = None  # at its files when nothing more was in them
         self._cursor = ""
         self._opened()
 
@@ -388,8 +390,8 @@ class FollowedLog(Followed):
         return self._open
 
     def read(self) -> tuple[list[Any], list[Cursor]] | None:
-        now = stamp_at(Path(self.place))
-        if now is None or now[:2] != self.key:
+        at, now = time.time_ns(), self.look()
+        if now[0] is None or now[0][:2] != self.key:
             raise Lost
         if now == self._look and not self.is_open:
             return None
@@ -403,7 +405,7 @@ class FollowedLog(Followed):
                 raise
             raise Lost from error
         if portion is None:
-            self._look, self.is_idle = now, True
+            self._look, self.is_idle = now if are_settled(now, at) else None, True
             return None
         return portion.data, portion.places
 
@@ -412,8 +414,10 @@ class FollowedLog(Followed):
             self._cursor = self._open[1].cursor
         return LogPlace(self.place, parse_cursor(self._cursor) if place is None else place).entry()
 
-    def look(self) -> Stamp | None:
-        return stamp_at(Path(self.place))
+    def look(self) -> tuple[Stamp | None, ...]:
+        """Records count once its writer has said in the sidecar that they are durable, after it wrote them."""
+        path = Path(self.place)
+        return stamp_at(path), stamp_at(sidecar_path(path) / COMMIT)
 
     def log_place(self) -> LogPlace:
         """Where it is, once it is closed."""

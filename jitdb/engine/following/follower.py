@@ -19,7 +19,7 @@ from jitdb.engine.cursor import ONE, LogPlace, cursor_of, is_cursor_of_files, pa
 from jitdb.engine.following.followed import Askable, Files, Followed, Lost, Moved
 from jitdb.engine.following.texts import Texts
 from jitdb.errors import LogError, QueryCancelled
-from jitdb.log.lines.files.stamp import stamp_at
+from jitdb.log.lines.files.stamp import Stamp, are_settled, stamp_at
 from jitdb.log.lines.windows import LineOpener
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.live_seqs import sources_of
@@ -124,13 +124,11 @@ class Follower:
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from a thread, whenever read() may have something; the function given back ends it."""
         ended = threading.Event()
-        seen = self._state()
 
         def look() -> None:
-            nonlocal seen
-            pause = _SOONEST
+            pause, seen, is_settled = _SOONEST, list[Stamp | None](), False
             while not ended.wait(pause) and not self._closed.is_set():
-                begin = time.thread_time()  # not what other processes take
+                begin, at = time.thread_time(), time.time_ns()  # of the first: not what other processes take
                 try:
                     now = self._state()
                 except Exception as error:  # or nobody would look any more, and who waits would wait for ever
@@ -138,17 +136,19 @@ class Follower:
                     callback()
                     return
                 is_news, seen = now != seen, now
-                if is_news or self._texts.waits:
+                if is_news or not is_settled or self._texts.waits:
                     callback()
+                # What is written within a tick of the clock after a look leaves the same stamp: look once more then.
+                is_settled = are_settled(now, at)
                 pause = _SOONEST if is_news else min(pause * _GROWTH, _LATEST)
                 pause = max(pause, _LOOKING * (time.thread_time() - begin))
 
         threading.Thread(target=look, name="jitdb logs", daemon=True).start()
         return ended.set
 
-    def _state(self) -> list[object]:
+    def _state(self) -> list[Stamp | None]:
         files = [stamp_at(Path(path)) for path in self._files.paths()]
-        return [*files, *(followed.look() for followed in list(self._texts.logs.values()))]
+        return [*files, *(stamp for followed in list(self._texts.logs.values()) for stamp in followed.look())]
 
     def close(self) -> None:
         """Read no more, from any thread. A read that is under way stops soon, and then lets go of the files."""

@@ -307,7 +307,7 @@ class FilesStream:
             return
         was_open = text.is_open
         try:
-            if text not in self._idle or self._idle[text] != text.look():
+            if text not in self._idle or (self._idle[text],) != text.look():
                 self._take_new(self._texts, text, text.file(), room)
         except Moved:
             pass  # the next look finds it
@@ -318,7 +318,7 @@ class FilesStream:
 
     def _take_new(self, texts: Texts, text: FollowedText, file: LineFile, room: _Room) -> None:
         """Raises Moved, Lost."""
-        stamp, begin = file.stamp(), text.stop
+        at, stamp, begin = time.time_ns(), file.stamp(), text.stop
         if not text.is_whole():
             raise Lost
         most = _ALL if self._until is None else self._until.get(text, 0) - begin
@@ -335,7 +335,7 @@ class FilesStream:
             raise Lost from error
         if not text.is_whole():  # it was truncated meanwhile
             raise Lost
-        if is_all:
+        if is_all and stamp.is_settled(at):
             self._idle[text] = stamp
         if stop <= begin:
             return

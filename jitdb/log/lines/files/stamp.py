@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from jitdb.common.digests import blake2b
@@ -48,6 +48,11 @@ class Stamp(NamedTuple):
 
 def _wrapped(time: int) -> int:
     return (time + _HALF) % (2 * _HALF) - _HALF
+
+
+def are_settled(stamps: Iterable[Stamp | None], at: int) -> bool:
+    """Whether a change of any of these files from this moment on shows."""
+    return all(stamp is None or stamp.is_settled(at) for stamp in stamps)
 
 
 def stamp_at(path: str | os.PathLike[str]) -> Stamp | None:
