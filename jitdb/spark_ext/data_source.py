@@ -187,12 +187,12 @@ def register(spark: SparkSession) -> None:
     Once a session, and in each further thread that writes: Spark's writer looks for formats in the active session of
     its Java thread, and that of a plain thread has none ("Failed to find the data source").
     """
+    java: Any = getattr(spark, "_jvm", None)  # none with Spark Connect, whose server knows the session
+    if java is not None:  # before: Spark asks the active session whether a name is taken
+        java.SparkSession.setActiveSession(spark._jsparkSession)
     if spark not in _registered:
         spark.dataSource.register(sealed(JitdbDataSource))
         _registered.add(spark)
-    java: Any = getattr(spark, "_jvm", None)  # none with Spark Connect, whose server knows the session
-    if java is not None:
-        java.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def read_log(

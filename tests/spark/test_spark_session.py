@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from jitdb import Log
 from jitdb.spark_ext.sessions import (
     held_back,
     keep_python,
@@ -138,3 +139,15 @@ def test_a_relative_path_is_one_of_this_program(
     for _ in range(2):
         assert read_log(spark, "x.log", ["value.author"]).count() == read_log(spark, Path("x.log")).count() > 0
     assert "replaced" not in capfd.readouterr().err  # the format is made known once
+
+
+def test_two_sessions_of_one_program(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark asks the active session whether a name is taken."""
+    from jitdb.spark_ext import read_log
+
+    with Log(tmp_path / "x.log") as log:
+        log.append_many([{"n": n} for n in range(5)])
+    monkeypatch.setattr(type(spark), "_instantiatedSession", spark)  # a new one takes its place
+    other = spark.newSession()
+    for each in (spark, other, spark, other, spark):
+        assert read_log(each, tmp_path / "x.log", ["n"]).count() == 5

@@ -19,7 +19,7 @@ pytest.importorskip("pyspark")
 
 from pyspark import cloudpickle
 
-from jitdb.spark_ext import jitdb_errors, prebuild, read_log
+from jitdb.spark_ext import prebuild
 from jitdb.spark_ext.data_source import JitdbDataSource
 from jitdb.spark_ext.errors import VersionDiffers, worker_error
 from jitdb.spark_ext.options import as_options
@@ -108,7 +108,5 @@ def test_workers_of_another_version(spark: Any, path: Path, other: Path, monkeyp
     with pytest.raises(VersionDiffers, match=r"got jitdb 0\.1\.7"):
         prebuild(spark, path, fields=["n"])
     assert not list(path.with_name("x.log.jitdb").glob("indexes/*.index"))
-    with pytest.raises(VersionDiffers, match=r"got jitdb 0\.1\.7"), jitdb_errors():
-        read_log(spark.newSession(), path, ["n"]).count()
     monkeypatch.delitem(spark.sparkContext.environment, "PYTHONPATH")
     assert prebuild(spark, path, fields=["n"]).records == 1000
