@@ -8,11 +8,14 @@ import glob
 import os
 import re
 import threading
+import warnings
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import islice
+from struct import Struct
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -21,7 +24,7 @@ from jitdb.common.arguments import file_path
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
-from jitdb.errors import InvalidArgument, LogClosed, LogError
+from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning, outside
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.objects.urls import ObjectUrl, is_url
@@ -35,6 +38,7 @@ Where: TypeAlias = "str | os.PathLike[str]"
 
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
 _SUMMARIES: Final = ("_metadata", "_common_metadata")  # that Spark, Dask and pyarrow write beside Parquet files
+_GZIP_END: Final = Struct("<II")  # CRC-32 and size of the text
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -154,7 +158,43 @@ def find_by_real_path(
             folder, name = os.path.split(path)
             real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
             found.setdefault(real, Member(path))
-    return found
+    return found if is_following and folders is None else _without_copies(found, places)
+
+
+def _without_copies(found: dict[str, Member], named: Sequence[str]) -> dict[str, Member]:
+    """These logs without those that gzip made of others among them, as rotation and `gzip -k` leave them."""
+    copies = [
+        real for real, member in found.items()
+        if real.endswith(".gz") and real[:-3] in found and member.path not in named and _is_copy(real, real[:-3])
+    ]  # fmt: skip
+    for real in copies:
+        told = f"{found[real].path} has the text of {found[real[:-3]].path}, and is left out"
+        warnings.warn(LogWarning(told), stacklevel=outside())
+    return {real: member for real, member in found.items() if real not in copies} if copies else found
+
+
+def _is_copy(packed: str, plain: str) -> bool:
+    """Whether a file of gzip is another one, compressed: its end says how long the text is, and the CRC of that."""
+    try:
+        stamps = [os.stat(path) for path in (packed, plain)]
+        return _is_text_of(packed, plain, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stamps))
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _is_text_of(packed: str, plain: str, stamps: tuple[tuple[int, int, int], ...]) -> bool:
+    size = stamps[1][1]
+    with open(packed, "rb") as file:
+        file.seek(max(0, stamps[0][1] - _GZIP_END.size))
+        end = file.read()
+    if not size or len(end) < _GZIP_END.size or _GZIP_END.unpack(end)[1] != size & 0xFFFFFFFF:
+        return False
+    crc = 0
+    with open(plain, "rb") as file:
+        while piece := file.read(1 << 20):
+            crc = zlib.crc32(piece, crc)
+    return bool(crc == _GZIP_END.unpack(end)[0])
 
 
 def fields_of(path: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import tarfile
 from pathlib import Path
@@ -211,3 +212,17 @@ def test_null_and_blank_texts_are_told_apart(tmp_path: Path, capsys: pytest.Capt
     path.write_text('{"a":null}\n{"a":""}\n{"a":" "}\n{"a":"null"}\n')
     _, out, _ = said(capsys, "values", path, "a")
     assert {line.split("  ")[0] for line in out.splitlines()[1:5]} == {"null", '""', '" "', '"null"'}
+
+
+def test_a_log_beside_its_compressed_copy_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = b'{"n": 1}\n' * 100
+    (tmp_path / "a.log.1").write_bytes(text)
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text))
+    code, out, err = said(capsys, "count", tmp_path)
+    assert (code, out) == (0, "100\n")
+    assert "a.log.1.gz has the text of" in err
+    assert said(capsys, "count", tmp_path, "n == 1")[1] == "100\n"
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text[:-2] + b" \n"))  # as long, and another text
+    assert said(capsys, "count", tmp_path)[1] != "100\n"
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text))
+    assert said(capsys, "count", tmp_path / "a.log.1", tmp_path / "a.log.1.gz")[1] == "200\n"  # both were named
