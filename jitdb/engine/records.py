@@ -6,8 +6,7 @@ import json
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 from pyroaring import BitMap, BitMap64
@@ -330,7 +329,8 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
 
 
 _NAMED: Final = 5  # lines that a warning names
-_READ: Final = 100_000  # lines that are read to say what is wrong in one of them
+_READ: Final = 16 << 20  # bytes that are read to say what is wrong in a line
+_LONGEST: Final = 1 << 16  # bytes of that line
 
 
 class DamageReport:
@@ -396,17 +396,25 @@ def _large_integer(path: object, number: int) -> str:
     from jitdb.common.paths import format_path
     from jitdb.operators.summaries.fields import fields_in
 
-    if number > _READ or not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike):
         return ""
     try:
         with open(path, "rb") as file:
-            line = next(islice(file, number - 1, number), b"")
+            line = _line(file, number)
         known = fields_in([json.loads(line)])
     except (OSError, ValueError, RecursionError):
         return ""
     large = (path for path, value in known.items() if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64)
     found = next(large, None)
     return "" if found is None else f"an integer of more than 64 bits in `{format_path(found)}`"
+
+
+def _line(file: IO[bytes], number: int) -> bytes:
+    """A line, by its number from 1 on; empty where it lies too far from the beginning, or is too long."""
+    while number > 1 and file.tell() < _READ and (piece := file.readline(_LONGEST)):
+        number -= piece.endswith(b"\n")
+    line = file.readline(_LONGEST) if number == 1 else b""
+    return line if len(line) < _LONGEST else b""
 
 
 def _more(found: Sequence[object]) -> str:

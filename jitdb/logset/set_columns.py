@@ -189,4 +189,6 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
                 joined[path].join(column)
             else:
                 joined[path] = column
+    for above in {path[:size] for path in joined for size in range(1, len(path))} & set(joined):
+        joined[above].note_maps()  # of a log that has no other values there
     return joined

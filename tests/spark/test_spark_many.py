@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def folder(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps({"file": number, "n": n}) + "\n" for n in range(50)))
         os.utime(path, (1, 1))
+    time.sleep(0.1)  # until a change of them would show: files that change just now go into no bundle
     return logs
 
 

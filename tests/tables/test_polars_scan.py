@@ -243,3 +243,12 @@ def test_each_value_with_each_condition_in_a_file_of_lines(tmp_path: Path) -> No
 def test_each_value_with_each_condition_in_a_log_of_msgpack(tmp_path: Path) -> None:
     with opened("msgpack", rows_of(ODD), tmp_path) as db:
         assert check_each_condition(db) > 300
+
+
+def test_a_map_in_one_log_and_another_value_in_the_next(tmp_path: Path) -> None:
+    (tmp_path / "0.ndjson").write_text('{"a": {"k": 1}}\n')
+    (tmp_path / "1.ndjson").write_text('{"a": true}\n{"a": null}\n')
+    with jitdb.open_many(tmp_path, "memory") as logs:
+        found = scan_jitdb(logs).collect().sort("a.k", nulls_last=True)
+    assert found["a"].to_list() == ['{"k":1}', "true", None]
+    assert found["a.k"].to_list() == [1, None, None]

@@ -123,6 +123,10 @@ def _size(bound: PlainBound) -> float:
     return bound.time if isinstance(bound, Instant) else bound
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
     """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
     other = next((other for other in leaf.others() if evidence.has(other)), None)
@@ -140,7 +144,7 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
         of_text = leaf.of_field((*path, CASTS["text"]))
         return f"{name} holds no text, which `{leaf.op}` looks at", f"did you mean `{typed(of_text)}`?"
-    if isinstance(leaf, Equal) and is_plain_number(held) and (status := _CLASS.fullmatch(str(leaf.value))):
+    if isinstance(leaf, Equal) and is_plain_number(held) and (status := _CLASS.fullmatch(_text(leaf.value))):
         low = 100 * int(status[1])
         meant = combine(And, (gte(low, path), lt(low + 100, path)))
         told = f"{name} holds numbers such as {held}, and {shown(leaf.value)} is text"

@@ -229,6 +229,11 @@ class Column:
         """The kinds of its values, where it is text because they are of several."""
         return () if self._is_list or self._has_times else self._kinds.several()
 
+    def note_maps(self) -> None:
+        """Some records have a map there."""
+        self._kinds.note_maps()
+        self._may_be_time = self._has_times = False
+
     def join(self, other: Column) -> None:
         """Note what was seen by another, too, with the same times."""
         self._is_list |= other._is_list

@@ -394,6 +394,10 @@ class SeenKinds:
         names = dict.fromkeys("boolean" if kind in (FALSE, TRUE) else KIND_NAMES[kind] for kind in sorted(kinds))
         return tuple(names) if len(names) > 1 else ()
 
+    def note_maps(self) -> None:
+        """Some values are maps."""
+        self._kinds.add(MAP)
+
     def join(self, other: SeenKinds) -> None:
         """Note what the other has noted, too."""
         self._kinds |= other._kinds

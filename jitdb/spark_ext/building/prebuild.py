@@ -52,7 +52,7 @@ from jitdb.spark_ext.options import bytes_of, is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OBJECTS: Final = ("s3://", "az://", "gs://", "http://", "https://")
+_OBJECTS: Final = ("s3://", "az://")  # which Hadoop does not read
 
 
 def prebuild(
@@ -104,8 +104,9 @@ def prebuild(
     with jitdb_errors(), ExitStack() as stack:
         transport: HadoopTransport | None = None
         local: str | Path = name
-        if name.startswith(_OBJECTS):
-            if folder is None or not is_url(folder):
+        is_shared = folder is not None and is_url(folder)
+        if name.startswith(_OBJECTS) or (is_url(name) and is_shared):
+            if folder is None or not is_shared:
                 raise SparkError(
                     "each machine has a cache of its own, so indexes of objects are kept in a store", path=name,
                     remedy=Remedy('folder="s3://bucket/indexes"', "--indexes s3://bucket/indexes"),
