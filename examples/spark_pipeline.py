@@ -5,7 +5,7 @@
 
     shop/raw/service=…/*         what the services write, each in its own way; made below if there is none
     shop/logs/day=…/BATCH.log    the same cleaned and typed, as logs of jitdb, with the indexes that questions need
-    shop/table/batch=…/day=…     the same as Parquet, for whoever has no jitdb
+    shop/table/batch=…/day=…     the same as Parquet, for programs without jitdb
     shop/place                   how far the stream has come
 
 Run it again when the services have written more: it takes in what is new, also from files that were rotated meanwhile.

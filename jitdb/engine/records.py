@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from array import array
 from collections.abc import Iterable, Sequence
@@ -391,8 +392,6 @@ class DamageReport:
 
 def _large_integer(path: object, number: int) -> str:
     """The integer of a line that no record can hold, in words; empty where it has none, or is not looked at."""
-    import os
-
     from jitdb.common.paths import format_path
     from jitdb.operators.summaries.fields import fields_in
 

@@ -9,7 +9,6 @@ import os
 import re
 import threading
 import warnings
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from jitdb.common.arguments import file_path
 from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
+from jitdb.common.zlib import crc32, decompressobj, error
 from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning, outside
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
@@ -39,6 +39,7 @@ Where: TypeAlias = "str | os.PathLike[str]"
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
 _SUMMARIES: Final = ("_metadata", "_common_metadata")  # that Spark, Dask and pyarrow write beside Parquet files
 _GZIP_END: Final = Struct("<II")  # CRC-32 and size of the text
+_WITH_HEADER: Final = 31  # zlib's word for gzip
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -193,8 +194,20 @@ def _is_text_of(packed: str, plain: str, stamps: tuple[tuple[int, int, int], ...
     crc = 0
     with open(plain, "rb") as file:
         while piece := file.read(1 << 20):
-            crc = zlib.crc32(piece, crc)
-    return bool(crc == _GZIP_END.unpack(end)[0])
+            crc = crc32(piece, crc)
+    return crc == _GZIP_END.unpack(end)[0] and _is_one_member(packed)
+
+
+def _is_one_member(packed: str) -> bool:
+    """Whether the end of a file of gzip tells of all its text: `gzip -c a.log >> a.log.gz` puts one behind others."""
+    stream = decompressobj(_WITH_HEADER)
+    with open(packed, "rb") as file:
+        while not stream.eof and (piece := file.read(1 << 16)):
+            try:
+                stream.decompress(piece)
+            except error:
+                return False
+        return stream.eof and not stream.unused_data and not file.read(1)
 
 
 def fields_of(path: str) -> Mapping[str, Any]:

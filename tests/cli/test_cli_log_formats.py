@@ -222,6 +222,8 @@ def test_a_log_beside_its_compressed_copy_counts_once(tmp_path: Path, capsys: py
     assert (code, out) == (0, "100\n")
     assert "a.log.1.gz has the text of" in err
     assert said(capsys, "count", tmp_path, "n == 1")[1] == "100\n"
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text) + gzip.compress(text))  # more than the copy
+    assert said(capsys, "count", tmp_path)[1] == "300\n"
     (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text[:-2] + b" \n"))  # as long, and another text
     assert said(capsys, "count", tmp_path)[1] != "100\n"
     (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text))

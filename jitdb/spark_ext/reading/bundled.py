@@ -1,6 +1,6 @@
 """Which of many small files hold no answer, as the indexes of their bundles show: these are not even opened.
 
-Whoever asks a folder as one log leaves bundles: many small files under one set of indexes (log/lines/bundles/). Where
+A question to a folder as one log makes bundles: many small files under one set of indexes (log/lines/bundles/). Where
 these are fresh, one question tells for a thousand files which of them have answers.
 """
 
