@@ -11,8 +11,8 @@ import os
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -106,12 +106,17 @@ class Together(Member):
                 now = None if name is None else Member(_with_end(member.path, file.name, name))
                 yield member, None if now is None else (now, file.size)
 
-    def beginnings(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """The path of each log, and its first records. Of objects in a store none: each would take a request."""
+    def beginnings(self) -> Iterator[tuple[str, Callable[[], list[dict[str, Any]]]]]:
+        """The path of each log, and what reads its first records. Of objects in a store none: each would take a
+        request.
+        """
         if is_url(self.bundle.folder):
             return
         for number, member in self._by_number.items():
-            yield member.path, first_of(BundledLines(self.bundle._replace(files=(self.bundle.files[number],))))
+            yield member.path, partial(self._first_of, number)
+
+    def _first_of(self, number: int) -> list[dict[str, Any]]:
+        return first_of(BundledLines(self.bundle._replace(files=(self.bundle.files[number],))))
 
     @property
     def key(self) -> Hashable:

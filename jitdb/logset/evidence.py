@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.engine.roles import first_of, has_time
 from jitdb.logset.bundling import Together
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 SAMPLED: Final = 10  # logs that are asked what they have
 _OPENED: Final = 64  # logs of a bundle that are opened for what it does not tell
-_COMPARED: Final = 256  # logs whose first records are looked at for other names of a field
+_COMPARED: Final = 256  # kinds of logs, and logs of a kind, whose first records are looked at
+Told = TypeVar("Told")
 
 
 class SetEvidence:
@@ -77,42 +80,75 @@ class SetEvidence:
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         from jitdb.engine.hinting.dialects import ends_so, in_place_of, may_differ
 
-        found: Elsewhere = {}
         usual = may_differ(paths)
-        looked_at = [path for path in paths if path in usual or isinstance(path[-1], str)]
-        for log, records, _ in islice(self._beginnings(operation), _COMPARED) if looked_at else ():
-            for path in looked_at:
-                is_of_path = path[0] in fields_of(log)
-                other = None if is_of_path else in_place_of(path, records) if path in usual else ends_so(path, records)
-                if other is not None:
-                    found.setdefault(path, {}).setdefault(other, []).append(log)
+
+        def other(path: Path, log: str, records: list[Any], _: Times) -> Path | None:
+            if path[0] in fields_of(log):
+                return None
+            return in_place_of(path, records) if path in usual else ends_so(path, records)
+
+        found: Elsewhere = {}
+        for path in paths:
+            if path in usual or isinstance(path[-1], str):
+                for log, name in self._told(operation, partial(other, path)):
+                    found.setdefault(path, {}).setdefault(name, []).append(log)
         return found
 
     def untimed(self, operation: Operation) -> list[str]:
         """The logs that are asked and whose first records have no declared time."""
-        looked_at = islice(self._beginnings(operation), _COMPARED)
-        return [log for log, records, times in looked_at if records and not has_time(records, times.paths)]
+
+        def is_one(_: str, records: list[Any], times: Times) -> bool | None:
+            return (records and not has_time(records, times.paths)) or None
+
+        return [log for log, _ in self._told(operation, is_one)]
 
     def unleveled(self, operation: Operation) -> list[str]:
         from jitdb.engine.hinting.dialects import has_level_word
         from jitdb.engine.roles import roles_of
 
-        looked_at = islice(self._beginnings(operation), _COMPARED)
-        return [log for log, found, _ in looked_at if roles_of(found).level is None and has_level_word(found)]
+        def is_one(_: str, records: list[Any], __: Times) -> bool | None:
+            return (roles_of(records).level is None and has_level_word(records)) or None
+
+        return [log for log, _ in self._told(operation, is_one)]
 
     @property
     def convert(self) -> str:
         return "iconv -f LATIN1 -t UTF-8 FILE > FILE.utf8"
 
-    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, list[dict[str, Any]], Times]]:
-        """The paths of the logs that are asked, their first records, and where these have their time."""
+    def _told(
+        self, operation: Operation, says: Callable[[str, list[Any], Times], Told | None]
+    ) -> Iterator[tuple[str, Told]]:
+        """The logs that are asked of whose first records this says anything, and what it says.
+
+        Logs whose paths differ in digits alone are most often of one kind: of many, the others are looked at only if it
+        says anything of some of them. So a question over many files reads few of them for its notes.
+        """
+        kinds: dict[str, list[tuple[str, Callable[[], tuple[list[Any], Times]]]]] = {}
+        for log, look in self._beginnings(operation):
+            kinds.setdefault(re.sub(r"\d+", "0", log), []).append((log, look))
+        for logs in islice(kinds.values(), _COMPARED):
+            some = logs[:: -(-len(logs) // SAMPLED)]
+            if any(says(log, *look()) is not None for log, look in (*some, logs[-1])):
+                for log, look in logs[:_COMPARED]:
+                    if (told := says(log, *look())) is not None:
+                        yield log, told
+
+    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, Callable[[], tuple[list[Any], Times]]]]:
+        """The paths of the logs that are asked, and what reads their first records and tells where these have their
+        time.
+        """
         for part in self._parts(operation):
-            with self._asking.using(part.member) as db:
-                times, records = db.times, [] if isinstance(part.member, Together) else first_of(db.log)
             if isinstance(part.member, Together):
-                yield from ((log, found, times) for log, found in part.member.beginnings())
+                for log, first in part.member.beginnings():
+                    yield log, partial(self._first_of, part.member, first)
             else:
-                yield part.member.path, records, times
+                yield part.member.path, partial(self._first_of, part.member)
+
+    def _first_of(
+        self, member: Member, first: Callable[[], list[dict[str, Any]]] | None = None
+    ) -> tuple[list[dict[str, Any]], Times]:
+        with self._asking.using(member) as db:
+            return first_of(db.log) if first is None else first(), db.times
 
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))

@@ -89,10 +89,18 @@ def logs(folder: Path) -> Any:
 def test_they_are_scanned_once_and_kept_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(folder) == oracle(folder)
     assert (bundles(folder), own(folder)) == ([{f"{number:02}.ndjson" for number in range(FILES)}], [])
-    monkeypatch.setattr(BundledLines, "read_blocks", lambda *_: pytest.fail("it is indexed"))
+    read: list[str] = []
+    blocks = BundledLines.read_blocks
+    monkeypatch.setattr(
+        BundledLines,
+        "read_blocks",
+        lambda self, *given: (read.extend(file.name for file in self.bundle.files), blocks(self, *given))[1],
+    )
     monkeypatch.setattr(BundledLines, "second_look", lambda *_: pytest.fail("it is known"))
     with jitdb.open_many(folder, progress=False) as logs:
         assert [logs.count(SIXES) for _ in range(2)] == [7, 7]
+    looked_at = [*range(0, FILES, 2), FILES - 1]  # for a note on other names
+    assert list(dict.fromkeys(read)) == [f"{number:02}.ndjson" for number in looked_at]
 
 
 def test_few_files_large_ones_and_others_are_asked_one_by_one(folder: Path) -> None:
