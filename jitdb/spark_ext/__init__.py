@@ -16,12 +16,13 @@ from typing import Any
 
 from jitdb.spark_ext.errors import missing_packages
 
-__all__ = ["explain_log", "jitdb_errors", "prebuild", "read_log", "register", "session"]
+__all__ = ["explain_log", "jitdb_errors", "prebuild", "push_down", "read_log", "register", "session"]
 
 _LAZY = {
     "explain_log": "jitdb.spark_ext.data_source",
     "jitdb_errors": "jitdb.spark_ext.errors",
     "prebuild": "jitdb.spark_ext.building.prebuild",
+    "push_down": "jitdb.spark_ext.pushdown",
     "read_log": "jitdb.spark_ext.data_source",
     "register": "jitdb.spark_ext.data_source",
     "session": "jitdb.spark_ext.sessions",

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.errors import QueryError
 from jitdb.operators import and_, equal, gt, gte, lt, lte, not_, or_
 from jitdb.operators.nodes.operation import Everything, Operation
-from jitdb.spark_ext.columns import ColumnSource, source_of
+from jitdb.spark_ext.columns import ColumnRequest, ColumnSource, source_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 _WHOLE: Final = ("byte", "short", "integer", "long")
 _EXACT: Final = 1 << 53  # beyond, several whole numbers are one double
@@ -53,28 +54,58 @@ def is_condition(where: object) -> bool:
     return any(each.__module__.startswith("pyspark.sql") and each.__name__ == "Column" for each in type(where).__mro__)
 
 
-def question_of(frame: DataFrame, where: Column) -> Operation:
-    """What finds the rows of a table of a log of which a condition is true, and maybe others. Raises QueryError."""
+def question_of(frame: DataFrame, where: Column, asked: Sequence[ColumnRequest] | None = None) -> Operation:
+    """What finds the rows of a table of a log of which a condition is true, and maybe others. Raises QueryError.
+
+    asked: the option `columns` of the table
+    """
     if not hasattr(frame, "_jdf"):
         raise QueryError(
             "conditions in Spark's words are not translated over Spark Connect",
             remedy='write it in jitdb\'s words: where="status >= 500"',
         )
-    fields = {
-        each.name: Field(source_of(each.name, each.metadata, None), each.dataType.typeName()) for each in frame.schema
-    }
+    fields = fields_of(frame.schema, asked)
     found = [_translated(node, fields) for node in _conditions(frame.filter(where))]
     return and_(*found) if found else _ALL
 
 
+def fields_of(schema: StructType, asked: Sequence[ColumnRequest] | None) -> dict[str, Field]:
+    """What a condition may ask of the columns of a table. `asked`: its option `columns`."""
+    return {each.name: Field(source_of(each.name, each.metadata, asked), each.dataType.typeName()) for each in schema}
+
+
+def translated_parts(node: Node, fields: Mapping[str, Field]) -> Iterator[Operation]:
+    """Of the parts of a condition that all must be true, those that can be asked of a log."""
+    for part in _chained(node) if node.name == "And" else [node]:
+        try:
+            found = _translated(part, fields)
+        except QueryError:  # Spark asks it alone
+            continue
+        if found != _ALL:
+            yield found
+
+
 def _conditions(asked: DataFrame) -> Iterator[Node]:
     """What is left of the conditions above the table when Spark has simplified them."""
-    with _lists_kept(asked.sparkSession.conf):
-        plan = asked._jdf.queryExecution().optimizedPlan()
+    plan = optimized(asked)
     while plan.children().size() == 1:
         if plan.getClass().getSimpleName() == "Filter":
-            yield _parsed(json.loads(plan.condition().toJSON()))
+            yield node_of(plan.condition())
         plan = plan.children().head()
+
+
+def optimized(frame: DataFrame) -> Any:
+    """Java's plan of a frame as Spark simplifies it, in which lists of values are told."""
+    spark: Any = frame.sparkSession
+    with _lists_kept(spark.conf):
+        written = frame._jdf.queryExecution().analyzed()
+        anew = spark._jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, written)
+        return anew.queryExecution().optimizedPlan()
+
+
+def node_of(condition: Any) -> Node:
+    """Java's expression, to be read here."""
+    return _parsed(json.loads(condition.toJSON()))
 
 
 @contextmanager

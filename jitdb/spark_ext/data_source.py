@@ -24,10 +24,10 @@ from pyspark.sql.types import StructType
 
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.operation import Operation
-from jitdb.spark_ext.columns import inferred, typed
+from jitdb.spark_ext.columns import asked_columns, inferred, typed
 from jitdb.spark_ext.conditions import is_condition, question_of
 from jitdb.spark_ext.errors import jitdb_errors, sends_errors, sparks_words
-from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, check_text, log_path
+from jitdb.spark_ext.options import FORMAT, ReadOptions, WriteOptions, as_options, check_text, log_path
 from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
 from jitdb.spark_ext.versions import Sealed, sealed
 from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partition
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from jitdb.spark_ext.reading.partitions import Partition
     from jitdb.spark_ext.reading.planning import ReadPlan
-
-FORMAT: Final = "jitdb"
 
 logger: Final = logging.getLogger("jitdb.spark")
 
@@ -187,9 +185,12 @@ def register(spark: SparkSession) -> None:
     Once a session, and in each further thread that writes: Spark's writer looks for formats in the active session of
     its Java thread, and that of a plain thread has none ("Failed to find the data source").
     """
+    from jitdb.spark_ext.pushdown import watch
+
     java: Any = getattr(spark, "_jvm", None)  # none with Spark Connect, whose server knows the session
     if java is not None:  # before: Spark asks the active session whether a name is taken
         java.SparkSession.setActiveSession(spark._jsparkSession)
+        watch(spark)
     if spark not in _registered:
         spark.dataSource.register(sealed(JitdbDataSource))
         _registered.add(spark)
@@ -232,7 +233,7 @@ def read_log(
 def _where(every: DataFrame, where: Any, spark: SparkSession, path: Any, columns: Any, options: Any) -> DataFrame:
     """The rows of a table of which a condition of Spark's is true: the log finds them, and Spark asks it again."""
     try:
-        question = question_of(every, where)
+        question = question_of(every, where, asked_columns(columns))
     except Exception as error:
         said = sparks_words(error)
         if said is None:

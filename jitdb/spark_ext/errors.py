@@ -7,6 +7,7 @@ JitdbError
     LogChanged         the log was compacted, truncated or replaced while the job ran
     VersionDiffers     a Python process of Spark has another version of jitdb than the driver, or none
     RecordMismatch     a record does not fit the table's schema
+  PushDownWarning    a query read far more of a log than it used
 
 Spark hands over nothing but their text, wrapped in that of two languages. So an error leaves a worker with its
 serialized form (jitdb.errors) in a note, which Python's traceback shows below the message: base64 between brackets,
@@ -26,7 +27,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, Final, TypeVar
 
-from jitdb.errors import CodecError, DecodeError, EncodeError, JitdbError, Remedy, from_json
+from jitdb.errors import CodecError, DecodeError, EncodeError, JitdbError, JitdbWarning, Remedy, from_json
 from jitdb.log.columnar.table_file import PARQUET, kind_at
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -71,6 +72,13 @@ class RecordMismatch(SparkError):
         super().__init__(reason, path=path, remedy=remedy)
         self.column = column
         self.offset = offset
+
+
+class PushDownWarning(JitdbWarning):
+    """A query of Spark's read far more of a log than it used: all columns for few, or all records for a filter.
+
+    Told once for each table. `warnings.simplefilter("ignore", PushDownWarning)` tells none.
+    """
 
 
 def without_identity(path: str | os.PathLike[str], so: str) -> SparkError:

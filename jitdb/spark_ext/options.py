@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FORMAT: Final = "jitdb"  # what Spark calls the source
+
 _NO_URI: Final = "a log is read and written at a path that all machines share, not at a URI"
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
 _OF_THIS_MACHINE: Final = re.compile(r"^file:(//)?(?=/[^/])")  # a URI without a host

@@ -109,7 +109,7 @@ def grows(spark: Any, path: Path) -> None:
 
 def streams(spark: Any, path: Path) -> None:
     """All there is, in batches, then end."""
-    stream = spark.readStream.format("jitdb").option("columns", '{"author": ["value.author", "string"]}')
+    stream = spark.readStream.format("jitdb").option("columns", "value.author")
     writer = stream.option("maxRecordsPerBatch", 2000).load(str(path)).writeStream.format("memory").queryName("seen")
     writer.trigger(availableNow=True).start().awaitTermination()
     assert spark.table("seen").count() == 3400

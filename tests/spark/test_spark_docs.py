@@ -15,7 +15,7 @@ PAGE = Page.read(ROOT / "docs" / "spark.md")
 def test_the_page(spark: Any, javas_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(javas_folder)
     shutil.copy(ROOT / "tests" / "data" / "ssb-5k.bipf", "ssb.log")
-    assert PAGE.run() == 12
+    assert PAGE.run() == 13
 
 
 def test_the_program_for_spark_submit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
