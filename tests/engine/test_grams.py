@@ -18,7 +18,7 @@ from oracle import text_matches
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.building import filtering, scan
-from jitdb.engine.building.filtering import PASS, Filtered
+from jitdb.engine.building.filtering import LOOK, PASS, Filtered
 from jitdb.engine.maintenance import state
 from jitdb.engine.plan import Serving
 from jitdb.indexes.kinds import grams
@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_kernel() -> None:
         )  # fmt: skip
         segment = Grams(0, 1, np.zeros(1, np.uint32), np.zeros(1, np.int64), bits).segment((0, 1, 0, 9))
         for ignore_case in (False, True):
-            rows, odd = filtering._rows(Search(get_codec("json"), text, ignore_case))
+            rows, odd = filtering._rows([Search(get_codec("json"), text, ignore_case)])
             assert pages_with(segment, rows, odd).tolist() == [True], (text, written, ignore_case)
     assert not pages_with(segment, rows_of(b"zzzzzz"), []).any()
 
@@ -275,6 +275,44 @@ def _interrupted_at(seq: int) -> Any:
         return ours(self, parts)
 
     return hold_none
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_each_part_of_a_text_rules_pages_out(tmp_path: Path, filters: list[Filtered | None], escaped: bool) -> None:
+    """A slash may be written as `\\/`, so "/common/90210" has two parts, and each record has the longer one."""
+    some = [{"path": f"/common/{number:05}/é", "note": "." * 100} for number in range(10_000, 14_000)]
+    lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in some)
+    (tmp_path / "a.ndjson").write_text(lines.replace("/", "\\/") if escaped else lines)
+    with jitdb.open(tmp_path / "a.ndjson", progress=False) as db:
+        for first in (anywhere("no such text"), contains("path", "no such text")):
+            assert db.count(first) == 0
+        for question in (anywhere("/common/10123/é"), contains("path", "n/10123/"), like("path", "%com%/10123%")):
+            assert db.count(question) == 1
+            assert filters[-1] is not None
+            assert sum(part.how == LOOK for part in filters[-1].parts) <= 2  # it may be in the next page, too
+        assert db.count(contains("path", "common/")) == len(some)
+        assert db.count(contains("path", "common/10123/e")) == 0
+
+
+def test_pages_that_most_hold_the_text_are_not_scanned_one_by_one(
+    tmp_path: Path, filters: list[Filtered | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes longer than to scan everything, which some of them tell."""
+    random, path = Random(47), tmp_path / "a.ndjson"
+    some = records(random, 4000)
+    for each in some[::10]:
+        each["note"] = "in each page"
+    path.write_text("".join(json.dumps(each) + "\n" for each in some))
+    alone: list[int] = []
+    ours = scan.Scan._scan_page
+    monkeypatch.setattr(scan.Scan, "_scan_page", lambda self, part: (alone.append(part.seq), ours(self, part))[1])
+    with jitdb.open(path, progress=False) as db:
+        db.count(anywhere("no such text"))
+        assert db.count(anywhere("each page")) == len(some) // 10
+        assert filters[-1] is not None
+        assert not alone
+        assert db.count(anywhere(some[2000]["id"])) == 1
+        assert 1 <= len(alone) <= 6  # and those in which the index begins and ends
 
 
 def test_the_part_that_stands_as_such_in_json() -> None:

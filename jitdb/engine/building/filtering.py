@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 PASS, LOOK, READ = range(3)
 
-_WORTH: Final = 0.25  # of the pages: where more must be read, all are, in larger pieces
-
 _ODD: Final = {
     search_kernels.ESCAPED_ASCII: gram_kernels.ESCAPED_ASCII,
     search_kernels.ESCAPED: gram_kernels.ESCAPED,
@@ -73,6 +71,14 @@ class Filtered(NamedTuple):
     parts: list[Part]
     grams: Index
 
+    @property
+    def pages(self) -> int:
+        """How many there are."""
+        return (self.parts[-1].behind - self.parts[0].page) // self.page_size
+
+    def looked_at(self) -> list[Part]:
+        return [part for part in self.parts if part.how == LOOK]
+
 
 def filtered(log: ScanSource, targets: Sequence[BuildTarget], catalog: Catalog) -> Filtered | None:
     """What a scan for these targets need not read; None: it reads everything. Raises IndexDamaged."""
@@ -82,8 +88,8 @@ def filtered(log: ScanSource, targets: Sequence[BuildTarget], catalog: Catalog) 
     others = min((target.begin_offset for target in targets if target not in texts), default=index.end_offset)
     if not texts or begin_seq >= index.end_seq or others < index.end_offset or not log.framing.reads_pages:
         return None
-    searches = [search_of(target.index.spec, log.codec) for target in texts]
-    rows = [_rows(search) for search in searches if search is not None]
+    searches = [searches_of(target.index.spec, log.codec) for target in texts]
+    rows = [_rows(each) for each in searches if each]
     found = [_pages(segment, rows) for segment in index.segments]
     if len(rows) < len(texts) or any(not len(each.how) for each in found):
         return None
@@ -93,8 +99,6 @@ def filtered(log: ScanSource, targets: Sequence[BuildTarget], catalog: Catalog) 
     firsts, numbers = firsts[is_first], numbers[is_first]
     begun = int(firsts.searchsorted(begin_seq, side="right")) - 1
     how[begun] = READ
-    if np.count_nonzero(how[begun:] == LOOK) > _WORTH * (len(how) - begun):
-        return None
     size = page_size(log)
     parts = _parts(firsts[begun:], numbers[begun:] * size, how[begun:], index.end_seq, size)
     return Filtered(index.end_offset, size, parts, index)
@@ -121,24 +125,31 @@ def _pages(segment: Segment, rows: Sequence[tuple[list[int], list[int]]]) -> _Pa
     return _Pages(firsts.astype(np.int64) + segment.span_start, numbers, how)
 
 
-def search_of(spec: IndexSpec, codec: Codec) -> Search | None:
-    """What looks for a text without which no record is in an index of matches; None where there is none."""
+def searches_of(spec: IndexSpec, codec: Codec) -> list[Search]:
+    """What looks for texts that each record in an index of matches holds, the longest first; none where no text is
+    known.
+    """
     if not spec.paths:
         asked = anywhere_of(spec)
-        return Search(codec, asked.value, asked.ignore_case)
+        return [Search(codec, asked.value, asked.ignore_case)]
     match = text_match_of(spec)
     if match.op == "matches" or not isinstance(match.value, str):
-        return None
-    literals = [step.text for step in steps_of(match.op, match.value) if step.kind == LITERAL]
+        return []
+    literals = [step.text for step in steps_of(match.op, match.value) if step.kind == LITERAL and step.text]
     with suppress(UnicodeEncodeError):
-        return Search(codec, max(literals, key=len), match.ignore_case) if any(literals) else None
-    return None
+        return [Search(codec, text, match.ignore_case) for text in sorted(literals, key=len, reverse=True)]
+    return []
 
 
-def _rows(search: Search) -> tuple[list[int], list[int]]:
-    """The rows of grams that a page has which holds the text; but for pages that have one of the others."""
-    kept = bytes(byte if byte < 128 else 0 for byte in search.anchor) if search.ignore_case else search.anchor
-    return rows_of(kept), [row for bit, row in _ODD.items() if search.odd & bit]
+def _rows(searches: Sequence[Search]) -> tuple[list[int], list[int]]:
+    """The rows of grams that a page has which holds the texts; but for pages that have one of the others."""
+    rows, odd = set[int](), 0
+    for search in searches:
+        for part in search.parts:
+            kept = bytes(byte if byte < 128 else 0 for byte in part) if search.ignore_case else part
+            rows.update(rows_of(kept))
+        odd |= search.odd_of(*search.parts)
+    return sorted(rows), [row for bit, row in _ODD.items() if odd & bit]
 
 
 def _parts(

@@ -26,7 +26,7 @@ from jitdb.common import memory
 from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
 from jitdb.common.zlib import crc32
-from jitdb.engine.building.filtering import LOOK, PASS, Filtered, Part, search_of
+from jitdb.engine.building.filtering import LOOK, PASS, Filtered, Part, searches_of
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.engine.building.workers import Task, Workers
 from jitdb.errors import IndexDamaged, LogCorrupt, QueryCancelled
@@ -47,6 +47,9 @@ CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand reco
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 _TOGETHER: Final = 8  # pages that are read and searched at a time: more do not stay in the processor's caches
 PARTS: Final = 64  # pages, and what lies between them, that a worker takes at a time
+_SAMPLED: Final = 64  # pages that are looked into before it is decided whether all are
+# What it takes to look into a page, and to scan one alone, in pages that are scanned in large pieces. Measured.
+_LOOK_AT_PAGE, _SCAN_PAGE = 0.5, 8
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 LISTED: Final = 1000  # malformed records that are named
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
@@ -130,8 +133,8 @@ class ChunkScanner:
         self._sums, self._sums_begin = _NO_SUMS, 0
         self._locator = locator_of(log.codec, paths)
         self._workers = [target.builder.new_worker() for target in targets]
-        asked = [search_of(target.index.spec, log.codec) for target in targets if target.index.spec.form == "text"]
-        self._searches = [search for search in asked if search is not None]
+        asked = [searches_of(target.index.spec, log.codec) for target in targets if target.index.spec.form == "text"]
+        self._searches = [searches[0] for searches in asked if searches]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk at `begin`, or some of them: see `rest`."""
@@ -328,19 +331,19 @@ class Scan:
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._cancel = cancel
         self._calls = calls
-        self._saves = saves and filtered is None
         self._start_worker = start_worker
         size = log.block_size
-        self._filtered = filtered
-        if filtered is not None:
-            self.start, self._seq = filtered.stop, filtered.parts[0].seq
+        self._new_scanner = partial(
+            ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None, until=until
+        )
+        self._filtered = filtered if filtered is not None and self._is_worth(filtered) else None
+        self._saves = saves and self._filtered is None
+        if self._filtered is not None:
+            self.start, self._seq = self._filtered.stop, self._filtered.parts[0].seq
         self._first = self.start - self.start % size
         held = 4 * self._threads  # chunks: two of each thread wait or are scanned, and what they gave is as large
         chunk = memory.work(held * CHUNK_BYTES) // held
         self._chunk_bytes = max(min(chunk // size, -(-(self.stop - self._first) // size)), 1) * size
-        self._new_scanner = partial(
-            ChunkScanner, log, targets, paths, self.stop, is_slow=calls is not None, until=until
-        )
         self._of_thread = local()
 
     def run(self, progress: Callable[[int], object] = lambda position: None) -> None:
@@ -377,6 +380,15 @@ class Scan:
                 for task in waiting:
                     task.cancel()
                 self._finish(workers, complete)
+
+    def _is_worth(self, filtered: Filtered) -> bool:
+        """Whether to look into pages takes less than to scan everything, as far as some of them tell."""
+        looked_at = filtered.looked_at()
+        if len(looked_at) * _SCAN_PAGE <= filtered.pages:
+            return True
+        some = looked_at[:: -(-len(looked_at) // _SAMPLED)]
+        hold = 1 - len(self._new_scanner(filtered.page_size).hold_none(some)) / len(some)
+        return len(looked_at) * (_LOOK_AT_PAGE + _SCAN_PAGE * hold) <= filtered.pages
 
     def _jobs(self) -> list[Callable[[], ScannedChunk]]:
         """What is scanned, or passed over, in this order."""

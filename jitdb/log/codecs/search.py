@@ -19,7 +19,7 @@ import numpy as np
 from jitdb.common.anywhere import holds_anywhere, holds_in
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.fields import search_kernels as kernels
-from jitdb.log.codecs.fields.constants import SLACK
+from jitdb.log.codecs.fields.constants import DELETED, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.codecs.json.search_kernels import UNSURE, search_values
 
@@ -38,34 +38,36 @@ _TOKEN: Final = re.compile(rb'("(?:[^"\\]|\\.)*")\s*(:?)|[^\s,:{}\[\]"]+', re.DO
 class Search:
     """Looks for a text in batches of records of one codec. It serves one thread.
 
-    anchor: a part of the text that stands as such in the bytes of each record which holds it (where case is ignored, in
-            letters of any case), but for records in which something of `odd` stands (search_kernels.py); empty where
-            nothing of it need stand there: then all records are decoded
+    parts:  those of the text that stand as such in the bytes of each record which holds it (where case is ignored, in
+            letters of any case), but for records in which something of `odd_of(parts)` stands (search_kernels.py)
+    anchor: the longest of them, which is looked for; empty where nothing of the text need stand there: then all records
+            are decoded
     """
 
     def __init__(self, codec: Codec, text: str, ignore_case: bool) -> None:
         self._codec, self._text, self.ignore_case = codec, text, ignore_case
         needle = (text.casefold() if ignore_case else text).encode("utf-8", "surrogateescape")
-        self.anchor = anchor = self._anchor_of(needle)
-        self.odd = self._oddities()
-        self._needle, self._anchor = _array(needle), _array(anchor)
-        self._wanted = wanted_byte(anchor[0], ignore_case) | wanted_byte(anchor[-1], ignore_case) << 16 if anchor else 0
+        self.parts = sorted(self._parts_of(needle), key=len, reverse=True)
+        self.anchor = self.parts[0]
+        self._needle = _array(needle)
         self._padded, self._scratch = Scratch(), Scratch()
 
-    def _anchor_of(self, needle: bytes) -> bytes:
+    def _parts_of(self, needle: bytes) -> list[bytes]:
         if self._codec.is_json:
-            return max(_WRITTEN_OTHERWISE.split(needle), key=len)
+            return _WRITTEN_OTHERWISE.split(needle)
         if not self._codec.writes_utf8:
-            return b""
+            return [b""]
         is_of_word = any(needle.decode("utf-8", "replace").lower() in word.lower() for word in _WORDS)
         if is_of_word or _NUMBER.fullmatch(self._text) or (self.ignore_case and self._codec.name != "raw"):
-            return b""  # a number or a word may be it, which stand as other bytes
-        return needle
+            return [b""]  # a number or a word may be it, which stand as other bytes
+        return [needle]
 
-    def _oddities(self) -> int:
+    def odd_of(self, *parts: bytes) -> int:
+        """What may stand in a record instead of these parts of the text."""
         odd = 0
         if self._codec.is_json:
-            odd = kernels.ESCAPED_ASCII if self.anchor.isascii() and not self.ignore_case else kernels.ESCAPED
+            is_ascii = all(map(bytes.isascii, parts)) and not self.ignore_case
+            odd = kernels.ESCAPED_ASCII if is_ascii else kernels.ESCAPED
         return odd | (kernels.NO_ASCII if self.ignore_case else 0)
 
     def __call__(self, records: RecordBatch) -> NDArray[np.bool_]:
@@ -86,22 +88,28 @@ class Search:
     def may_be_in(self, records: RecordBatch) -> NDArray[np.bool_]:
         """Of which records the bytes may hold the text: False is certain."""
         end = int(records.starts[-1] + records.lengths[-1])
-        _, found = self._marked(records.buffer, end, records.starts, records.lengths, records.states)
+        buffer, found = self._marked(records.buffer, end, records.starts, records.lengths, records.states)
+        for part in self.parts[1:]:
+            if part and found.any():
+                states = np.where(found, records.states, DELETED)
+                _, found = self._marked(buffer, end, records.starts, records.lengths, states, part)
         return found.view(np.bool_)
 
     def _marked(
         self, buffer: NDArray[np.uint8], end: int, starts: NDArray[np.int64], lengths: NDArray[np.int64],
-        states: NDArray[np.uint8],
+        states: NDArray[np.uint8], part: bytes | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:  # fmt: skip
-        """The buffer, or a copy with bytes behind `end` that kernels may look at; which records may hold the text."""
-        room = end + SLACK + len(self._anchor)
+        """The buffer, or a copy with bytes behind `end` that kernels may look at; which records may hold the part."""
+        part = self.anchor if part is None else part
+        room = end + SLACK + len(self.anchor)
         if len(buffer) < room:
             padded = self._padded.room(room)
             padded[:end], padded[end:] = buffer[:end], 0
             buffer = padded
         found = np.empty(len(starts), np.uint8)
+        wanted = wanted_byte(part[0], self.ignore_case) | wanted_byte(part[-1], self.ignore_case) << 16 if part else 0
         kernels.mark_records(
-            buffer, starts, lengths, states, self._anchor, self._wanted, self.ignore_case, self.odd, found
+            buffer, starts, lengths, states, _array(part), wanted, self.ignore_case, self.odd_of(part), found
         )
         return buffer, found
 
