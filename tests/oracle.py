@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from mask_oracle import fits, mask
@@ -190,6 +191,7 @@ class Oracle:
         self.timestamp = timestamp
         self.sequence = sequence
         self.unit = unit
+        self._asked: tuple[Operation | None, list[int]] = (None, [])  # the last question, which tests ask in each order
 
     def time_of(self, record: Any) -> float | int | None:
         """Nanoseconds since 1970; or with the unit "number" the number."""
@@ -218,10 +220,10 @@ class Oracle:
         if isinstance(operation, Offsets):
             return self.offsets[seq] in set(operation)
         if isinstance(operation, Compare):
-            return self._compare(operation.op, operation.index, operation.value, record)
+            return self._compare(operation.op, operation.index, operation.value, seq)
         if isinstance(operation, Between):
-            return self._compare("gte", operation.index, operation.low, record) and self._compare(
-                "lte", operation.index, operation.high, record
+            return self._compare("gte", operation.index, operation.low, seq) and self._compare(
+                "lte", operation.index, operation.high, seq
             )
         if isinstance(operation, CompareLevel):
             bound = rank_of(operation.value, "")
@@ -248,27 +250,35 @@ class Oracle:
         items = [item for element in value for item in fields(element, operation.pluck or ())]
         return any(same(item, operation.value) for item in items)
 
-    def _compare(self, op: str, index: Any, bound: Any, record: Any) -> bool:
-        declared = index == "timestamp"
+    def _compare(self, op: str, index: Any, bound: Any, seq: int) -> bool:
+        record, declared = self.records[seq], index == "timestamp"
         if declared and self.unit != "number":
-            values = [self.time_of(record)]
+            values = [self.times[seq]]
             bound = bound.time if isinstance(bound, Instant) else time_of(bound, self.unit)
         elif isinstance(bound, Instant):
             unit = "auto" if self.unit == "number" else self.unit
             values, bound = [time_of(value, unit) for value in fields(record, index)], bound.time
         else:
             path = self.sequence if index == "sequence" else index
-            values = [self.time_of(record)] if declared else fields(record, path)
+            values = [self.times[seq]] if declared else fields(record, path)
         return any(_compared(op, value, bound) for value in values)
 
     def matches(self, operation: Operation) -> list[int]:
-        return [seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)]
+        if self._asked[0] is not operation:
+            live = (seq for seq in range(len(self.records)) if seq not in self.deleted)
+            self._asked = (operation, [seq for seq in live if self.holds(operation, seq)])
+        return list(self._asked[1])
+
+    @cached_property
+    def times(self) -> list[float | int | None]:
+        """Of each record."""
+        return [self.time_of(record) for record in self.records]
 
     def ordered(self, operation: Operation, *, descending: bool = False, arrival: bool = False) -> list[int]:
         """The matching seqs in the order of the answers."""
 
         def key(seq: int) -> tuple[int, Any, int]:
-            time = None if arrival else self.time_of(self.records[seq])
+            time = None if arrival else self.times[seq]
             return (0, 0, seq) if time is None else (1, time, seq)
 
         return sorted(self.matches(operation), key=key, reverse=descending)

@@ -333,7 +333,7 @@ CAMPAIGN = Campaign(
     fault="logs rotated in every usual way, six tails with shared indexes, ended and gone on with",
     holds="each line comes once to each of them",
     run=run,
-    short=3,
+    short=2,
     full=500,
     alone=True,
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_cases import EXAMPLES
 
 from jitdb.common.values import value_key
 from jitdb.indexes.kinds.dictionary import KeyHeap
@@ -21,7 +22,7 @@ def numbered(known: dict[bytes, int], keys: Sequence[bytes]) -> list[int]:
     return [known.setdefault(key, len(known) + 1) for key in keys]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=6 * EXAMPLES, deadline=None)
 @given(st.lists(keys_of_one, max_size=6), keys_of_one, st.integers(0, 60))
 def test_as_a_dict_does(parts: list[list[bytes]], asked: list[bytes], kept: int) -> None:
     known: dict[bytes, int] = {}
@@ -40,7 +41,7 @@ def test_as_a_dict_does(parts: list[list[bytes]], asked: list[bytes], kept: int)
     assert [before.key(at) for at in range(kept) if at < len(before.ends)] == list(known)[: min(kept, len(before.ends))]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(keys_of_one, st.data())
 def test_parts_of_keys(keys: list[bytes], data: st.DataObject) -> None:
     heap = KeyHeap.of(keys)

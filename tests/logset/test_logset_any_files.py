@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from thoroughness import tries
 
 import jitdb
 from jitdb import LogSet
@@ -195,7 +196,7 @@ def settle() -> None:
     time.sleep(0.03)  # until a change shows in the times of a file
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(tries(6, 60)))
 def test_random_files_and_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(gathering, "_SOON_MADE", chance.choice([0, gathering._SOON_MADE]))
@@ -203,13 +204,13 @@ def test_random_files_and_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(gathering, "LARGEST", chance.choice([4000, gathering.LARGEST]))
     files = Files(tmp_path, chance)
     forms = FORMATS if seed % 2 else [chance.choice(FORMATS)]
-    for _ in range(60 if seed % 2 else 24):
+    for _ in range(36 if seed % 2 else 24):
         files.add(chance.choice(forms), chance.choice(list(COMPRESSIONS)))
     settle()
     with warnings.catch_warnings(), jitdb.open_many(tmp_path, progress=False) as logs:
         warnings.simplefilter("ignore", jitdb.errors.QuestionWarning)
         assert answers(logs) == expected(files)
-        for _ in range(4):
+        for _ in range(3):
             for _ in range(chance.randint(1, 3)):
                 files.change()
             settle()

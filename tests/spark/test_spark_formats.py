@@ -93,7 +93,7 @@ def still(path: Path, data: bytes) -> None:
 @pytest.mark.parametrize("indexes", ["none", "build"])
 def test_rows_are_those_of_the_local_engine(tmp_path: Path, name: str, indexes: str) -> None:
     path = tmp_path / "a.log"
-    still(path, text(random.Random(name), name, 120))
+    still(path, text(random.Random(name), name, 40))
     columns = {"n": ("n", "long"), "level": ("level", "string"), "trace": ("trace", "string")}
     with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
         number_of = {record.offset: record.seq for record in log.stream()}

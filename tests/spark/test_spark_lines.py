@@ -69,7 +69,7 @@ def test_rows_are_those_of_the_local_engine(tmp_path: Path, indexes: str, prefix
     rng = random.Random(seed)
     path = tmp_path / "a.ndjson"
     mark = b"" if prefix else b"\xef\xbb\xbf"
-    path.write_bytes(mark + lines(rng, 120, prefix) + end)
+    path.write_bytes(mark + lines(rng, 60, prefix) + end)
     by_offset = {}
     at = 0
     for number, line in enumerate(path.read_bytes().split(b"\n")):

@@ -271,17 +271,17 @@ def test_objects_and_batches_of_records_are_refused(tmp_path: Path) -> None:
         FilesPlace.of_offset({"identity": "00", "generation": 1, "seq": 0, "offset": 0})
 
 
-def test_the_offset_of_thousands_of_files_is_small(tmp_path: Path) -> None:
-    for number in range(2000):
+def test_the_offset_of_many_files_is_small(tmp_path: Path) -> None:
+    for number in range(500):
         (tmp_path / f"part-{number:05}.ndjson").write_text(lines([number]) * 3)
     case = Case(tmp_path)
     case.drain()
-    assert len(case.rows) == 6000
-    assert len(json.dumps(case.place.as_offset())) < 60 * 2000
+    assert len(case.rows) == 1500
+    assert len(json.dumps(case.place.as_offset())) < 60 * 500
     begin = time.process_time()
     case.restart()
     assert case.step() == 0
-    assert time.process_time() - begin < 20  # not the square of 2,000
+    assert time.process_time() - begin < 5  # not the square of 500
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def opened(kind: str, held: list[dict[str, Any]], folder: Path) -> Iterator[Any]
 
 @pytest.mark.parametrize("kind", ["lines", "msgpack", "set"])
 @settings(
-    max_examples=tries(60, 5000), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    max_examples=tries(25, 5000), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(data=st.data())
@@ -133,6 +133,7 @@ def test_random_conditions_keep_the_rows_that_polars_keeps(kind: str, data: Any,
 
 # --- each value with each condition ----------------------------------------------------------------------------------
 
+STEP = tries(3, 1)  # of the conditions one in so many: each kind of them with some of the values
 BIG = 2**53
 VALUES: dict[str, list[Any]] = {
     "whole": [0, 1, -1, BIG - 1, BIG, BIG + 1, BIG + 2, BIG + 3, -BIG - 1, 2**62, 2**63 - 1, -(2**63), None],
@@ -223,7 +224,7 @@ def check_each_condition(db: Any, only: Any = None) -> int:
     frame = scan_jitdb(db)
     whole, table, handed = frame.collect(), Table(db), 0
     for name, kind in whole.schema.items():
-        for condition in each_condition(pl.col(name), kind):
+        for condition in islice(each_condition(pl.col(name), kind), 0, None, STEP):
             try:
                 expected = whole.filter(condition)
             except pl.exceptions.PolarsError:
@@ -237,12 +238,12 @@ def check_each_condition(db: Any, only: Any = None) -> int:
 def test_each_value_with_each_condition_in_a_file_of_lines(tmp_path: Path) -> None:
     with opened("lines", rows_of(VALUES), tmp_path) as db:
         assert scan_jitdb(db).collect_schema().len() == len(VALUES) + 1  # mixed.k
-        assert check_each_condition(db) > 1000
+        assert check_each_condition(db) > 1000 // STEP
 
 
 def test_each_value_with_each_condition_in_a_log_of_msgpack(tmp_path: Path) -> None:
     with opened("msgpack", rows_of(ODD), tmp_path) as db:
-        assert check_each_condition(db) > 300
+        assert check_each_condition(db) > 300 // STEP
 
 
 def test_a_map_in_one_log_and_another_value_in_the_next(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_what_json_has_no_word_for(value: Any, message: str) -> None:
 
 def test_a_log_of_lines_answers_as_what_import_makes_of_them(tmp_path: FilePath) -> None:
     random = Random(4)
-    some = [line for line in lines(random, 60 if not COMPILED else tries(300, 3000)) if decoded(line)[1]]
+    some = [line for line in lines(random, 30 if not COMPILED else tries(300, 3000)) if decoded(line)[1]]
     some = [line for line in some if JSON.decode(line) != 0]  # which looks deleted in msgpack
     with Log(tmp_path / "lines", codec="raw", block_size=1 << 20) as log:
         log.append_many(some)

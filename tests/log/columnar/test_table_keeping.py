@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from homes import entries_beside, entry_of
+from thoroughness import tries
 from waiting import until
 
 import jitdb
@@ -318,7 +319,7 @@ def test_threads_wait_for_each_other(path: Path) -> None:
 def test_a_process_that_is_killed_leaves_nothing_that_is_believed(path: Path) -> None:
     write(flights(100_000), path)
     chance, entry = random.Random(3), entry_of
-    for _ in range(4):
+    for _ in range(tries(2, 40)):
         killed = _begin(path)
         until(lambda: list(path.parent.glob(".jitdb/*/rows/*/log")))
         time.sleep(chance.random() * 0.3)

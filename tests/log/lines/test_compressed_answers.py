@@ -13,6 +13,7 @@ from homes import entry_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from line_cases import records_in
+from thoroughness import tries
 
 import jitdb
 from jitdb.engine.building import scan
@@ -66,7 +67,7 @@ LINE = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(8, 200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(LINE, min_size=1, max_size=40), st.booleans(), st.booleans())
 def test_random_lines(tmp_path_factory: pytest.TempPathFactory, some: list[bytes], mark: bool, whole: bool) -> None:
     tmp_path = tmp_path_factory.mktemp("lines")

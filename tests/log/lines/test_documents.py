@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_line_each import exploded
 from thoroughness import tries
@@ -282,8 +282,9 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=tries(400, 20000), deadline=None)
+@settings(max_examples=tries(100, 20000), deadline=None)
 @given(texts, st.randoms(use_true_random=False))
+@example('{"a": [{"b": [NaN\n', random.Random(1))
 def test_chunks_of_any_size(tmp_path_factory: pytest.TempPathFactory, text: str, rng: random.Random) -> None:
     path = tmp_path_factory.getbasetemp() / "chunks.json"
     path.write_text(text)
@@ -291,7 +292,7 @@ def test_chunks_of_any_size(tmp_path_factory: pytest.TempPathFactory, text: str,
     form = LineForm(each=STEPS, is_document=True)
     with LineLog(path, folder="memory", form=form) as log:
         size = log.durable_end
-        wanted = oracle_of(data, STEPS)
+        wanted = oracle_of(data.removesuffix(b"\n"), STEPS)  # what stands at the end is as without a newline
         whole = [record for record in (data[a:b].replace(b"\n", b" ") for a, b in wanted) if is_held(record)]
         found = list(log.stream(raw=True))
         assert [record.value for record in found] == whole

@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from log.lines import format_oracle as oracle
 from log.lines.walking import walked
+from thoroughness import tries
 
 import jitdb.operators
 from jitdb.engine.roles import roles_of
@@ -168,7 +169,7 @@ def whole(records: list[Any]) -> list[Any]:
 def test_records_are_those_of_the_oracle(tmp_path: Path, name: str, strategy: st.SearchStrategy[bytes]) -> None:
     path = tmp_path / "a.log"
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=tries(30, 600), deadline=None)
     @given(strategy)
     def check(data: bytes) -> None:
         path.write_bytes(data)
@@ -378,7 +379,7 @@ def patterns() -> st.SearchStrategy[str]:
     return st.recursive(ATOMS, larger, max_leaves=6)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=tries(200, 5000), deadline=None)
 @example("a*", "a*?b", "aab")
 @example("(?:a|ab)", "(?:c|bcd)?", "abcd")
 @given(patterns(), patterns(), st.text("abx1 ", max_size=8))

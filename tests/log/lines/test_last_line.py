@@ -20,6 +20,7 @@ from compressed_cases import small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from line_cases import is_whole, records_in
+from thoroughness import tries
 
 import jitdb
 from jitdb.engine.building import scan
@@ -65,7 +66,7 @@ END = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b" \n", b"\n\n"])
 TEXT = st.lists(st.tuples(LINE, END), min_size=1, max_size=9).map(lambda lines: b"".join(map(b"".join, lines)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(12, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(TEXT, st.sampled_from(sorted(PACKERS)), st.lists(st.integers(1, 12), min_size=8, max_size=40), st.booleans())
 @pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
 def test_a_file_that_grows_piece_by_piece(
@@ -217,7 +218,7 @@ def drained(feed: Any) -> list[Any]:
     return [record for portion in iter(feed.read, None) for record in portion.data]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(12, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from([b"\n", b"\n", b"\r\n", b" \n"])), min_size=1, max_size=8),
     st.lists(st.integers(1, 9), min_size=8, max_size=60),

@@ -100,7 +100,7 @@ def moved(folder: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> int:
 
 def test_another_process_comes_between_any_two_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = moved(tmp_path / "none", monkeypatch, 1 << 30)
-    for at in range(1, calls + 1, max(1, calls // tries(12, calls))):
+    for at in range(1, calls + 1, max(1, calls // tries(6, calls))):
         moved(tmp_path / str(at), monkeypatch, at)
 
 

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from log.lines import table_oracle as oracle
 from log.lines.walking import walked
+from thoroughness import tries
 
 import jitdb
 from jitdb.errors import JitdbError, MalformedWarning, NotALog
@@ -40,7 +41,7 @@ def with_header(text: str) -> bytes:
     return ("id,text,n\n" + text).encode()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(120, 2000), deadline=None)
 @given(
     st.one_of(rows(VALUES, 12), rows([*VALUES, *ODD], 12), rows([*VALUES, *CLOSED], 12), rows(ODD, 8)).map(with_header)
 )
@@ -72,7 +73,7 @@ def check(path: Path, data: bytes, names: list[str], delimiter: str = ",", skips
             assert walked(log, size) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(60, 1000), deadline=None)
 @given(
     st.lists(st.lists(st.text(st.sampled_from('ab", é;\t|'), max_size=12), min_size=3, max_size=3), max_size=20),
     st.sampled_from(",;\t|"), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
