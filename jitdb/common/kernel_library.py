@@ -27,6 +27,7 @@ MODULES: Final = (
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.bipf.bipf_kernels",
     "jitdb.log.codecs.msgpack.msgpack_kernels",
+    "jitdb.log.codecs.msgpack.row_kernels",
     "jitdb.log.codecs.json.row_kernels",
     "jitdb.log.codecs.json.locate_kernels",
     "jitdb.log.codecs.json.payload_kernels",

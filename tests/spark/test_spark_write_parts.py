@@ -24,6 +24,7 @@ from jitdb.log.io import osfile
 
 pytest.importorskip("pyarrow")
 
+from jitdb.log.codecs import get_codec
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.options import WriteOptions
 from jitdb.spark_ext.writing import job as writing
@@ -352,8 +353,10 @@ def test_dates_that_python_cannot_hold() -> None:
     ]:
         numbers_of = pa.list_(pa.int64()) if pa.types.is_list(kind) else pa.int32()
         batch = pa.record_batch({"when": pa.array([value], numbers_of).cast(kind)})
-        with pytest.raises(SparkError, match="column 'when' holds a date"):
-            list(RowEncoder(batch.schema, False).values(batch))
+        encoder = RowEncoder(batch.schema, False)
+        for rows_of in (encoder.values, lambda some, made=encoder: made.rows(some, get_codec("msgpack"))):
+            with pytest.raises(SparkError, match="column 'when' holds a date"):
+                list(rows_of(batch))
 
 
 def test_rows_that_wait_to_be_appended_are_as_open_as_the_log(tmp_path: Path) -> None:
@@ -365,7 +368,8 @@ def test_rows_that_wait_to_be_appended_are_as_open_as_the_log(tmp_path: Path) ->
     assert stat.S_IMODE(Path(target.folder).stat().st_mode) == 0o700
 
 
-def test_many_rows_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_many_rows_at_once_are_what_each_is_alone(tmp_path: Path, codec: str) -> None:
     import pyarrow as pa
 
     texts = ["", "a", 'q"uote', "new\nline", "é, \u2028", "1", "null", ",", None, "\x00\x1f\\"]
@@ -380,11 +384,12 @@ def test_many_rows_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
             "f": pa.array([0.1, 1, 2, 3, 4, 5, 6, 7, 8, None], pa.float32()),
             "t": pa.array(micros, pa.timestamp("us", "UTC")),
             "s": pa.array([each and each // 1_000_000 for each in micros], pa.timestamp("s")),
+            "day": pa.array([0, -1, 20_000, None, -719_162, 2_932_896, 1, 2, 3, 4], pa.int32()).cast(pa.date32()),
             "a.b": range(10),
         }
     )
     for some in (batch, batch.slice(3, 4), batch.slice(8, 1), batch.slice(2, 0)):
-        target = begin(str(tmp_path / "x.log"), "1", "json", 4096, True)
+        target = begin(str(tmp_path / "x.log"), "1", codec, 4096, True)
         encoder = RowEncoder(batch.schema, False)
         found = list(encoder.rows(some, target.find_codec()))
         assert all(isinstance(each, Encoded) for each in found)
@@ -401,7 +406,10 @@ def test_rows_that_are_not_flat_are_encoded_one_by_one(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_pydict({"a": [[1], None], "b": ["x", "y"]})
     found = list(RowEncoder(batch.schema, False).rows(batch, target.find_codec()))
     assert found == [{"a": [1], "b": "x"}, {"b": "y"}]
-    flat = pa.RecordBatch.from_pydict({"b": ["x", "y" * 300]})
-    with pytest.raises(SparkError, match="row 1 of its partition is a record of 308 bytes"):
-        write_partition(target, 0, "0", RowEncoder(flat.schema, False).rows(flat, target.find_codec()))
     clean_up(target)
+    flat = pa.RecordBatch.from_pydict({"b": ["x", "y" * 300]})
+    for codec, size in (("json", 308), ("msgpack", 306)):
+        target = begin(str(tmp_path / "x.log"), "1", codec, 256, True)
+        with pytest.raises(SparkError, match=f"row 1 of its partition is a record of {size} bytes"):
+            write_partition(target, 0, "0", RowEncoder(flat.schema, False).rows(flat, target.find_codec()))
+        clean_up(target)

@@ -51,7 +51,7 @@ def _rows(batch: pa.RecordBatch, last: int, target: Target) -> Batch:
     rows = records_of(batch, target.codec)
     if isinstance(rows, list):
         return Batch(stop, rows, range(last + 1, stop + 1))
-    return Batch(stop, numbers=range(last + 1, stop + 1), encoded=rows)
+    return Batch(stop, numbers=range(last + 1, stop + 1), encoded=rows, codec=target.codec)
 
 
 @contextmanager

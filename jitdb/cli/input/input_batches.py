@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from jitdb.log.codecs.base import Codec
     from jitdb.log.codecs.json.row_kernels import Framed
 
 FORMATS: Final = ("auto", "ndjson", "json", "csv", "tsv", "parquet", "arrow")
@@ -45,7 +46,8 @@ class Batch:
     values:  their values, or JSON text for the codec json
     numbers: their numbers
     bad:     rows that are not records, by number
-    encoded: instead of values: the bytes of records of the codec json, and the length of each
+    encoded: instead of values: the bytes of records, and the length of each
+    codec:   of these; None: json
     """
 
     last: int
@@ -53,6 +55,7 @@ class Batch:
     numbers: Sequence[int] | NDArray[np.int64] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
     encoded: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = None
+    codec: Codec | None = None
 
     @classmethod
     def framed(cls, framed: Framed, first: int) -> Batch:
@@ -69,9 +72,10 @@ class Batch:
         from jitdb.log.codecs.json.codec import JsonText
 
         data, lengths = self.encoded
+        value_of = JsonText if self.codec is None or self.codec.is_json else self.codec.decode
         start = 0
         for number, size in zip(self.numbers, lengths.tolist(), strict=True):
-            yield int(number), JsonText(data[start : start + size].tobytes())
+            yield int(number), value_of(data[start : start + size].tobytes())
             start += size
 
     def behind(self, number: int) -> Batch:

@@ -2,7 +2,8 @@
 
 What records have no word for is written as jitdb reads it: times and dates as text of RFC 3339, maps with text as keys
 as maps, decimals as numbers. A null is no field. For the codec json pyarrow writes CSV of them, of which a kernel makes
-records (json/row_kernels.py); for other codecs they become values, which the codec encodes one by one.
+records (json/row_kernels.py); for msgpack a kernel takes Arrow's own arrays (msgpack/row_kernels.py). For other codecs,
+and where a column has what these kernels do not take, rows become values, which the codec encodes one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import datetime
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyarrow import csv
 
 from jitdb.errors import InvalidRecord
 from jitdb.log.codecs.fields.constants import SLACK
+from jitdb.log.codecs.msgpack.codec import CODEC, MsgpackCodec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,8 +49,15 @@ def batches_of(table: Any) -> Iterator[pa.RecordBatch]:
 
 def records_of(batch: pa.RecordBatch, codec: Codec) -> Encoded | list[dict[str, Any]]:
     """The rows of some thousand, as records, or as values that the codec is still to encode."""
-    encoded = json_rows(batch) if codec.is_json else None
+    encoded = encoded_rows(batch, codec)
     return values_of_rows(batch) if encoded is None else encoded
+
+
+def encoded_rows(batch: pa.RecordBatch, codec: Codec) -> Encoded | None:
+    """The rows as records, made many at once; None where the codec is to encode them one by one."""
+    if codec.is_json:
+        return json_rows(batch)
+    return packed_rows(batch) if type(codec) is MsgpackCodec else None
 
 
 def json_rows(batch: pa.RecordBatch) -> Encoded | None:
@@ -109,6 +118,90 @@ def _cells(column: pa.Array) -> tuple[pa.Array, int]:
     return _text_column(np.frombuffer(b"".join(texts), np.uint8), sizes, sizes > 0), JSON
 
 
+def packed_rows(batch: pa.RecordBatch) -> Encoded | None:
+    """The rows as records of the codec msgpack; None where a column has other values than numbers, text, bytes, times,
+    true and false.
+    """
+    from jitdb.log.codecs.msgpack import row_kernels
+
+    names = batch.schema.names
+    if len(set(names)) < len(names) or not names:
+        return None
+    try:
+        cells = [_packable(column) for column in batch.columns]
+    except (TypeError, ValueError):  # told by the codec, which names the field
+        return None
+    keys = [CODEC.encode(name) for name in names]
+    data = [np.frombuffer(cell.data, np.uint8) for cell in cells]
+    begins = np.cumsum([0, *map(len, data)])
+    values = np.stack([each.values + begin * bool(each.data) for each, begin in zip(cells, begins[:-1], strict=True)])
+    sizes = np.stack([np.where(_is_there(cell.array), cell.sizes, row_kernels.NOTHING) for cell in cells])
+    a_row = row_kernels.HEAD + sum(map(len, keys)) + (row_kernels.LARGEST + row_kernels.HEAD) * len(keys)
+    out = np.empty(batch.num_rows * a_row + int(np.maximum(sizes, 0).sum()) + SLACK, np.uint8)
+    lengths = np.empty(batch.num_rows, np.int64)
+    end = row_kernels.pack_rows(
+        np.array([cell.kind for cell in cells], np.int64), np.frombuffer(b"".join(keys) + bytes(SLACK), np.uint8),
+        np.cumsum([*map(len, keys)], dtype=np.int64), values, sizes,
+        np.concatenate([*data, np.zeros(SLACK, np.uint8)]), out, lengths,
+    )  # fmt: skip
+    return out[:end], lengths
+
+
+class _Packable(NamedTuple):
+    """A column for the kernel of msgpack; see there."""
+
+    kind: int
+    array: pa.Array  # says what is null
+    values: NDArray[np.int64]
+    sizes: Any = 0
+    data: Any = b""
+
+
+def _packable(column: pa.Array) -> _Packable:
+    """Raises TypeError, ValueError for what is to be encoded value by value."""
+    from jitdb.log.codecs.msgpack import row_kernels
+
+    column = _decoded(column)
+    kind, types = column.type, pa.types
+    if types.is_timestamp(kind):
+        column = _instants(column)
+    elif types.is_date32(kind):
+        column = column.cast(pa.string())
+    kind = column.type
+    if types.is_boolean(kind):
+        bits = column.cast(pa.int8())
+        return _Packable(row_kernels.WORD, column, _numbers(bits, np.int8).astype(np.int64))
+    if types.is_integer(kind):
+        return _Packable(row_kernels.WHOLE, column, _numbers(column.cast(pa.int64()), np.int64))
+    if types.is_float32(kind) or types.is_float64(kind):
+        return _Packable(row_kernels.DOUBLE, column, _numbers(column.cast(pa.float64()), np.int64))
+    if types.is_string(kind) or types.is_binary(kind):
+        column = column.cast(pa.large_string() if types.is_string(kind) else pa.large_binary())
+    is_text = types.is_large_string(column.type)
+    if not is_text and not types.is_large_binary(column.type):
+        raise TypeError(f"no kernel writes {kind}")
+    if is_text:
+        column.validate(full=True)  # that it is UTF-8
+    _, places, data = column.buffers()
+    ends = np.frombuffer(places, np.int64)[column.offset : column.offset + len(column) + 1]
+    part = b"" if data is None else data[int(ends[0]) : int(ends[-1])]
+    of = row_kernels.TEXT if is_text else row_kernels.BINARY
+    return _Packable(of, column, ends[:-1] - ends[0], np.diff(ends), part)
+
+
+def _numbers(column: pa.Array, kind: Any) -> NDArray[Any]:
+    """The values of a column of numbers, anything where it is null."""
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+
+
+def _is_there(column: pa.Array) -> NDArray[np.bool_]:
+    """Of each of its values whether it is no null; to_numpy() would import pandas."""
+    valid, stop = column.buffers()[0], column.offset + len(column)
+    if valid is None:
+        return np.ones(len(column), np.bool_)
+    return np.unpackbits(np.frombuffer(valid, np.uint8), count=stop, bitorder="little")[column.offset :] > 0
+
+
 def _decoded(column: pa.Array) -> pa.Array:
     """Without a dictionary: the values themselves."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -141,12 +234,8 @@ def _instants(column: pa.Array) -> pa.Array:
     """Timestamps as text of RFC 3339, in UTC where they have a zone, without thousandths of nothing."""
     zone: Literal["UTC", "naive"] = "UTC" if column.type.tz else "naive"
     per_second = _PER_SECOND[column.type.unit]
-    valid, data = column.buffers()  # to_numpy() would import pandas, which takes longer than a small file
-    begin, stop = column.offset, column.offset + len(column)
-    is_there = np.ones(len(column), np.bool_)
-    if valid is not None:
-        is_there = np.unpackbits(np.frombuffer(valid, np.uint8), count=stop, bitorder="little")[begin:] > 0
-    numbers = np.where(is_there, np.frombuffer(data, np.int64, stop)[begin:], 0)
+    is_there = _is_there(column)
+    numbers = np.where(is_there, _numbers(column, np.int64), 0)
     left = np.arange(len(numbers))
     texts = np.zeros(len(numbers), "S40")
     for unit, per in _PER_SECOND.items():  # the coarsest that tells a time

@@ -3,7 +3,8 @@
 docs/spark.md tells what becomes of which type. Decimals and intervals are refused: no codec has them, and rounding is
 for the user to decide; but a variant's decimals are what JSON's fractions became, so they are numbers.
 
-Rows of numbers, text and times become JSON many at once (log/codecs/table_rows.py), all others value by value.
+Rows of numbers, text, dates and times become JSON or msgpack many at once (log/codecs/table_rows.py), all others value
+by value.
 
 A file has chunks of some thousand records: how many (u32, little-endian), the length of each (u32), and their bytes.
 job.py tells where it lies.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 
 U32: Final = np.dtype("<u4")  # of a file's numbers
+_FIRST_DAY, _LAST_DAY = (each.toordinal() - 719_163 for each in (datetime.date.min, datetime.date.max))  # from 1970
 _WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
 
 
@@ -57,15 +59,16 @@ class RowEncoder:
 
     def rows(self, batch: pa.RecordBatch, codec: Codec) -> Iterator[Encoded | dict[str, Any]]:
         """The rows as records, many at once, where that can be; else as values() gives them."""
-        if not codec.is_json or self._keep_nulls or not all(_is_flat(each.type) for each in batch.schema):
+        if self._keep_nulls or not all(_is_flat(each.type) for each in batch.schema):
             yield from self.values(batch)
             return
-        from jitdb.log.codecs.table_rows import BATCH, json_rows
+        from jitdb.log.codecs.table_rows import BATCH, encoded_rows
 
         for start in range(0, batch.num_rows, BATCH):
             some = batch.slice(start, BATCH)
             columns = [_as_millis(column) for column in some.columns]
-            found = json_rows(pa.RecordBatch.from_arrays(columns, names=self._names))
+            is_usual = all(map(_is_of_this_era, columns))
+            found = encoded_rows(pa.RecordBatch.from_arrays(columns, names=self._names), codec) if is_usual else None
             if found is None:
                 yield from self.values(some)
             else:
@@ -102,10 +105,20 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def _is_flat(kind: pa.DataType) -> bool:
-    """Whether JSON has a word for each value, so that they need not be looked at one by one."""
+    """Whether records have a word for each value, so that they need not be looked at one by one."""
     types = pa.types
-    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_string, types.is_timestamp)
+    tests = (
+        types.is_boolean, types.is_integer, types.is_floating, types.is_string, types.is_timestamp, types.is_date32,
+    )  # fmt: skip
     return any(test(kind) for test in tests)
+
+
+def _is_of_this_era(column: pa.Array) -> bool:
+    """Whether all dates have four digits for their year, which are all that values() takes."""
+    if not pa.types.is_date32(column.type):
+        return True
+    ends = pc.min_max(column.cast(pa.int32())).as_py()
+    return ends["min"] is None or (ends["min"] >= _FIRST_DAY and ends["max"] <= _LAST_DAY)
 
 
 def _as_millis(column: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ FILES = [
     "tests/log/codecs/test_json_codec.py",
     "tests/log/codecs/test_shapes.py",
     "tests/log/codecs/test_masks.py",
+    "tests/log/codecs/test_packed_rows.py",
     "tests/indexes/test_hash_kernels.py",
     "tests/indexes/test_value_kernels.py",
     "tests/indexes/test_set_kernels.py",
