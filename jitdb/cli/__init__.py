@@ -12,6 +12,7 @@ numpy needs to start. So nothing here imports numpy, rich or numba, and regular 
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         # numpy's linear algebra is not used here, and would start a thread for each core.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # The values of a large answer live until it is shown: to look for cycles among them took a third of the time.
+        gc.set_threshold(100_000, 50, 100)
         _prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments

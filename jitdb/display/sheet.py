@@ -237,6 +237,8 @@ def cut(text: str) -> str:
 def without_charts(sheet: Sheet) -> Sheet:
     """The sheet without columns of small charts. Of one without rows it is not known which these are."""
     charts = [any(isinstance(row[at], Spark) for row in sheet.rows) for at in range(len(sheet.names))]
+    if not any(charts):
+        return sheet
     kept = [at for at, is_chart in enumerate(charts) if not is_chart]
     return sheet._replace(names=[sheet.names[at] for at in kept], rows=[[row[at] for at in kept] for row in sheet.rows])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.output.output import flush, output, show, show_json, show_lines, show_painted
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from jitdb.display.sheet import Sheet
     from jitdb.engine.showing.overview import IndexInfo
 
+_TOGETHER: Final = 10_000  # rows that are written at a time
 TABLE_ROWS: Final = 20  # unless --limit says otherwise
 
 
@@ -36,8 +38,10 @@ def show_result(options: Namespace, found: Any) -> None:
 
         sheet = without_charts(sheet)
         cells = ([value if type(value) in (str, int, float) else _text(value) for value in row] for row in sheet.rows)
+        lines = chain([_names(sheet)], cells)
         with output(None, ()) as out:
-            out.write([separated_lines([_names(sheet), *cells], form, options.escape_formulas)])
+            while some := list(islice(lines, _TOGETHER)):
+                out.write([separated_lines(some, form, options.escape_formulas)])
     else:
         sheet = found.plain_sheet()
         rows = [dict(zip(_names(sheet), row, strict=True)) for row in sheet.rows]

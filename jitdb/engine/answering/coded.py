@@ -7,7 +7,8 @@ Code 0 is that of records without the field. What there is decides which index s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _MANY_TIES: Final = 1 << 12  # values that are put in order without making objects
+_TOGETHER: Final = 1 << 12  # values whose keys are taken at a time
 _FEW_SETS: Final = 64  # of a segment: to intersect them takes less than to tell the set of each record
 
 
@@ -145,8 +147,17 @@ class CodedPairs(Lazy[tuple[Keys, int]]):
 
     def __init__(self, column: CodedColumn, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         heap = column.heap  # which stay as they are, whatever comes to the column
-        self.column, self.codes = column, codes
+        self.column, self.codes, self._heap, self._counts = column, codes, heap, counts
         super().__init__(len(codes), lambda at: ((heap.key(codes[at] - 1),), int(counts[codes[at]])))
+
+    def __iter__(self) -> Iterator[tuple[Keys, int]]:
+        """None is kept: who goes through all of them makes something else of each."""
+        for begin in range(0, len(self.codes), _TOGETHER):
+            codes = self.codes[begin : begin + _TOGETHER]
+            some = self._heap.chosen(codes - 1)
+            data, ends = some.heap.tobytes(), some.ends.tolist()
+            keys = (data[start:end] for start, end in pairwise([0, *ends]))
+            yield from (((key,), count) for key, count in zip(keys, self._counts[codes].tolist(), strict=True))
 
 
 def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
