@@ -200,16 +200,20 @@ class JITDB(OneLog):
 
         return LogPassages(self._manager, question, cancel, self._tell)
 
-    def _batches(self, question: Question, cancel: Cancel, *, is_keyed: bool = False) -> Iterator[FieldBatch]:
+    def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
         from jitdb.engine.reading.field_batches import FieldBatches
 
-        pages = FieldBatches(self._manager, question, cancel, self._tell)
-        pages.is_keyed = is_keyed
-        return pages.batches()
+        return FieldBatches(self._manager, question, cancel, self._tell).batches()
 
     def batches_to_merge(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
-        """As field_batches(), with the declared time of each record where that is their order."""
-        return self._batches(resolved(question, cancel), cancel, is_keyed=question.order is True)
+        """As field_batches(), with what orders records among those of other logs: where each lies, and its declared
+        time where that is their order.
+        """
+        from jitdb.engine.reading.field_batches import FieldBatches
+
+        pages = FieldBatches(self._manager, resolved(question, cancel), cancel, self._tell)
+        pages.is_keyed, pages.is_placed = question.order is True, True
+        return pages.batches()
 
     def _leaf_paths(self, question: Question, cancel: Cancel) -> list[Path]:
         from jitdb.engine.reading.field_batches import LeafPaths

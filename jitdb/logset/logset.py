@@ -26,7 +26,7 @@ from jitdb.logset.bundling import Bundles, Part
 from jitdb.logset.evidence import SAMPLED, SetEvidence
 from jitdb.logset.keeping_up import Following
 from jitdb.logset.member import Member, Where, fields_of, find_members
-from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream
+from jitdb.logset.merging import MergedPages, Place, SetPassages, Stream, rests
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
@@ -56,6 +56,7 @@ T = TypeVar("T")
 
 _OF_EACH: Final = 4  # records of a log in a sample, at least, where there are many logs
 _AT_ONCE: Final = 1000  # records of an answer without a limit that are merged at a time
+_SIDE_BY_SIDE: Final = 64  # logs whose columns are merged: of each a batch is in memory
 _LOOKED_AT: Final = 20  # logs that a look at a question opens
 
 AnyDatabase: TypeAlias = "JITDB | LogSet"
@@ -176,10 +177,29 @@ class LogSet(Asker):
 
     def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
         from jitdb.engine.reading.selecting import batch_of_rows
+        from jitdb.logset.set_columns import MergedColumns
 
         select = question.select
         assert select is not None
-        return (batch_of_rows(select, page.data) for page in self._pages(question, cancel))
+
+        def begun(parts: list[Part]) -> tuple[list[Part], list[tuple[int, int]]]:
+            return parts, self._asking.of_each(parts, lambda db, part: (db.count(part.asked), db.log.durable_end))
+
+        def rest(parts: list[Part], ends: list[int], given: int, error: Unbundled) -> Iterator[FieldBatch]:
+            begin = partial(rests, self._asking, parts, ends, total, question, cancel, self._finishing(question), error)
+            pages = MergedPages(question.changed(start_from=given), begin, lambda *_: None)
+            return (batch_of_rows(select, page.data) for page in pages)
+
+        if isinstance(question.order, bool):
+            parts, known = self._held(lambda: self._asking.of_together(question, begun, in_order=True))
+            total = sum(count for count, _ in known)
+            if len(parts) <= _SIDE_BY_SIDE:
+                self._tell(question, not total)
+                columns = MergedColumns(question, self._asking, rest, cancel)
+                yield from columns.batches(parts, [end for _, end in known])
+                return
+        for page in self._pages(question, cancel):
+            yield batch_of_rows(select, page.data)
 
     def _leaf_paths(self, question: Question, cancel: Cancel) -> list[Path]:
         """Without a limit those too of the records that `start_from` skips."""

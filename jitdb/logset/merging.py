@@ -131,20 +131,13 @@ class Stream(Iterator[tuple[Any, Any]]):
     def _of_files(self, together: Together, error: Unbundled) -> list[Iterator[tuple[Any, Any]]]:
         """The rests of the files, as they were when they were asked together."""
         streams, rests = list[Stream](), list[Iterator[tuple[Any, Any]]]()
-        for member, there in together.followed():
-            if there is None:
-                raise self._changed() from error
-            now, size = there
-            asked = self._whole.changed(as_of=size - 1)
-            stream = Stream(
-                self._asking, Part(now, self._part.operation), asked, self._cancel, self._finish, self._parts
-            )
-            with self._asking.using(now) as db:
-                stream.begin(db)
+        for member, now, size in _followed(together, error):
+            part = Part(now, self._part.operation)
+            stream = stream_to(size, self._asking, part, self._whole, self._cancel, self._finish, self._parts)
             streams.append(stream)
             rests.append(islice(stream, self._given_of[member.path], None))
         if sum(stream.total for stream in streams) != self.total:
-            raise self._changed() from error
+            raise changed(self._member.path) from error
         return rests
 
     def _go_on(self) -> None:
@@ -161,18 +154,65 @@ class Stream(Iterator[tuple[Any, Any]]):
             pages = self._asked(db, asked)
             is_same = db.count(asked.operation, as_of=self._place) == self.total
         except QueryError as error:
-            raise self._changed() from error
+            raise changed(self._member.path) from error
         if not is_same:
-            raise self._changed()
+            raise changed(self._member.path)
         return pages
 
-    def _changed(self) -> LogError:
-        return LogError(
-            "it was not open while its records were read page by page, for there are many logs, and was changed "
-            "meanwhile",
-            path=self._member.path,
-            remedy="ask again",
-        )
+
+def changed(path: str) -> LogError:
+    return LogError(
+        "it was not open while its records were read page by page, for there are many logs, and was changed meanwhile",
+        path=path,
+        remedy="ask again",
+    )
+
+
+def stream_to(
+    end: int,
+    asking: Asking,
+    part: Part,
+    question: Question,
+    cancel: threading.Event | None,
+    finish: Callable[[Any, Member], Any],
+    parts: int,
+) -> Stream:
+    """The answer of one log as of where it ended then; it has begun."""
+    stream = Stream(asking, part, question.changed(as_of=end - 1), cancel, finish, parts)
+    with asking.using(part.member) as db:
+        stream.begin(db)
+    return stream
+
+
+def _followed(together: Together, error: Unbundled) -> Iterator[tuple[Member, Member, int]]:
+    """The files that were asked together, each with what it is now and how many bytes of it were asked."""
+    for member, there in together.followed():
+        if there is None:
+            raise changed(together.path) from error
+        yield member, *there
+
+
+def rests(
+    asking: Asking,
+    parts: Sequence[Part],
+    ends: Sequence[int],
+    total: int,
+    question: Question,
+    cancel: threading.Event | None,
+    finish: Callable[[Any, Member], Any],
+    error: Unbundled,
+) -> list[Stream]:
+    """Streams of the answer of these parts as of where they ended, file by file; of `total` records, as it was then."""
+    there: list[tuple[Part, int]] = []
+    for part, end in zip(parts, ends, strict=True):
+        if isinstance(part.member, Together):
+            there += [(Part(now, part.operation), size) for _, now, size in _followed(part.member, error)]
+        else:
+            there.append((part, end))
+    found = [stream_to(end, asking, part, question, cancel, finish, len(there)) for part, end in there]
+    if sum(stream.total for stream in found) != total:
+        raise changed(error.path or parts[0].member.path) from error
+    return found
 
 
 class MergedPages(PagesOf):

@@ -20,7 +20,7 @@ import numpy as np
 from jitdb.common import memory
 from jitdb.common.paths import before_any
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
-from jitdb.engine.reading.selecting import CodedValues
+from jitdb.engine.reading.selecting import CodedValues, joined_values
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
@@ -114,7 +114,7 @@ class _Field:
             if piece is None:
                 return None
             pieces.append(piece.plain() if isinstance(piece, CodedValues) else piece)
-        return _merged(pieces, orders, len(seqs))
+        return joined_values(pieces, orders, len(seqs))
 
     def _taken(self, number: int, seqs: NDArray[np.uint32]) -> FieldValues | CodedValues | None:
         """What these records of a segment have."""
@@ -141,23 +141,6 @@ class _Field:
 def _size(segment: Segment) -> int:
     """Bytes that it takes in memory, about."""
     return 3 * segment.body_size
-
-
-def _merged(pieces: Sequence[FieldValues], orders: Sequence[Any], count: int) -> FieldValues:
-    """The values of several segments, each at its places."""
-    from jitdb.log.codecs.container_kernels import gather
-
-    columns: tuple[Any, ...] = tuple(np.zeros(count, kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
-    heaps, begin = [], 0
-    for piece, order in zip(pieces, orders, strict=True):
-        texts, ends = piece.kind > NUMBER, np.empty(len(piece.kind) + 1, np.int32)
-        heap = np.empty(int(piece.length[texts].sum(dtype=np.int64)), np.uint8)
-        gather(piece.buffer, piece.start, piece.length, texts, ends, heap)
-        for column, own in zip(columns, (piece.kind, ends[:-1] + np.int32(begin), *piece[4:]), strict=True):
-            column[order] = own
-        heaps.append(heap)
-        begin += len(heap)
-    return FieldValues(KEYS, np.concatenate([*heaps, np.zeros(1, np.uint8)]), *columns)
 
 
 # --- segments --------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ import numpy as np
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
-from jitdb.common.values import UNDEFINED, value_at, value_key
+from jitdb.common.values import ARRAY, MAP, NUMBER, UNDEFINED, value_at, value_key
 from jitdb.engine.records import Gone, Records
 from jitdb.indexes.kinds.casting import locator_of
 from jitdb.indexes.kinds.dictionary import chosen
-from jitdb.log.codecs.fields.constants import LIVE
+from jitdb.log.codecs.fields.constants import KEYS, LIVE
 from jitdb.log.codecs.fields.located import FieldValues, Scratch
 from jitdb.log.codecs.python_values import python_values
 
@@ -36,8 +36,8 @@ class CodedValues(NamedTuple):
         """An entry a record."""
         return chosen(self.values, self.codes)
 
-    def first(self, count: int) -> CodedValues:
-        return CodedValues(self.values, self.codes[:count])
+    def part(self, places: slice) -> CodedValues:
+        return CodedValues(self.values, self.codes[places])
 
     def used(self) -> CodedValues:
         """Without the values that no record has."""
@@ -79,11 +79,13 @@ class FieldBatch(Immutable):
 
     def first(self, count: int) -> FieldBatch:
         """The first of them."""
-        fields = [
-            held.first(count) if isinstance(held, CodedValues) else chosen(held, slice(count)) for held in self.fields
-        ]
-        keys = None if self.keys is None else self.keys[:, :count]
-        return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields, keys)
+        return self.part(slice(count))
+
+    def part(self, places: slice) -> FieldBatch:
+        """Those that stand there."""
+        fields = [held.part(places) if isinstance(held, CodedValues) else chosen(held, places) for held in self.fields]
+        keys = None if self.keys is None else self.keys[:, places]
+        return FieldBatch(self.selection, self.seqs[places], self.offsets[places], fields, keys)
 
     def values(self, number: int) -> FieldValues:
         """What the records hold in one of the fields, an entry a record."""
@@ -104,6 +106,37 @@ class FieldBatch(Immutable):
         if not any(UNDEFINED in column for column in columns):
             return [dict(zip(names, row, strict=True)) for row in rows]
         return [{name: value for name, value in zip(names, row, strict=True) if value is not UNDEFINED} for row in rows]
+
+
+def joined_values(pieces: Sequence[FieldValues], orders: Sequence[Any], count: int) -> FieldValues:
+    """The values of several pieces, each at its places, of `count`."""
+    from jitdb.log.codecs.container_kernels import gather
+
+    encodings = {piece.encoding for piece in pieces if _has_containers(piece)}
+    if len(encodings) > 1:
+        pieces = [_as_keys(piece) if _has_containers(piece) else piece for piece in pieces]
+        encodings = {KEYS}
+    columns: tuple[Any, ...] = tuple(np.zeros(count, kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
+    heaps, begin = [], 0
+    for piece, order in zip(pieces, orders, strict=True):
+        texts, ends = piece.kind > NUMBER, np.empty(len(piece.kind) + 1, np.int32)
+        heap = np.empty(int(piece.length[texts].sum(dtype=np.int64)), np.uint8)
+        gather(piece.buffer, piece.start, piece.length, texts, ends, heap)
+        for column, own in zip(columns, (piece.kind, ends[:-1] + np.int32(begin), *piece[4:]), strict=True):
+            column[order] = own
+        heaps.append(heap)
+        begin += len(heap)
+    buffer = np.concatenate([*heaps, np.zeros(1, np.uint8)])
+    return FieldValues(encodings.pop() if encodings else KEYS, buffer, *columns)
+
+
+def _has_containers(values: FieldValues) -> bool:
+    return bool(np.isin(values.kind, (ARRAY, MAP)).any())
+
+
+def _as_keys(values: FieldValues) -> FieldValues:
+    """The same in the encoding that holds values of any codec."""
+    return FieldValues.of_keys([value_key(value) for value in python_values(values)])
 
 
 def batch_of_rows(selection: Selection, rows: Sequence[dict[str, Any]]) -> FieldBatch:

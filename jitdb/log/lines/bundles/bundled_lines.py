@@ -17,7 +17,7 @@ from jitdb.log.codecs.json.codec import CODEC
 from jitdb.log.lines.bundles.bundle import Bundle, BundledFile
 from jitdb.log.lines.bundles.stores import remove
 from jitdb.log.lines.bundles.texts import TEXTS, opened, text_at
-from jitdb.log.lines.fetching import records_of, texts_of
+from jitdb.log.lines.fetching import FEW, records_of, texts_of
 from jitdb.log.lines.files.file import NEWLINE, newline_before
 from jitdb.log.lines.files.stamp import Read, Stamp
 from jitdb.log.lines.form import PLAIN
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from jitdb.common.paths import Path as FieldPath
     from jitdb.log.codecs import Codec
+    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 
 _OF_SCAN: Final = 1 << 20  # bytes: a shorter read is none of a scan
 _AHEAD: Final = 16 << 20  # bytes of text whose objects a scan asks for before it reads them
@@ -272,6 +273,22 @@ class BundledLines(LogSource):
             for place, record in zip(places, records, strict=True):
                 found[place] = record
         return found
+
+    def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
+        """See LogSource.read_batch. Of many it is not looked at whether they are valid. Raises Unbundled."""
+        bundle, begins = self._now
+        if len(offsets) <= FEW or not self._framing.form.is_plain or not all(file.name for file in bundle.files):
+            return super().read_batch(offsets, scratch)
+        from jitdb.log.lines.streaming import lines_at
+
+        try:
+            found = lines_at(self._text_into, begins[-1], offsets, self._framing, scratch)
+        except LookupError as error:
+            raise self._no_record(int(error.args[0])) from None
+        return super().read_batch(offsets, scratch) if found is None else found
+
+    def _text_into(self, view: memoryview, start: int) -> int:
+        return self.read_blocks(start, start + len(view), view)
 
     def get_many_text(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
         """See LogSource.get_many_text. Raises as get_many_raw does."""
