@@ -55,6 +55,22 @@ if find_spec("pyarrow") is None:
     collect_ignore.append("jitdb/log/codecs/table_rows.py")
 
 
+if find_spec("re2") is None:  # the extra `regex`, which has no wheels for some systems and new Pythons
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call() -> Generator[None, object, object]:
+        """A test that asks by a regular expression is left out, and says why."""
+        try:
+            return (yield)
+        except BaseException as error:
+            found: BaseException | None = error
+            while found is not None and not getattr(found, "reason", "").endswith("RE2 is not installed"):
+                found = found.__cause__ or found.__context__
+            if found is None:
+                raise
+        pytest.skip("RE2 is not installed: pip install 'jitdb[regex]'")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Only files with examples are searched for them: there are many others, and each process searches all."""

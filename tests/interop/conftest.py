@@ -6,16 +6,14 @@ Without node these tests are skipped.
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from node_modules import installed, missing_tools
 
 HERE = Path(__file__).parent
 
@@ -25,16 +23,10 @@ RunNode: TypeAlias = Callable[..., bytes]
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
     """The folder with the pinned modules, installed when they are not there in these versions."""
-    missing = [tool for tool in ("node", "npm") if shutil.which(tool) is None]
-    if missing:
+    if missing := missing_tools():
         pytest.skip(f"{' and '.join(missing)} not found: install Node.js 18 or later to compare with its modules")
-    with open(HERE / "package.json", "rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that run side by side install once
-        if not _installed():
-            command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"]
-            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=240, check=False)
-            if done.returncode or not _installed():
-                pytest.fail(f"npm install failed in {HERE.name}/:\n{done.stdout}{done.stderr}")
+    if said := installed(HERE):
+        pytest.fail(f"npm install failed in {HERE.name}/:\n{said}")
     return HERE / "node_modules"
 
 
@@ -61,12 +53,3 @@ def run_node(node_modules: Path) -> RunNode:
         return done.stdout
 
     return run
-
-
-def _installed() -> bool:
-    wanted = json.loads((HERE / "package.json").read_text())["dependencies"]
-    for name, version in wanted.items():
-        package = HERE / "node_modules" / name / "package.json"
-        if not package.exists() or json.loads(package.read_text())["version"] != version:
-            return False
-    return True

@@ -128,14 +128,12 @@ def is_in(text, path):
         ('contains(a, b"x") and a.contains("y")', and_(contains("a", b"x"), contains("a", "y"))),
         ('not a like "x%"', not_(like("a", "x%"))),
         ('a not ilike "x%"', not_(like("a", "x%", ignore_case=True))),
-        ('(a) matches ("^/[a-z]+")', matches("a", "^/[a-z]+")),
         ('a endswith "x" and b starts_with "y"', and_(ends_with("a", "x"), starts_with("b", "y"))),
         (
             'iends_with(a, "x") or a istartswith "x"',
             or_(*(each("a", "x", ignore_case=True) for each in (ends_with, starts_with))),
         ),
         ('like like "like" and not contains == 1', and_(like("like", "like"), not_(equal("contains", 1)))),
-        ('from contains "x" and not not.x matches "y"', and_(contains("from", "x"), not_(matches("not.x", "y")))),
         ('(a contains # what\n "x"\n)', contains("a", "x")),
         ('é.ü["ß"] contains "ö" and path.0 like "_"', and_(contains("é.ü.ß", "ö"), like("path.0", "_"))),
         ("a.isin([1])", A),
@@ -175,6 +173,12 @@ def is_in(text, path):
 )
 def test_text_becomes(text, operation):
     assert parse_expression(text) == operation
+
+
+def test_regular_expressions():
+    assert parse_expression('(a) matches ("^/[a-z]+")') == matches("a", "^/[a-z]+")
+    wanted = and_(contains("from", "x"), not_(matches("not.x", "y")))
+    assert parse_expression('from contains "x" and not not.x matches "y"') == wanted
 
 
 @pytest.mark.parametrize(
