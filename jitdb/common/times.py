@@ -11,6 +11,9 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
   2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Tue Dec  1 10:30:00 2015` (C). The zone and
   the fraction are as above; which day of the week is said does not matter.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
+- **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
+- **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
+  where they were written, not when.
 - **Text that spells a number** is that number.
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
@@ -35,9 +38,12 @@ UNITS: Final = (AUTO, "s", "ms", "us", "ns", NUMBER)
 NANOSECONDS_IN: Final[dict[str, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # bounds of each unit in AUTO
 _MOST: Final = (1 << 63) - 1  # nanoseconds
+FARTHEST: Final = 9_223_372_036  # seconds of an instant, which fit 64 bits as nanoseconds
 
 DATE: Final = "$date"  # keys of MongoDB's JSON
 LONG: Final = "$numberLong"
+SECOND: Final = "epochSecond"  # keys of an instant of Java
+NANO: Final = "nanoOfSecond"
 
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
 _ZONE: Final = (
@@ -68,9 +74,12 @@ def time_of_text(text: str) -> Nanoseconds | None:
     (1500000000, 86400000000000, 0)
     >>> time_of_text("02/Jan/1970:00:00:00 +0000") == time_of_text("Fri, 2 Jan 1970 01:00 +0100") == 86400 * 10**9
     True
-    >>> time_of_text("2015-02-29"), time_of_text("tomorrow")
-    (None, None)
+    >>> time_of_text("2015-02-29"), time_of_text("tomorrow"), time_of_text("/Date(86400000+0100)/")
+    (None, None, 86400000000000)
     """
+    if text.startswith("/"):
+        of_net = re.fullmatch(r"/Date\((-?\d{1,15})(?:[+-]\d{4})?\)/", text, re.ASCII)
+        return None if of_net is None else time_of_number(int(of_net[1]), "ms")
     found = re.fullmatch(_TEXT, text, _AS_TEXT) or (
         None if text.isdecimal() else re.fullmatch(_NAMED, text, _AS_TEXT) or re.fullmatch(_OF_C, text, _AS_TEXT)
     )
@@ -127,7 +136,9 @@ def unit_of(number: int | float) -> str:
 
 
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
-    """The time in a value of a record: text, a number, a map with $date, a timestamp of msgpack; None if it is none."""
+    """The time in a value of a record: text, a number, a map with $date or epochSecond, a timestamp of msgpack; None if
+    it is none.
+    """
     if isinstance(value, str):
         number = number_of_text(value)
         return time_of_text(value) if number is None else time_of_number(number, unit)
@@ -137,6 +148,11 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
         inside = value[DATE]
         held = inside[LONG] if isinstance(inside, dict) and LONG in inside else inside
         return None if isinstance(held, dict) else time_of(held, "ms")
+    if isinstance(value, dict) and SECOND in value:
+        second, nano = value[SECOND], value.get(NANO, 0)
+        is_one = all(isinstance(part, (int, float)) and part % 1 == 0 for part in (second, nano))
+        is_one = is_one and not {type(second), type(nano)} & {bool}
+        return int(second) * 10**9 + int(nano) if is_one and abs(second) < FARTHEST and 0 <= nano < 10**9 else None
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return _scaled(value.seconds, value.nanoseconds, 10**9)
     return None

@@ -76,7 +76,7 @@ LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(3, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
     PREFIX_MAP: Layout(3, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
-    NUMBERS: Layout(5, "numbers:Numbers", "numbers", ("column", "time")),
+    NUMBERS: Layout(6, "numbers:Numbers", "numbers", ("column", "time")),
     OFFSETS: Layout(3, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),

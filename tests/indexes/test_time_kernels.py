@@ -96,7 +96,13 @@ others = st.sampled_from(
 )
 longs = st.sampled_from([{"$numberLong": "1700000000123"}, {"$numberLong": 5}, {"$numberLong": "x"}, {"x": 1}, {}])
 maps = st.fixed_dictionaries({"$date": texts | numbers | stamps | longs | st.none()}, optional={"a": st.just(1)})
-values = texts | numbers | stamps | maps | others
+of_net = st.builds(
+    "{}{}{}{}".format, st.sampled_from(["/Date(", "/Date(", "/date("]), st.integers(-(10**16), 10**16),
+    st.sampled_from(["", "", "+0100", "-0800", "+01", "x"]), st.sampled_from([")/", ")/", ")", ")/ "]),
+)  # fmt: skip
+parts = st.integers(-(2**34), 2**34) | st.sampled_from([1_700_000_000, 1.5, 2.0, "5", None, True, 10**9, -1, math.inf])
+instants = st.fixed_dictionaries({"epochSecond": parts}, optional={"nanoOfSecond": parts, "$date": st.just(5)})
+values = texts | numbers | stamps | maps | of_net | instants | others
 
 
 def column(items: list[Any], unit: str) -> tuple[list[tuple[float, int] | None], int]:

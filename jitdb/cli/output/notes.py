@@ -15,7 +15,7 @@ from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
-from jitdb.common.words import counted, shown
+from jitdb.common.words import counted
 from jitdb.engine.hinting.hints import OF_TEXT, SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
 from jitdb.engine.roles import roles_of
 from jitdb.operators.summaries.fields import fields_in
@@ -50,10 +50,6 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
     """That no field of these records holds a time that is known, and what helps; in words."""
-    odd = next((path for path, value in known.items() if isinstance(value, str) and value.startswith("/Date(")), None)
-    if odd is not None:
-        told = f"`{format_path(odd)}` holds times such as {shown(known[odd])}, which are not understood"
-        return told, "write them as ISO 8601: ConvertTo-Json of PowerShell 7 does"
     if known.keys() <= OF_TEXT:
         return "no time is found in the first records: no line begins with a time in a form that is known", (
             "say where it stands: --log-format '(?P<time>[^ ]+ [^ ]+) (?P<text>.*)'"

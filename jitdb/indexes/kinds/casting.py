@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitdb.common.paths import Cast, Path, Step, before_cast, keys_before
-from jitdb.common.times import AUTO, DATE, LONG, UNITS, as_text
+from jitdb.common.times import AUTO, DATE, FARTHEST, LONG, NANO, SECOND, UNITS, as_text
 from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, UNDEFINED, number_of_text, split_number
 from jitdb.indexes.kinds.seen import TEXTS
 from jitdb.log.codecs import casts, containers
@@ -51,6 +51,8 @@ def smallest_numbers(
             if unit is not None and (values.kind == MAP).any():
                 values, dates = _parted(values)
                 seen |= least_numbers(*with_numbers(dates).arrays, UNITS.index("ms"), looked, hi, lo)
+                values, instants = _without_instants(values)
+                seen |= least_numbers(*instants.arrays, UNITS.index("ns"), 1, hi, lo)
                 looked = 1
             numbers = with_numbers(values)
             seen |= least_numbers(*numbers.arrays, number_of_unit, looked, hi, lo)
@@ -73,6 +75,21 @@ def _parted(values: FieldValues) -> tuple[FieldValues, FieldValues]:
         dates = FieldValues(dates.encoding, dates.buffer, *columns)
     dates = dates._replace(kind=np.where(dates.kind == NULL, np.uint8(MAP), dates.kind))  # null is no time there
     return values._replace(kind=np.where(is_date, np.uint8(ABSENT), values.kind)), dates
+
+
+def _without_instants(values: FieldValues) -> tuple[FieldValues, FieldValues]:
+    """The values without maps that are an instant of Java; and the nanoseconds of these, an entry a value, too."""
+    is_map: NDArray[np.bool_] = values.kind == MAP
+    second, nano = (_inside(values, is_map, key) for key in (SECOND, NANO))
+    whole, beyond = (np.where(part.kind == NUMBER, part.number, 0.0) for part in (second, nano))
+    is_one = (second.kind == NUMBER) & ((nano.kind == NUMBER) | (nano.kind == ABSENT))
+    is_one &= (whole == np.floor(whole)) & (beyond == np.floor(beyond))  # as are all numbers beyond 2**53
+    is_one &= (abs(whole) < FARTHEST) & (beyond >= 0) & (beyond < 10**9)
+    times = np.where(is_one, whole, 0.0).astype(np.int64) * 10**9 + np.where(is_one, beyond, 0.0).astype(np.int64)
+    hi = times.astype(np.float64)
+    kind = np.where(is_one, np.uint8(NUMBER), np.uint8(ABSENT))
+    instants = values._replace(kind=kind, number=hi, length=(times - hi.astype(np.int64)).astype(values.length.dtype))
+    return values._replace(kind=np.where(is_one, np.uint8(ABSENT), values.kind)), instants
 
 
 def _inside(values: FieldValues, chosen: NDArray[np.bool_], key: str) -> FieldValues:

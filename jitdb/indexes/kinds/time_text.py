@@ -22,6 +22,7 @@ def _words(names: str) -> Any:
 _MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
 _WEEKDAYS = _words("mon tue wed thu fri sat sun")
 _ZONES = _words("utc gmt")
+_DATE = np.frombuffer(b"/Date(", np.uint8)
 
 
 @part
@@ -228,11 +229,42 @@ def read_named_time(buf, at, end):
 
 
 @part
+def read_net_time(buf, at, end):
+    """`/Date(1448965800000)/`, also with a zone behind the digits: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    for i in range(_DATE.shape[0]):
+        if at + i >= end or buf[np.uint64(at + i)] != _DATE[i]:
+            return nothing
+    at += _DATE.shape[0]
+    is_before = at < end and buf[np.uint64(at)] == 45
+    at += np.int64(is_before)
+    first = at
+    number = np.int64(0)
+    while at < end and at - first < 16 and 48 <= buf[np.uint64(at)] <= 57:
+        number = 10 * number + np.int64(buf[np.uint64(at)]) - 48
+        at += 1
+    if not 1 <= at - first <= 15:
+        return nothing
+    if at + 5 < end and (buf[np.uint64(at)] == 43 or buf[np.uint64(at)] == 45):
+        if two_digits(buf, at + 1, end) < 0 or two_digits(buf, at + 3, end) < 0:
+            return nothing
+        at += 5
+    if end - at != 2 or buf[np.uint64(at)] != 41 or buf[np.uint64(at + 1)] != 47:
+        return nothing
+    if is_before:
+        number = -number
+    seconds = number // 1000
+    return WHOLE, seconds, (number - 1000 * seconds) * 1_000_000, np.int64(TEXTS)
+
+
+@part
 def read_time(buf, at, end):
     """The text from `at` to `end`: what it is, seconds since 1970, nanoseconds beyond them, and the bits of seen.py."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     if end - at < 10:
         return nothing
+    if buf[np.uint64(at)] == 47:
+        return read_net_time(buf, at, end)
     mark = np.int64(buf[np.uint64(at + 4)])
     if (mark != 45 and mark != 47) or buf[np.uint64(at + 7)] != mark:
         return read_named_time(buf, at, end)
