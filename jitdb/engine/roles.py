@@ -21,8 +21,9 @@ long as the log's beginning is what it was.
 | journald | __REALTIME_TIMESTAMP | PRIORITY | MESSAGE |
 | OpenTelemetry | timeUnixNano | severityText, severityNumber | body |
 | CloudTrail, Azure | eventTime, time | level | eventName, operationName |
-| Windows | TimeCreated | LevelDisplayName | Message |
-| Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis | level | message |
+| Windows | TimeCreated, Event.System.TimeCreated | LevelDisplayName, Event.System.Level | Message |
+| macOS | timestamp | messageType | eventMessage |
+| Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis, instant | level | message |
 """
 
 from __future__ import annotations
@@ -48,21 +49,22 @@ TIMES: Final = (
     "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
     "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
-    "t", "timestamp",
+    "t", "timestamp", "accept_date", "requestdatetime", "instant", "start",
+    "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (
     "LevelDisplayName", "level", "severity", "log.level", "levelname", "lvl", "loglevel", "log_level",
     "severityText", "severity_text", "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number",
-    "syslog_severity", "s", "PRI",
+    "syslog_severity", "s", "PRI", "messageType", "Event.System.Level",
 )  # fmt: skip
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
-    "@m", "@mt", "text", "log", "CONTENT", "request", "eventName", "operationName",
+    "@m", "@mt", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
 )  # fmt: skip
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
 _OF_OTHERS: Final = frozenset((
     "date", "created_at", "createdat", "updated_at", "start_time", "starttime", "published", "t", "s", "pri", "event",
-    "body", "text", "log", "request", "eventname", "operationname",
+    "body", "text", "log", "request", "eventname", "operationname", "start",
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _FIRST: Final[WeakKeyDictionary[LogSource, tuple[Any, list[dict[str, Any]]]]] = WeakKeyDictionary()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import tarfile
 from pathlib import Path
@@ -126,12 +127,12 @@ def test_commas_behind_objects_are_named(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_files_without_a_level_that_is_known_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "app.json").write_text('{"time": "2026-11-27T00:00:00Z", "level": "error"}\n' * 3)
-    (tmp_path / "cassandra.log").write_text("ERROR [main] 2026-11-27 Server.java:1 - no\n" * 3)
+    (tmp_path / "odd.log").write_text("main 2026-11-27 ERROR Server.java:1 - no\n" * 3)
     (tmp_path / "rows.json").write_text('{"host": "a", "ms": 5}\n' * 3)
     code, out, err = said(capsys, "count", tmp_path, 'level >= "error"')
     assert (code, out) == (0, "3\n")
     assert err.count("no level is found in the first records of") == 1
-    assert "cassandra.log" in err
+    assert "odd.log" in err
     assert "rows.json" not in err
     assert "--log-format '(?P<level>[A-Z]+) (?P<text>.*)'" in err
 
@@ -228,3 +229,39 @@ def test_a_log_beside_its_compressed_copy_counts_once(tmp_path: Path, capsys: py
     assert said(capsys, "count", tmp_path)[1] != "100\n"
     (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(text))
     assert said(capsys, "count", tmp_path / "a.log.1", tmp_path / "a.log.1.gz")[1] == "200\n"  # both were named
+
+
+def test_the_export_format_of_journald_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its lines are fields, so that each would count as a record."""
+    path = tmp_path / "journal.log"
+    path.write_text("__CURSOR=s=1\n__REALTIME_TIMESTAMP=1795155001123456\nPRIORITY=3\nMESSAGE=no route\n\n" * 3)
+    code, _, err = said(capsys, "count", path, 'PRIORITY >= "error"')
+    assert code == 1
+    assert "journald's export format" in err
+    assert "journalctl -o json" in err
+
+
+@pytest.mark.parametrize("given", [(), ("--log-format", r"(?P<time>\S+ \S+) (?P<level>[A-Z]+) (?P<text>.*)")])
+def test_info_tells_how_many_lines_are_of_the_format(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: tuple[str, ...]
+) -> None:
+    path = tmp_path / "app.log"
+    path.write_text("2026-11-20 06:10:01 ERROR boom\n  at x\n\n2026-11-20 06:10:02 INFO up\n")
+    code, out, _ = said(capsys, "info", path, *given)
+    assert code == 0
+    assert "fits     2 of 3 lines (of the first 64 KiB) are of the format" in out
+    assert "UTF-8" not in out
+    found = json.loads(said(capsys, "info", path, *given, "--json")[1])
+    assert found["first_lines"] == {"count": 3, "fitting": 2, "odd": 0}
+
+
+def test_info_and_notes_count_what_is_no_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "app.log"
+    path.write_bytes("2026-11-20 06:10:01 ERROR Gerät\n2026-11-20 06:10:02 INFO up\n".encode("latin-1"))
+    out = said(capsys, "info", path)[1]
+    command = out.partition("if it is Latin-1: ")[2].partition("\n")[0]
+    assert "bytes    1 line of them has bytes that are no UTF-8, which are U+FFFD in records" in out
+    err = said(capsys, "count", path, 'text contains "Gerät"')[2]
+    assert "are read as U+FFFD, in 1 of 2 records looked at, so" in err
+    subprocess.run(command, shell=True, check=True)
+    assert said(capsys, "count", tmp_path / "app.utf8.log", 'text contains "Gerät"')[:2] == (0, "1\n")

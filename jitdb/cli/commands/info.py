@@ -100,8 +100,10 @@ def _line(found: dict[str, Any]) -> str:
 def _describe_lines(log: LineLog) -> dict[str, Any]:
     from jitdb.common.paths import format_path
     from jitdb.engine.roles import found_roles
+    from jitdb.log.lines.detection import first_lines
 
     lines = log.counted()
+    first = first_lines(log.path, log.framing.form)
     stats = lines.stats
     wrong = lines.malformed
     return {
@@ -113,6 +115,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "format": "JSON Lines" if log.framing.row is None else log.framing.row.title,
         "each": format_path(log.framing.form.path.first),
         "roles": {name: format_path(path) for name, path in found_roles(log)._asdict().items() if path is not None},
+        "first_lines": None if first is None else first._asdict(),
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
         "partial_lines": lines.parts,
@@ -186,6 +189,8 @@ def _what_is_one(found: dict[str, Any]) -> str:
 
 
 def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
+    from jitdb.log.lines.detection import converted
+
     packed = f", compressed ({found['compression']}), {found['lines_bytes']:,} of lines" if found["compression"] else ""
     rows = {
         "file": found["path"],
@@ -193,6 +198,13 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         "records": f"{found['records']:,}, {_what_is_one(found)}",
         "format": f"{found['format']}; somebody else writes it, and here it is only read",
     }
+    if first := found["first_lines"]:
+        lines = counted(first["count"], "line", "lines")
+        rows["fits"] = f"{first['fitting']:,} of {lines} (of the first 64 KiB) are of the format"
+        if first["odd"]:
+            which = "line of them has bytes that are" if first["odd"] == 1 else "lines of them have bytes that are"
+            told = f"{first['odd']:,} {which} no UTF-8, which are U+FFFD in records"
+            rows["bytes"] = f"{told}; if it is Latin-1: {converted(found['path'])}"
     if found["roles"]:
         rows["fields"] = ", ".join(f"the {name} is `{field}`" for name, field in found["roles"].items())
     if found["text_lines"]:

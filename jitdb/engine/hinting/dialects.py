@@ -22,7 +22,10 @@ from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
 _LEVEL_WORD: Final = r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|CRITICAL|FATAL)\b"
-_STATUSES: Final = ("statuscode", "httpstatus", "httpstatuscode", "responsecode", "scstatus", "responsestatus")
+_STATUSES: Final = (
+    "statuscode", "httpstatus", "httpstatuscode", "responsecode", "scstatus", "responsestatus", "elbstatuscode",
+    "elbresponsecode",
+)  # fmt: skip
 _OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 

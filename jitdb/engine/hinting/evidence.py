@@ -40,6 +40,7 @@ _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
 _DAY: Final = r"\d{4}[-/]\d\d[-/]\d\d"
 _CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+_OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time
 
@@ -293,6 +294,7 @@ def _zone_behind(log: LogSource, paths: Sequence[Path]) -> str:
 
     records = first_of(log)
     behind = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
+    behind = behind or [zone for record in records if (zone := record.get("timezone", "UTC")) not in _OF_UTC]
     values = (value_at(record, path) for record in records for path in paths)
     found = behind or [name for value in values if isinstance(value, str) and (name := local_zone(value))]
     return found[0] if 2 * len(found) > len(records) else ""

@@ -12,7 +12,7 @@ from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, fo
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text, time_of
 from jitdb.common.values import number_of, number_of_text, value_at, values_at
-from jitdb.common.words import shown
+from jitdb.common.words import counted, shown
 from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, no_level, where_others, within
 from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
@@ -222,10 +222,12 @@ def _texts_of(leaf: Operation) -> Iterator[str]:
 def _on_encoding(evidence: Evidence, operation: Operation) -> Iterator[str]:
     """A line where a text that is no ASCII is asked for, and some records have bytes that are no UTF-8."""
     texts = [text for leaf in operation.leaves() for text in _texts_of(leaf) if not text.isascii()]
-    if texts and any(replaced_in(record) for record in evidence.sample(SAMPLE)):
+    records = evidence.sample(SAMPLE) if texts else []
+    if odd := sum(map(replaced_in, records)):
+        which = f"{odd:,} of {counted(len(records), 'record', 'records')} looked at"
         yield (
-            f"bytes that are no UTF-8 are read as U+FFFD, so {shown(texts[0])} is not found where they stand: make "
-            f"UTF-8 of the file first, say from Latin-1: {evidence.convert}"
+            f"bytes that are no UTF-8 are read as U+FFFD, in {which}, so {shown(texts[0])} is not found where they "
+            f"stand: make UTF-8 of the file first, say from Latin-1: {evidence.convert}"
         )
 
 

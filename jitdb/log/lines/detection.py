@@ -16,7 +16,7 @@ import shlex
 from codecs import getincrementaldecoder
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jitdb.common.formats import without_ending
 from jitdb.errors import LogCorrupt, NotALog, Remedy, import_command
@@ -136,6 +136,7 @@ def _is_of_text(line: bytes) -> bool:
     return recognised([line]) is not None
 
 
+_EXPORTED: Final = b"__CURSOR="  # a record of journald's export format is several lines
 _LOOKED_THROUGH: Final = 16 << 20  # bytes in which a line must be as a pattern says
 
 
@@ -154,14 +155,47 @@ def _misfit(head: bytes, form: LineForm, path: Location) -> int:
     renderer = Renderer(form.row, lambda: 0)
 
     def misfits(head: bytes, size: int) -> int:
-        lines = head.removeprefix(MARK).split(b"\n")
-        lines = [line for line in (lines[:-1] if len(head) >= size else lines) if line.strip()]
+        lines = _whole_lines(head, size)
         return 0 if renderer.fitting(lines) else len(lines)
 
     count = misfits(head, HEAD)
     if not count or not form.pattern or len(head) < HEAD:
         return count
     return misfits(head_of(path, _LOOKED_THROUGH), _LOOKED_THROUGH)
+
+
+def _whole_lines(head: bytes, size: int) -> list[bytes]:
+    """The lines of the first bytes of a file, of which there are `size` at most; without the last one if it is cut."""
+    lines = head.removeprefix(MARK).split(b"\n")
+    return [line for line in (lines[:-1] if len(head) >= size else lines) if line.strip()]
+
+
+class FirstLines(NamedTuple):
+    """How many first lines of a file there are, are of its format, and have bytes that are no UTF-8."""
+
+    count: int
+    fitting: int
+    odd: int
+
+
+def first_lines(path: Location, form: LineForm) -> FirstLines | None:
+    """What the first lines of a file of text show; None of JSON, and of rows under a header."""
+    from jitdb.log.lines.formats.rendering import Renderer
+
+    if form.row is None or form.row.path is not None or form.format in HEADED:
+        return None
+    lines = _whole_lines(head_of(path, HEAD), HEAD)
+    return FirstLines(
+        len(lines), Renderer(form.row, lambda: 0).fitting(lines), sum(not _is_utf8(line) for line in lines)
+    )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
@@ -219,6 +253,7 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
         or _begins_json(text)
         or b"\0" in head
         or _is_other(head)
+        or text.startswith(_EXPORTED)
         or table_named(name)
         or len(text.translate(None, _CONTROLS)) < len(text)
     ):
@@ -369,6 +404,9 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     except UnicodeDecodeError as error:
         said = f"it is no UTF-8 (byte 0x{head[error.start]:02x} at offset {error.start:,}), as logs are"
         return _error(path, said, f"convert it first, say from Latin-1: {converted(path)}")
+    if head.startswith(_EXPORTED):
+        advice = "write it as JSON: journalctl -o json > FILE"
+        return NotALog("it is journald's export format, a field a line", path=path, remedy=advice)
     begin = text.removeprefix("\ufeff").lstrip()
     lines = head.split(b"\n")[:_TRIED]
     if not begin.startswith(("{", "[{", "[\n")) and any(map(_is_prefixed, lines)):

@@ -5,6 +5,7 @@ A level has a rank. Names have one in any case, numbers by the scale of their fi
 - **Syslog** (`PRIORITY`, `priority`, `syslog.severity`), also as text: 0 is emerg, 7 debug.
 - **A priority value of syslog** (`PRI`): eight times the facility, and one of these.
 - **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
+- **Windows** (`Event.System.Level`): 1 is critical, 4 information, 5 verbose.
 - **Python** (`levelno`, `level_number`): 10 is debug, 30 warning, 50 critical.
 - Under any other name (`level`, `severity`, …) numbers go by their size. From 10 on they are those of pino and bunyan
   (10 is trace, 30 info, 50 error, 60 fatal; one between two levels is between them), from 5000 on those of Logback
@@ -37,17 +38,24 @@ if TYPE_CHECKING:
 _NAMES: Final = (
     "trace verbose finer finest",
     "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
-    "info information informational i log",
-    "notice",
-    "warn warning w",
+    "info information informational i log system",
+    "notice deprecated *",
+    "warn warning w #",
     "error err severe e",
-    "critical crit fatal panic dpanic f",
+    "critical crit fatal panic dpanic f fault",
     "alert",
     "emerg emergency",
 )
 #: Names that libraries cut short, of the first levels.
-_SHORT: Final = ("trc vrb", "dbg dbug debu", "inf", "note", "wrn", "erro fail", "ftl fata crt")
-_RANKS: Final = {name: rank for every in (_NAMES, _SHORT) for rank, names in enumerate(every) for name in names.split()}
+_SHORT: Final = ("trc vrb trce", "dbg dbug debu .", "inf", "note", "wrn", "erro fail", "ftl fata crt")
+#: Of PHP, in two words.
+_PHP: Final = {
+    "strict standards": 3, "core warning": 4, "compile warning": 4, "parse error": 5, "recoverable fatal error": 5,
+    "catchable fatal error": 5, "fatal error": 6, "core error": 6, "compile error": 6,
+}  # fmt: skip
+_RANKS: Final = {
+    name: rank for every in (_NAMES, _SHORT) for rank, names in enumerate(every) for name in names.split()
+} | _PHP
 _SUGGESTED: Final = [name for names in _NAMES for name in names.split() if len(name) > 3]
 _SYSLOG: Final = (8, 7, 6, 5, 4, 3, 2, 1)  # ranks of 0 to 7
 _PINO: Final = ((10, 20, 30, 40, 50, 60), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
@@ -56,6 +64,7 @@ _MONOLOG: Final = ((100, 200, 250, 300, 400, 500, 550, 600), (1, 2, 3, 4, 5, 6, 
 _GOOGLE: Final = ((100, 200, 300, 400, 500, 600, 700, 800), (1, 2, 3, 4, 5, 6, 7, 8))
 _LOGBACK: Final = ((5000, 10_000, 20_000, 30_000, 40_000, 50_000), (0, 1, 2, 4, 5, 6))
 _NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_LOGBACK[0]})  # that libraries write
+_WINDOWS: Final = (2, 6, 5, 4, 2, 0)  # ranks of 0 (always logged) to 5
 _OPENTELEMETRY: Final = (0, 1, 2, 4, 5, 6)  # ranks of 1 to 4, 5 to 8, …
 _SCALES: Final = {
     "pri": "pri", "severitynumber": "opentelemetry", "levelno": "python", "levelnumber": "python", "severity": "google",
@@ -102,6 +111,8 @@ def rank_of(value: Any, path: Path) -> float | None:
             return _SYSLOG[int(number) % 8] if number in range(192) else None
         case "syslog":
             return _SYSLOG[int(number)] if number in range(8) else None
+        case "windows":
+            return _WINDOWS[int(number)] if number in range(6) else None
         case "opentelemetry":
             return _OPENTELEMETRY[int(number - 1) // 4] if number in range(1, 25) else None
         case "python":
@@ -118,6 +129,8 @@ def _scale_of(path: Path) -> str:
     key = "".join(filter(str.isalnum, keys[-1])) if keys else ""
     if key in ("priority", "prio", "syslogseverity") or (key == "severity" and "syslog" in keys):
         return "syslog"
+    if keys[-2:] == ["system", "level"]:
+        return "windows"
     return _SCALES.get(key, "")
 
 

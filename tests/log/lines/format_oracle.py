@@ -70,7 +70,8 @@ def with_body(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str
             record[name] = text_of(b"\n".join(lines)).rstrip(_BLANKS)
             tail = lines[0].strip(_BLANKS.encode())
             tail = tail[tail.find(b'{"') :] if b'{"' in tail else b""
-            record.update(pairs_in(first) if are_pairs(first) else object_in(tail) or {})
+            pairs = first if are_pairs(first) else leading_pairs(first)
+            record.update(pairs_in(pairs) if pairs else object_in(tail) or {})
             return record
         found = {name: unescaped(quoted[1]), **pairs_in(quoted[2])}
     record.update(found)
@@ -126,6 +127,8 @@ def _said(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str, An
         head = {"level": klog[1].decode(), "threadid": scalar(klog[5].decode()), "file": klog[6].decode()}
         head["line"] = scalar(klog[7].decode())
         return with_body({**record, **whole, **head}, "msg", [first[klog.end() :], *lines[1:]])
+    if syslog := _syslog_inside(first, lines):
+        return {**record, **whole, **syslog}
     if access := _ACCESS.match(first):
         found = {key: value.decode() for key, value in access.groupdict().items() if value is not None}
         for key in ("status", "body_bytes_sent"):
@@ -133,6 +136,38 @@ def _said(record: dict[str, Any], name: str, lines: list[bytes]) -> dict[str, An
         return {**record, **whole, **{key: value for key, value in found.items() if value != "-" or key not in _NIL}}
     level = {} if first.startswith(b"{") else level_in(lines[0].rstrip())
     return with_body({**record, **level}, name, lines)
+
+
+_TAGGED = rb"([^ :\[{]+)(?:\[([^\]]*)\])?(?: \(([^)]*)\))?: ?"
+_SYSLOG = re.compile(
+    rb"(?:<([0-9]{1,3})>)?([A-Z][a-z]{2}) ([ 0-9][0-9]) ([0-9]{2}:[0-9]{2}:[0-9]{2}) ([^ ]+) " + _TAGGED
+)
+_SYSLOG_5424 = re.compile(
+    rb"<([0-9]{1,3})>([0-9]{1,2}) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) (-|(?:\[[^\]]*\])+)(?: (.*))?$", re.DOTALL
+)
+
+
+def _syslog_inside(first: bytes, lines: list[bytes]) -> dict[str, Any] | None:
+    """The fields of syslog in a line of a container."""
+    head = _SYSLOG_5424.match(first)
+    if head:
+        names = ["PRI", "VERSION", "TIMESTAMP", "HOSTNAME", "APP_NAME", "PROCID", "MSGID", "STRUCTURED_DATA"]
+        found = {name: text_of(value) for name, value in zip(names, head.groups()[:8], strict=True)}
+        record = {name: scalar(value) if name in names[:2] else value for name, value in found.items() if value != "-"}
+        if head[9] is None:
+            return record
+        return with_body({**record, **level_in(head[9])}, "MSG", [head[9], *lines[1:]])
+    head = _SYSLOG.match(first)
+    if not head or not (head[1] or re.search(rb"[a-z0-9]", head[5])):
+        return None
+    month = _MONTHS.index(head[2].decode()) // 3 + 1
+    record = {} if head[1] is None else {"PRI": scalar(head[1].decode())}
+    record["TIMESTAMP"] = f"2026-{month:02}-{int(head[3]):02}T{head[4].decode()}"
+    record |= {"HOSTNAME": text_of(head[5]), "TAG": text_of(head[6])}
+    record |= {"PID": scalar(text_of(head[7]))} if head[7] and head[7] != b"-" else {}
+    record |= {"RefProc": text_of(head[8])} if head[8] is not None else {}
+    content = first[head.end() :]
+    return with_body({**record, **level_in(content)}, "CONTENT", [content, *lines[1:]])
 
 
 def docker(data: bytes) -> list[dict[str, Any] | None]:
@@ -215,7 +250,15 @@ _LEVEL = re.compile(
     rb"(?:(?<![0-9A-Za-z_\x80-\xff])|\x1b\[[0-9;]*m)((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
     rb"|\[ {0,8}((?i:%s))(?= {0,8}\])|:((?i:%s))(?= {0,8}\])" % (_NAMES, _NAMES, _NAMES)
 )
-_TIMED = re.compile(rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?Z?)\]?:? ?")
+_TIMED = re.compile(
+    rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?"
+    rb"|[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9:]{8}(?:\.[0-9]+)?)\]?:? ?"
+)
+_FIRST_LEVELS = [
+    re.compile(rb"([A-Za-z]{3,8}):(?: |$)"),
+    re.compile(rb"[0-9A-Za-z_\x80-\xff-]{1,70}: ([A-Za-z]{3,8}):(?: |$)"),
+    re.compile(rb"\t([A-Za-z]{3,8})\t"),
+]
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
 
 
@@ -268,6 +311,10 @@ def _timed_record(lines: list[bytes]) -> dict[str, Any]:
 
 def level_in(text: bytes) -> dict[str, Any]:
     """The level near the beginning of a text."""
+    for first in _FIRST_LEVELS:
+        found = first.match(text)
+        if found and re.fullmatch(rb"(?i:%s|TRCE|DBUG|FAIL)" % _NAMES, found[1]):
+            return {"level": found[1].decode()}
     level = _LEVEL.search(text)
     is_one = level is not None and level.start(level.lastindex) < 80 and not text.startswith(b'{"')
     return {"level": level[level.lastindex].decode()} if is_one and level else {}
@@ -346,6 +393,13 @@ def are_pairs(text: str) -> bool:
         at = re.compile(" *").match(text, found.end()).end()  # type: ignore[union-attr]
     pairs = sum("=" in token for token in tokens)
     return pairs >= 2 and len(tokens) - pairs <= pairs
+
+
+def leading_pairs(text: str) -> str:
+    """The two pairs or more with which a text begins; empty where there are none."""
+    pair = r'[!#-<>-~]+=(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|(?!"))[^\x00-\x20]*'
+    found = re.match(rf"{pair}(?: +{pair})+", text) if re.match(r"[A-Za-z_@][!#-<>-{}~]*=", text) else None
+    return found[0] if found and not re.search(r"[\x00-\x1f]", found[0]) else ""
 
 
 def _pairs_record(lines: list[bytes]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What a line says behind its head, for kernels: JSON, keys and values, or text.
 
 - A JSON object: its members are fields of the record, and what follows it is `trace`.
-- Other text is a field. Where it is `key=value` pairs (logfmt), or ends with a JSON object, these are fields, too.
+- Other text is a field. Where it is `key=value` pairs (logfmt), begins with two or more, or ends with a JSON object,
+  these are fields, too.
 - `"text" key="value"`, as the components of Kubernetes write it: the field is the text between the quotes, and the
   pairs are fields; what follows is `trace`.
 """
@@ -13,7 +14,14 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import CLOSE_MAP, NEWLINE, OPEN_MAP, QUOTE, SPACE
-from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, put_logfmt_text, put_pairs, quoted_end
+from jitdb.log.lines.formats.logfmt_kernels import (
+    are_pairs,
+    begins_logfmt,
+    leading_pairs,
+    put_logfmt_text,
+    put_pairs,
+    quoted_end,
+)
 from jitdb.log.lines.formats.writing_kernels import (
     is_object,
     put_byte,
@@ -44,6 +52,9 @@ def put_body(data, p, stop, end, out, o, keys, key, size, stack):
     o = put_quoted(data, p, without_blanks(data, p, end), out, put_key(keys, key, size, out, o))
     if are_pairs(data, begin, after):
         return put_pairs(data, begin, after, out, o)
+    leading = leading_pairs(data, begin, after)
+    if leading > begin:
+        return put_pairs(data, begin, leading, out, o)
     if begin < after and data[np.uint64(after - 1)] == CLOSE_MAP:
         while begin < after and not (data[np.uint64(begin)] == OPEN_MAP and data[np.uint64(begin + 1)] == QUOTE):
             begin += 1

@@ -1,4 +1,4 @@
-"""Rows under a header: CSV and TSV, W3C extended logs, logs of Zeek. What does the header say of the rows?
+"""Rows under a header: CSV and TSV, W3C extended logs, logs of Zeek, flow logs of AWS. What does it say of the rows?
 
 A form (form.py) has the header as its `pattern`: of CSV and TSV the first line, of the others the lines of it that say
 how rows are written. All that follows from it is a Table. Which lines begin a row: table_kernels.py.
@@ -27,13 +27,14 @@ from jitdb.log.lines.formats.kinds import (
     STRICT,
 )
 
-HEADED: Final = ("csv", "tsv", "w3c", "zeek")  # the formats
+HEADED: Final = ("csv", "tsv", "w3c", "zeek", "vpcflow")  # the formats
 DELIMITERS: Final = ",\t;|"
 _NUMBERS: Final = frozenset({"time", "interval", "double", "count", "int", "port"})
 _YEAR: Final = re.compile(r"[12][0-9]{3}")
 _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
+_FLOW: Final = r"(?=.*\b(?:srcaddr|interface-id|account-id)\b)[a-z0-9-]+(?: [a-z0-9-]+){3,}"
 _ROWS: Final = 64  # that are looked at
 _CUT: Final = 1 << 16  # bytes of a file's beginning that is cut
 
@@ -85,6 +86,9 @@ def table_of(format: str, header: str) -> Table:
         return Table((32, 9), QUOTED | COMMENTS | STRICT, _different(names), kinds, _bytes(header), b"-")
     if format == "zeek":
         return _zeek(header)
+    if format == "vpcflow":
+        names = header.split()
+        return Table((32, 32), STRICT, _different(names), (IS_ANY,) * len(names), _bytes(header), b"-")
     delimiter = delimiter_of(header) if format == "csv" else "\t"
     skips = SKIPS * (delimiter != "\t" and f"{delimiter} " in header)
     names = [name.strip() for name in _cells(header, delimiter)]
@@ -160,6 +164,8 @@ def header_in(head: bytes, format: str) -> str | None:
     texts = [line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in lines]
     if format in ("csv", "tsv"):
         return _named(next((text for text in texts if text.strip()), ""), format)
+    if format == "vpcflow":
+        return texts[0] if re.fullmatch(_FLOW, texts[0]) else None
     begun = [text for text in texts if text.startswith("#")]
     if format == "w3c":
         return next((text for text in begun if text.startswith("#Fields:") and text.partition(":")[2].split()), None)
@@ -185,7 +191,8 @@ def _is_value(name: str) -> bool:
 
 
 def of_comments(head: bytes) -> str:
-    """The format of a file that begins with such lines as those of Zeek and of W3C's logs do; empty where it does not.
+    """The format of a file that begins with such lines as those of Zeek, W3C's and flow logs do; empty where it does
+    not.
 
     >>> of_comments(b"#Software: x\\n#Fields: date time\\n"), of_comments(b"# a comment\\n")
     ('w3c', '')
@@ -193,7 +200,7 @@ def of_comments(head: bytes) -> str:
     for format, marks in (("zeek", (b"#separator ",)), ("w3c", (b"#Software:", b"#Version:", b"#Fields:", b"#Date:"))):
         if head.startswith(marks) and header_in(head, format):
             return format
-    return ""
+    return "vpcflow" if header_in(head, "vpcflow") else ""
 
 
 def is_certain(head: bytes) -> bool:

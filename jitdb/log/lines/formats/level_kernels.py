@@ -1,7 +1,9 @@
 """The level of a record of text, for kernels: `ERROR name: no route`, `[main] WARN x`, `[core:error] [pid 7] x`.
 
 Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
-the list that is part of a longer word is none. A colour of the terminal may stand around it.
+the list that is part of a longer word is none. A colour of the terminal may stand around it. In letters of any case
+it is the first word, with a colon behind it or between tabs, or the second one between two colons: `warn: x`,
+`zone: error: x`.
 """
 
 from __future__ import annotations
@@ -10,19 +12,21 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.sixteen import trailing_zeros, word_at
-from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE, SPACE
+from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE, SPACE, TAB
 from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level
 _PADDED = 8  # blanks beside it in brackets, at most
-_OPEN, _CLOSE = 91, 93
+_OPEN, _CLOSE, _DASH = 91, 93, 45
 _ZERO, _NINE, _SEMICOLON, _M, _ESC = 48, 57, 59, 109, 27
 _NAMES = (
     b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE "
     b"TRC VRB DBG DEBU INF WRN ERRO FTL FATA LOG"
 ).split()
+_FIRST_NAMES = b"TRCE DBUG FAIL".split()  # that are one only as the first word, as ASP.NET writes them
 # As words of eight bytes; the last one is a level only with a colon behind it, as Postgres writes it.
+_FIRST_WORDS = np.array([int.from_bytes(name, "little") for name in _FIRST_NAMES], np.uint64)
 _WORDS = np.array([int.from_bytes(name, "little") for name in _NAMES], np.uint64)
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_MOST + 1)], np.uint64)
 _SMALL = np.uint64(0xDFDFDFDFDFDFDFDF)  # without the bit that tells small letters from capital ones
@@ -93,11 +97,65 @@ def capital_or_bracket(data, p):
 
 
 @part
+def is_behind(data, p, end):
+    """Whether a colon and a blank, or the end, stand at `p`."""
+    return p < end and data[np.uint64(p)] == COLON and (p + 1 == end or data[np.uint64(p + 1)] == SPACE)
+
+
+@part
+def is_any_level(data, p, after):
+    """Whether data[p:after] is a level in letters of any case, as the first word of a text."""
+    if not _LEAST <= after - p <= _MOST:
+        return False
+    word = word_at(data, p) & _MASKS[after - p] & _SMALL
+    is_one = is_level(word)
+    for number in range(_FIRST_WORDS.shape[0]):
+        is_one |= _FIRST_WORDS[number] == word
+    return is_one
+
+
+@part
+def first_level(data, p, end):
+    """Where the level begins that is the first word of a text, or the second, -1 where none is; and where it ends."""
+    nothing = np.int64(-1)
+    is_tab = p < end and data[np.uint64(p)] == TAB
+    first = p + 1 if is_tab else p
+    after = word_end(data, first, end)
+    if is_tab:
+        is_one = after < end and data[np.uint64(after)] == TAB and is_any_level(data, first, after)
+        return (np.int64(first) if is_one else nothing), after
+    if is_behind(data, after, end) and is_any_level(data, first, after):
+        return np.int64(first), after
+    near = min(end, p + _NEAR)
+    while after < near and (_OF_WORDS[data[np.uint64(after)]] or data[np.uint64(after)] == _DASH):
+        after += 1
+    if after == p or not is_behind(data, after, end):
+        return nothing, after
+    first = after + 2
+    after = word_end(data, first, end)
+    is_one = first < near and is_behind(data, after, end) and is_any_level(data, first, after)
+    return (np.int64(first) if is_one else nothing), after
+
+
+@part
+def put_level_at(data, first, stop, out, o):
+    o = (
+        put_bytes(_LEVEL, 0, _LEVEL_SIZE, out, o)
+        if out[np.uint64(o - 1)] != OPEN_MAP
+        else put_bytes(_LEVEL, 1, _LEVEL_SIZE - 1, out, o)
+    )
+    return put_byte(out, put_bytes(data, first, stop - first, out, o), QUOTE)
+
+
+@part
 def put_level(data, p, end, out, o):
-    """The member `level` of a record with this text, where it has one, behind others; where what is written ends."""
+    """The member `level` of a record with this text, where it has one; where what is written ends."""
     if p + 1 < end and data[np.uint64(p)] == OPEN_MAP and data[np.uint64(p + 1)] == QUOTE:
         return o  # JSON says it itself
     begin = p
+    first, stop = first_level(data, p, end)
+    if first >= 0:
+        return put_level_at(data, first, stop, out, o)
     near = min(end, p + _NEAR)
     last = min(end, near + _MOST + _PADDED)
     while True:
@@ -124,6 +182,5 @@ def put_level(data, p, end, out, o):
         else:
             first = np.int64(-1)
         if 0 <= first < near:
-            o = put_bytes(_LEVEL, 0, _LEVEL_SIZE, out, o)
-            return put_byte(out, put_bytes(data, first, stop - first, out, o), QUOTE)
+            return put_level_at(data, first, stop, out, o)
         p = max(p + 1, after)

@@ -84,6 +84,33 @@ def are_pairs(data, p, end):
 
 
 @part
+def leading_pairs(data, p, end):
+    """Where the pairs end with which a text begins, two of them at least, as are_pairs has them; `p` where none do."""
+    first = p
+    found = p
+    pairs = np.int64(0)
+    while p < end:
+        key = p
+        while p < end and _KEYS[data[np.uint64(p)]] and data[np.uint64(p)] < 128:
+            p += 1
+        if p == key or p >= end or data[np.uint64(p)] != _EQUALS or (pairs == 0 and not is_first_key(data, key, p)):
+            break
+        p += 1
+        if p < end and data[np.uint64(p)] == QUOTE:
+            p = quoted_end(data, p + 1, end) + 1
+        while p < end and data[np.uint64(p)] > SPACE:
+            p += 1
+        pairs += 1
+        found = min(p, end)
+        while p < end and data[np.uint64(p)] == SPACE:
+            p += 1
+    for place in range(first, found):
+        if data[np.uint64(place)] < SPACE:
+            return first
+    return found if pairs >= 2 else first
+
+
+@part
 def quoted_end(data, p, end):
     """Where the quote stands that ends the text which begins at `p`; `end` where none does."""
     while p < end and data[np.uint64(p)] != QUOTE:

@@ -2,7 +2,8 @@
 
 What is understood of Python's `re`: literals, `.`, classes, `\\d \\w \\s` and their opposites, `|`, groups with or
 without a name, and `* + ? {m,n}`, also lazy. A pattern is matched against a line from its first byte on, byte by byte.
-There are no look-arounds and no references back, for which no linear time is known.
+There are no look-arounds and no references back, for which no linear time is known. Groups of different alternatives
+may have the same name.
 
 A program has four numbers an instruction:
 
@@ -66,6 +67,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
         self._names: list[str] = []
+        self._taken: frozenset[str] = frozenset()  # names of groups that may take part beside the next one
 
     def parse(self) -> tuple[_Node, tuple[str, ...]]:
         node = self._alternatives()
@@ -86,9 +88,12 @@ class _Parser:
         return False
 
     def _alternatives(self) -> _Node:
+        before, taken = self._taken, frozenset[str]()
         found = [self._sequence()]
         while self._next("|"):
+            taken, self._taken = taken | self._taken, before
             found.append(self._sequence())
+        self._taken |= taken
         return found[0] if len(found) == 1 else ("alt", found)
 
     def _sequence(self) -> _Node:
@@ -147,11 +152,12 @@ class _Parser:
             name, mark, _ = self._text[self._at :].partition(">")
             if not mark or not name or name[0] in "=!":
                 raise self._error("a group's name stands between < and >; there are no look-arounds")
-            if name in self._names:
+            if name in self._taken:
                 raise self._error(f"there are two groups {name}")
             self._at += len(name) + 1
             number = len(self._names)
             self._names.append(name)
+            self._taken |= {name}
         elif not self._next("?:") and self._text[self._at : self._at + 1] == "?":
             raise self._error("of groups with ? there are only (?:...) and (?P<name>...)")
         node = self._alternatives()

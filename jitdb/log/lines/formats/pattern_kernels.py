@@ -24,12 +24,14 @@ from jitdb.log.lines.formats.kinds import (
     MATCH,
     NIL,
     NUMBER,
+    PAIRS,
     SAVE,
     SPAN,
     SPLIT,
     WORD,
 )
 from jitdb.log.lines.formats.level_kernels import put_level
+from jitdb.log.lines.formats.logfmt_kernels import put_pairs
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
     put_byte,
@@ -42,7 +44,7 @@ from jitdb.log.lines.formats.writing_kernels import (
 )
 
 _1 = np.uint64(1)
-_ZERO, _DASH, _SLASH = 48, 45, 47
+_ZERO, _DASH, _DOT, _SLASH = 48, 45, 46, 47
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
 
@@ -146,27 +148,61 @@ def two_digits(data, p):
 
 
 @part
+def put_day(out, o, year, month, day):
+    """The quote and the date with which a time begins, and its T."""
+    o = put_two(out, put_two(out, put_byte(out, o, QUOTE), year // 100), year % 100)
+    o = put_two(out, put_byte(out, o, _DASH), month)
+    o = put_two(out, put_byte(out, o, _DASH), day)
+    return put_byte(out, o, 84)
+
+
+@part
 def put_date(data, p, end, out, o, month, day, latest):
     """A time without its year as ISO 8601: that of the last year in which it is not behind the month `latest`."""
     year = latest // 100
     if month * 100 + day > (latest % 100) * 100 + 32:
         year -= 1
-    o = put_byte(out, o, QUOTE)
-    o = put_two(out, put_two(out, o, year // 100), year % 100)
-    o = put_two(out, put_byte(out, o, _DASH), month)
-    o = put_two(out, put_byte(out, o, _DASH), day)
-    o = put_byte(out, o, 84)
+    o = put_day(out, o, year, month, day)
     return put_byte(out, put_escaped(data, p, end, out, o), QUOTE)
 
 
 @part
+def put_klog_time(data, p, end, out, o, latest):
+    """`1120 14:03:11.5`, also with two or four digits of the year before the month, as ISO 8601."""
+    blank = p + 4
+    while data[np.uint64(blank)] != SPACE:
+        blank += 2
+    month, day = two_digits(data, blank - 4), two_digits(data, blank - 2)
+    if blank == p + 4:
+        return put_date(data, blank + 1, end, out, o, month, day, latest)
+    year = two_digits(data, blank - 6) + 100 * (two_digits(data, p) if blank == p + 8 else 20)
+    o = put_day(out, o, year, month, day)
+    return put_byte(out, put_escaped(data, blank + 1, end, out, o), QUOTE)
+
+
+@part
+def put_odd_time(data, p, end, out, o):
+    """`2026.11.20 14:03:11` of ClickHouse, and `2026-11-20  4:03:11` of MariaDB, as ISO 8601; else nothing."""
+    mark = data[np.uint64(p + 4)]
+    if end - p < 19 or data[np.uint64(p + 7)] != mark or data[np.uint64(p + 10)] != SPACE:
+        return o
+    is_padded = mark == _DASH and data[np.uint64(p + 11)] == SPACE
+    if not is_padded and mark != _DOT:
+        return o
+    year = 100 * two_digits(data, p) + two_digits(data, p + 2)
+    o = put_day(out, o, year, two_digits(data, p + 5), two_digits(data, p + 8))
+    if is_padded:
+        o = put_byte(out, o, _ZERO)
+    return put_byte(out, put_escaped(data, p + 12 if is_padded else p + 11, end, out, o), QUOTE)
+
+
+@part
 def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` too; else a number or text, as it stands."""
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time, too; else a number
+    or text, as it stands."""
     if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
-        o = put_two(out, put_two(out, put_byte(out, o, QUOTE), 20), two_digits(data, p))
-        o = put_two(out, put_byte(out, o, _DASH), two_digits(data, p + 3))
-        o = put_two(out, put_byte(out, o, _DASH), two_digits(data, p + 6))
-        return put_byte(out, put_escaped(data, p + 9, end, out, put_byte(out, o, 84)), QUOTE)
+        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
+        return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
     month = np.int64(0)
     for number in range(12):
         is_same = True
@@ -176,7 +212,8 @@ def put_bsd_time(data, p, end, out, o, latest):
             month = np.int64(number + 1)
     is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
     if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:
-        return put_scalar(data, p, end, out, o)
+        after = put_odd_time(data, p, end, out, o)
+        return after if after > o else put_scalar(data, p, end, out, o)
     return put_date(data, p + 7, end, out, o, month, two_digits(data, p + 4), latest)
 
 
@@ -187,7 +224,7 @@ def put_field(kind, data, p, end, out, o, latest):
     if kind == BSD_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
     if kind == KLOG_TIME and end - p >= 13:
-        return put_date(data, p + 5, end, out, o, two_digits(data, p), two_digits(data, p + 2), latest)
+        return put_klog_time(data, p, end, out, o, latest)
     return put_quoted(data, p, end, out, o)
 
 
@@ -209,6 +246,9 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
         if kind == BODY or kind == LEVELED:
             o = put_body(data, p, after, end, out, o, keys, fields[place + 1], fields[place + 2], levels)
             has_body = True
+            continue
+        if kind == PAIRS:
+            o = put_pairs(data, p, after, out, o)
             continue
         o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
         o = put_field(kind, data, p, after, out, o, latest)

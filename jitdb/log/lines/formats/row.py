@@ -1,0 +1,71 @@
+"""What a format of lines is (table.py has them all), and what patterns of several formats have in common.
+
+pattern   of a record's first line (pattern.py); also what a file of the format is recognised by
+kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
+          BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
+          stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
+          of logfmt; BSD_TIME and KLOG_TIME are times without a year, or in a form of one program's own, which
+          become ISO 8601
+joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
+          they are lines that are not understood
+path      of the elements of lines that are the records, and of what around them belongs to each
+mark      bytes that each line has: a file without them needs no look by the pattern
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from jitdb.common.digests import blake2b
+from jitdb.log.lines.batch_path import BatchPath
+from jitdb.log.lines.formats.headers import table_of
+from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
+from jitdb.log.lines.formats.pattern import compile_pattern
+
+VERSION: Final = 9  # of what kernels make of lines: raise it with each change of that
+
+
+class Format(NamedTuple):
+    """See the head of this file."""
+
+    name: str
+    title: str
+    how: int
+    pattern: str = ""
+    kinds: Mapping[str, int] = MappingProxyType({})
+    joins: bool = False
+    is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
+    path: BatchPath | None = None  # None: lines are records
+    mark: bytes = b""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that its pattern, or a table's header, gives."""
+        if self.how == TABLE:
+            return table_of(self.name, self.pattern).names
+        return compile_pattern(self.pattern).names
+
+    @property
+    def is_json(self) -> bool:
+        """Whether its lines are JSON."""
+        return self.how in (DOCKER, JOURNAL, BATCH, OTLP)
+
+    @property
+    def tag(self) -> str:
+        """Names the format among the indexes of a file: another one where lines become other records."""
+        of_batches = () if self.path is None else (tuple(self.path),)
+        said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins, *of_batches))
+        return f"{self.name}-v{blake2b(said.encode(), digest_size=4).hexdigest()}"
+
+
+QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'  # what may stand between quotes
+CLOCK: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+ISO: Final = (
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{CLOCK}(?:[.,][0-9]+)?"
+    r"(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}|[+-][01][0-9]))?"
+)
+BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}"
+DASHED: Final = rf"[0-9]{{2}}-[A-Z][a-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND
+ACCESSED: Final = r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8}"  # Apache, HAProxy, S3: without a zone

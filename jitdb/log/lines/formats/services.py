@@ -1,0 +1,196 @@
+"""The formats of certain services: each is a pattern, with the names that the service's documentation has."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Final
+
+from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, NIL, NUMBER, PAIRS, PATTERN
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format
+
+
+def _numbers(names: str) -> dict[str, int]:
+    return dict.fromkeys(names.split(), NUMBER)
+
+
+def _absent(names: str) -> dict[str, int]:
+    """Texts that are "-" where there is none."""
+    return dict.fromkeys(names.split(), NIL)
+
+
+_HAPROXY_HTTP: Final = (
+    rf"(?P<client_ip>[^ ]+):(?P<client_port>[0-9]+) \[(?P<accept_date>{ACCESSED}\.[0-9]+)\] (?P<frontend_name>[^ ]+) "
+    r"(?P<backend_name>[^ /]+)/(?P<server_name>[^ ]+) (?P<TR>-?[0-9]+)/(?P<Tw>-?[0-9]+)/(?P<Tc>-?[0-9]+)/"
+    r"(?P<Tr>-?[0-9]+)/\+?(?P<Ta>-?[0-9]+) (?P<status_code>-?[0-9]+) \+?(?P<bytes_read>[0-9]+) "
+    r"(?P<captured_request_cookie>[^ ]+) (?P<captured_response_cookie>[^ ]+) (?P<termination_state>[^ ]{4}) "
+    r"(?P<actconn>[0-9]+)/(?P<feconn>[0-9]+)/(?P<beconn>[0-9]+)/(?P<srv_conn>[0-9]+)/\+?(?P<retries>[0-9]+) "
+    r"(?P<srv_queue>[0-9]+)/(?P<backend_queue>[0-9]+) (?:\{(?P<captured_request_headers>[^}]*)\} )?"
+    r'(?:\{(?P<captured_response_headers>[^}]*)\} )?"(?P<http_request>[^"]*)"?'
+)
+_HAPROXY_HEAD: Final = (
+    rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) "
+    r"(?P<TAG>[^ :\[{]+)\[(?P<PID>[^\]]*)\]: "
+)
+#: Envoy's default format, and Istio's. Its groups have other names than those of accesses and klog, beside which it
+#: stands in table.py.
+ENVOY: Final = (
+    rf'\[(?P<start_time>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{CLOCK}\.[0-9]+Z)\] "(?P<method>[^ "]+) (?P<path>[^ "]+) '
+    r'(?P<protocol>[^ "]+)" (?P<response_code>[0-9]+) (?P<response_flags>[^ ]+) (?:(?P<response_code_details>[^ "]+) '
+    r'(?P<connection_termination_details>[^ "]+) "(?P<upstream_transport_failure_reason>[^"]*)" )?'
+    r"(?P<bytes_received>[0-9]+) (?P<bytes_sent>[0-9]+) (?P<duration>[0-9]+) (?P<upstream_service_time>[^ ]+) "
+    r'"(?P<x_forwarded_for>[^"]*)" "(?P<user_agent>[^"]*)" "(?P<request_id>[^"]*)" "(?P<authority>[^"]*)" '
+    r'"(?P<upstream_host>[^"]*)"(?: (?P<upstream_cluster>[^ ]+) (?P<upstream_local_address>[^ ]+) '
+    r"(?P<downstream_local_address>[^ ]+) (?P<downstream_remote_address>[^ ]+) (?P<requested_server_name>[^ ]+) "
+    r"(?P<route_name>[^ ]+))?"
+)
+ENVOY_KINDS: Final = MappingProxyType(
+    _numbers("response_code bytes_received bytes_sent duration upstream_service_time")
+    | _absent(
+        "method path protocol response_flags response_code_details connection_termination_details "
+        "upstream_transport_failure_reason x_forwarded_for user_agent request_id authority upstream_host "
+        "upstream_cluster upstream_local_address downstream_local_address downstream_remote_address "
+        "requested_server_name route_name"
+    )
+)
+
+
+def _is_haproxy(line: bytes) -> bool:
+    accessed = rb"[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){4} "
+    return re.match(rb"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |" + accessed, line) is not None
+
+
+_SECONDS: Final = r"-?[0-9]+(?:\.[0-9]+)?"
+
+SERVICES: Final = (
+    Format(
+        "auditd", "auditd", PATTERN,
+        r"(?:node=(?P<node>[^ ]+) )?type=(?P<type>[^ ]+) msg=audit\((?P<time>[0-9]+\.[0-9]+):(?P<serial>[0-9]+)\):"
+        r" *(?P<fields>.*)",
+        MappingProxyType({**_numbers("time serial"), "fields": PAIRS}),
+        joins=True, mark=b" msg=audit(",
+    ),
+    Format(
+        "haproxy", "HAProxy, HTTP", PATTERN,
+        f"(?:{_HAPROXY_HEAD})?(?:{_HAPROXY_HTTP}|(?P<CONTENT>.*))",
+        MappingProxyType({
+            **_numbers("PRI PID client_port TR Tw Tc Tr Ta status_code bytes_read actconn feconn beconn srv_conn "
+                       "retries srv_queue backend_queue"),
+            **_absent("captured_request_cookie captured_response_cookie"), "TIMESTAMP": BSD_TIME, "CONTENT": BODY,
+        }),
+        joins=True, mark=b"/",
+        is_line=_is_haproxy,
+    ),
+    Format(
+        "squid", "Squid", PATTERN,
+        r"(?P<time>[0-9]{9,10}\.[0-9]{3}) +(?P<elapsed>-?[0-9]+) (?P<remotehost>[^ ]+) (?P<code>[A-Z_]+)/"
+        r"(?P<status>[0-9]{3}) (?P<bytes>[0-9]+) (?P<method>[^ ]+) (?P<URL>[^ ]+) (?P<rfc931>[^ ]+) "
+        r"(?P<peerstatus>[^ /]+)/(?P<peerhost>[^ ]+) (?P<type>[^ ]+)(?: (?P<more>.*))?$",
+        MappingProxyType({**_numbers("time elapsed status bytes"), **_absent("rfc931 peerhost type")}),
+        mark=b" HIER_",
+    ),
+    Format("envoy", "Envoy and Istio", PATTERN, ENVOY, ENVOY_KINDS, joins=True, mark=b'] "'),
+    Format(
+        "alb", "load balancer of AWS (application)", PATTERN,
+        rf"(?P<type>[a-z0-9]+) (?P<time>{ISO}) (?P<elb>[^ ]+) (?P<client_ip>[^ ]+):(?P<client_port>[0-9]+) "
+        r"(?:(?P<target_ip>[^ ]+):(?P<target_port>[0-9]+)|-) "
+        rf"(?P<request_processing_time>{_SECONDS}) (?P<target_processing_time>{_SECONDS}) "
+        rf"(?P<response_processing_time>{_SECONDS}) (?P<elb_status_code>[0-9]+|-) (?P<target_status_code>[0-9]+|-) "
+        r'(?P<received_bytes>[0-9]+) (?P<sent_bytes>[0-9]+) "(?P<request_verb>[^ "]+) (?P<request_url>[^ "]+) '
+        rf'(?P<request_proto>[^ "]+) ?" "(?P<user_agent>{QUOTED})" (?P<ssl_cipher>[^ ]+) (?P<ssl_protocol>[^ ]+) '
+        r'(?P<target_group_arn>[^ ]+) "(?P<trace_id>[^"]*)" "(?P<domain_name>[^"]*)" "(?P<chosen_cert_arn>[^"]*)" '
+        r'(?P<matched_rule_priority>[^ ]+) (?P<request_creation_time>[^ ]+) "(?P<actions_executed>[^"]*)" '
+        r'"(?P<redirect_url>[^"]*)" "(?P<lambda_error_reason>[^"]*)"(?: "(?P<target_port_list>[^"]*)" '
+        r'"(?P<target_status_code_list>[^"]*)" "(?P<classification>[^"]*)" "(?P<classification_reason>[^"]*)"'
+        r"(?: (?P<conn_trace_id>[^ ]+))?)?",
+        MappingProxyType({
+            **_numbers("client_port target_port request_processing_time target_processing_time sent_bytes "
+                       "response_processing_time elb_status_code target_status_code received_bytes "
+                       "matched_rule_priority"),
+            **_absent("user_agent ssl_cipher ssl_protocol target_group_arn trace_id domain_name chosen_cert_arn "
+                      "actions_executed redirect_url lambda_error_reason target_port_list target_status_code_list "
+                      "classification classification_reason conn_trace_id"),
+        }),
+        mark=b" app/",
+    ),
+    Format(
+        "elb", "load balancer of AWS (classic)", PATTERN,
+        rf"(?P<timestamp>{ISO}) (?P<elb_name>[^ ]+) (?P<request_ip>[^ ]+):(?P<request_port>[0-9]+) "
+        r"(?:(?P<backend_ip>[^ ]+):(?P<backend_port>[0-9]+)|-) "
+        rf"(?P<request_processing_time>{_SECONDS}) (?P<backend_processing_time>{_SECONDS}) "
+        rf"(?P<client_response_time>{_SECONDS}) (?P<elb_response_code>[0-9]+|-) (?P<backend_response_code>[0-9]+|-) "
+        r'(?P<received_bytes>[0-9]+) (?P<sent_bytes>[0-9]+) "(?P<request_verb>[^ "]+) (?P<url>[^ "]+) '
+        rf'(?P<protocol>[^ "]+) ?"(?: "(?P<user_agent>{QUOTED})" (?P<ssl_cipher>[^ ]+) (?P<ssl_protocol>[^ ]+))?',
+        MappingProxyType({
+            **_numbers("request_port backend_port request_processing_time backend_processing_time sent_bytes "
+                       "client_response_time elb_response_code backend_response_code received_bytes"),
+            **_absent("request_verb url protocol user_agent ssl_cipher ssl_protocol"),
+        }),
+        mark=b"://",
+    ),
+    Format(
+        "s3", "accesses of S3", PATTERN,
+        r"(?P<bucketowner>[^ ]+) (?P<bucket_name>[^ ]+) "
+        rf"\[(?P<requestdatetime>{ACCESSED} [+-][0-9]{{4}})\] (?P<remoteip>[^ ]+) (?P<requester>[^ ]+) "
+        r"(?P<requestid>[^ ]+) (?P<operation>[^ ]+) (?P<key>[^ ]+) "
+        rf'(?:"(?P<request_uri>{QUOTED})"|-) (?P<httpstatus>[0-9]+|-) (?P<errorcode>[^ ]+) (?P<bytessent>[0-9]+|-) '
+        r"(?P<objectsize>[0-9]+|-) (?P<totaltime>[0-9]+|-) (?P<turnaroundtime>[0-9]+|-) "
+        rf'(?:"(?P<referrer>{QUOTED})"|-) (?:"(?P<useragent>{QUOTED})"|-) (?P<versionid>[^ ]+)'
+        r"(?: (?P<hostid>[^ ]+) (?P<sigv>[^ ]+) (?P<ciphersuite>[^ ]+) (?P<authtype>[^ ]+) (?P<endpoint>[^ ]+) "
+        r"(?P<tlsversion>[^ ]+)(?: (?P<accesspointarn>[^ ]+)(?: (?P<aclrequired>[^ ]+))?)?)?",
+        MappingProxyType({
+            **_numbers("httpstatus bytessent objectsize totaltime turnaroundtime"),
+            **_absent("remoteip requester key errorcode referrer useragent versionid hostid sigv ciphersuite authtype "
+                      "endpoint tlsversion accesspointarn aclrequired"),
+        }),
+        mark=b" REST.",
+    ),
+    Format(
+        "mysql", "errors of MySQL and MariaDB", PATTERN,
+        rf"(?P<time>{ISO}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}  [0-9]:[0-9]{{2}}:[0-9]{{2}}) (?P<thread>[0-9]+) "
+        r"\[(?P<level>[A-Za-z]+)\] (?:\[(?P<err_code>MY-[0-9]+)\] \[(?P<subsystem>[^\]]+)\] )?(?P<msg>.*)",
+        MappingProxyType({"time": BSD_TIME, "thread": NUMBER, "msg": BODY}),
+        joins=True,
+    ),
+    Format(
+        "redis", "Redis and Valkey", PATTERN,
+        rf"(?P<pid>[0-9]+):(?P<role>[XCSM]) (?P<time>[0-9]{{2}} [A-Z][a-z]{{2}} [0-9]{{4}} {CLOCK}\.[0-9]{{3}}) "
+        r"(?P<level>[.*#-]) (?P<message>.*)",
+        MappingProxyType({"pid": NUMBER, "message": BODY}),
+        joins=True,
+    ),
+    Format(
+        "cassandra", "Cassandra", PATTERN,
+        rf"(?P<level>[A-Z]+) +\[(?P<thread>[^\]]*)\] (?P<time>{ISO}) (?P<file>[^ :]+):(?P<line>[0-9]+) - (?P<text>.*)",
+        MappingProxyType({"line": NUMBER, "text": BODY}),
+        joins=True, mark=b".java:",
+    ),
+    Format(
+        "php", "errors of PHP", PATTERN,
+        rf"\[(?P<time>{DASHED}) (?P<timezone>[A-Za-z][A-Za-z0-9_+/:-]*)\] "
+        r"(?:PHP (?P<level>[A-Z][a-z]+(?: [a-z]+)*): +)?(?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"] PHP ",
+    ),
+    Format(
+        "clickhouse", "ClickHouse", PATTERN,
+        rf"(?P<time>[0-9]{{4}}\.[0-9]{{2}}\.[0-9]{{2}} {CLOCK}\.[0-9]+) (?:\[(?P<host>[^\] ]+)\] )?"
+        r"\[ (?P<thread_id>[0-9]+) \] \{(?P<query_id>[^}]*)\} <(?P<level>[A-Za-z]+)> (?P<logger_name>[^:]+): "
+        r"(?P<message>.*)",
+        MappingProxyType({"time": BSD_TIME, "thread_id": NUMBER, "message": BODY}),
+        joins=True, mark=b"} <",
+    ),
+    Format(
+        "mongod", "MongoDB before 4.4", PATTERN,
+        rf"(?P<time>{ISO}) (?P<severity>[FEWID][1-5]?) (?P<component>[A-Z_]+|-) +\[(?P<context>[^\]]*)\] "
+        r"(?P<message>.*)",
+        MappingProxyType({"component": NIL, "message": BODY}),
+        joins=True, mark=b" [",
+    ),
+    Format(
+        "cbs", "Windows' setup (CBS, DISM)", PATTERN,
+        rf"(?P<time>{ISO}), (?P<level>Info|Warning|Error|Perf|Fatal) +(?P<component>[A-Za-z]+) +(?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b", ",
+    ),
+)  # fmt: skip
