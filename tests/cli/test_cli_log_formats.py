@@ -252,7 +252,7 @@ def test_info_tells_how_many_lines_are_of_the_format(
     assert "fits     2 of 3 lines (of the first 64 KiB) are of the format" in out
     assert "UTF-8" not in out
     found = json.loads(said(capsys, "info", path, *given, "--json")[1])
-    assert found["first_lines"] == {"count": 3, "fitting": 2, "odd": 0}
+    assert found["first_lines"] == {"lines": 3, "fitting": 2, "odd": 0}
 
 
 def test_info_and_notes_count_what_is_no_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -199,7 +199,7 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         "format": f"{found['format']}; somebody else writes it, and here it is only read",
     }
     if first := found["first_lines"]:
-        lines = counted(first["count"], "line", "lines")
+        lines = counted(first["lines"], "line", "lines")
         rows["fits"] = f"{first['fitting']:,} of {lines} (of the first 64 KiB) are of the format"
         if first["odd"]:
             which = "line of them has bytes that are" if first["odd"] == 1 else "lines of them have bytes that are"

@@ -173,7 +173,7 @@ def _whole_lines(head: bytes, size: int) -> list[bytes]:
 class FirstLines(NamedTuple):
     """How many first lines of a file there are, are of its format, and have bytes that are no UTF-8."""
 
-    count: int
+    lines: int
     fitting: int
     odd: int
 

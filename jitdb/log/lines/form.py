@@ -29,7 +29,7 @@ from jitdb.errors import InvalidArgument, QueryError, Remedy
 from jitdb.log.lines.batch_path import BatchPath, Element
 
 if TYPE_CHECKING:
-    from jitdb.log.lines.formats.table import Format
+    from jitdb.log.lines.formats.row import Format
 
 Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys and ANY, which stands last
 

@@ -33,7 +33,7 @@ from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.checksum import Bytes, Ints
-    from jitdb.log.lines.formats.table import Format
+    from jitdb.log.lines.formats.row import Format
     from jitdb.log.objects.door import Location
 
 TIMED: Final = "text"  # the format of lines that are none of their file's, but begin with a time
