@@ -4,7 +4,7 @@
     python examples/spark_pipeline.py /shared/shop --master spark://head:7077
 
     shop/raw/service=…/*         what the services write, each in its own way; made below if there is none
-    shop/logs/day=…/BATCH.log    the same cleaned and typed, as logs of jitdb, with the indexes that questions need
+    shop/logs/batch=…/day=…      the same cleaned and typed, as logs of jitdb, with the indexes that questions need
     shop/table/batch=…/day=…     the same as Parquet, for programs without jitdb
     shop/place                   how far the stream has come
 
@@ -82,11 +82,11 @@ def keep(batch, number, root):
     register(batch.sparkSession)  # in this thread
     events = cleaned(batch).persist()
     events.write.mode("overwrite").partitionBy("day").parquet(f"{root}/table/batch={number}")
-    for row in events.select("day").distinct().sort("day").collect():
-        log = Path(root, "logs", f"day={row.day}", f"{number:06d}.log")
-        log.parent.mkdir(parents=True, exist_ok=True)
-        of_day = events.where(events.day == row.day).drop("day").sort("time", "service", "user")
-        of_day.write.format("jitdb").mode("overwrite").option("codec", "json").save(str(log))
+    logs = Path(root, "logs", f"batch={number:06d}")
+    logs.parent.mkdir(parents=True, exist_ok=True)
+    days = events.sort("day", "time", "service", "user").write.format("jitdb").mode("overwrite")
+    days.option("partitionBy", "day").save(str(logs))
+    for log in sorted(logs.glob("day=*/*.log")):
         prebuild(batch.sparkSession, log, fields=["level", "service", "user"], indexes=["ms"])
     events.unpersist()
 
@@ -114,7 +114,7 @@ def main(arguments=None):
         write_lines(root, DAYS[0])
     keep_fresh(spark, root)
     for day in DAYS[1:]:
-        if not (root / "logs" / f"day={day:%Y-%m-%d}").exists():
+        if not any(root.glob(f"logs/*/day={day:%Y-%m-%d}")):
             write_lines(root, day)  # as time goes by
             keep_fresh(spark, root)
     report(spark, root).show()

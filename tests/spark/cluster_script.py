@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from typing import Any
 from engine_helpers import QUESTIONS, make_log
 from range_cases import gathered, merged_files
 
+import jitdb
 from jitdb import Log
 from jitdb.operators import predicate
-from jitdb.spark_ext import prebuild, session
+from jitdb.spark_ext import prebuild, read_log, register, session
 from jitdb.spark_ext.building.driver import Driver
 
 BLOCK = 4096
@@ -48,7 +49,7 @@ class Once:
             return True
         if self.what == "kill":
             os.kill(executor(), signal.SIGKILL)
-        time.sleep(60)
+        time.sleep(300)
         return True
 
 
@@ -142,7 +143,12 @@ def run(url: str, folder: Path) -> None:
         "spark.speculation.interval": "200ms",
         "spark.speculation.quantile": "0.5",
         "spark.speculation.minTaskRuntime": "500ms",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
     }
+    (folder / "events").mkdir()
     spark = session(url, **conf)
     spark.sparkContext.setLogLevel("OFF")
     try:
@@ -153,6 +159,8 @@ def run(url: str, folder: Path) -> None:
         seen = [name.split("-") for name in os.listdir(attempts)]
         twice = {part for part, attempt in seen if attempt != "0"}
         print(json.dumps({**slow, "twice": len(twice)}), flush=True)
+        print(json.dumps(read_twice(spark, folder)), flush=True)
+        print(json.dumps(written_twice(spark, folder)), flush=True)
         print(json.dumps(pipeline(spark, folder)), flush=True)
     finally:
         spark.stop()
@@ -174,14 +182,68 @@ def killed(spark: Any, folder: Path) -> dict[str, Any]:
         Driver.undecided = original  # type: ignore[method-assign]
 
 
-def doing(frame: Any, once: Once) -> Any:
-    """The same rows; the first task to come does something."""
+def doing(frame: Any, once: Once, *, late: bool = False) -> Any:
+    """The same rows; the first task to come does something, before its rows or (late) behind them."""
 
     def each(batches: Iterator[Any]) -> Iterator[Any]:
+        if not late:
+            once(None)
+        yield from batches
         once(None)
-        return batches
 
     return frame.mapInArrow(each, frame.schema)
+
+
+def second_attempts(spark: Any, folder: Path, work: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
+    """What some work gives; and how many attempts Spark made beside another one that ran, and how many of these won."""
+    (path,) = (folder / "events").iterdir()
+    bus = spark._jsparkSession.sparkContext().listenerBus()
+    bus.waitUntilEmpty()
+    before, begin = path.stat().st_size, time.perf_counter()
+    found = work()
+    seconds = time.perf_counter() - begin
+    bus.waitUntilEmpty()
+    with open(path) as file:
+        file.seek(before)
+        events = [json.loads(line) for line in file if line.endswith("}\n")]
+    ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    second = [event for event in ends if event["Task Info"]["Speculative"]]
+    won = [event for event in second if event["Task End Reason"]["Reason"] == "Success"]
+    return found, {"seconds": seconds, "second": len(second), "won": len(won)}
+
+
+def read_twice(spark: Any, folder: Path) -> dict[str, Any]:
+    """A task of a read is slow before its rows, and one behind them."""
+    path = folder / "read.log"
+    make_log(path, RECORDS)
+    with Log(path, read_only=True) as log:
+        wanted = [record.value["value"]["author"] for record in log.stream()]
+    told: dict[str, Any] = {"scenario": "read twice", "same": True, "second": 0, "won": 0, "seconds": 0}
+    for late in (False, True):
+        table = read_log(spark, path, {"author": "value.author"}, partitionBytes=20 * BLOCK)
+        slow = doing(table, Once(folder / f"a slow read {late}", "sleep"), late=late)
+        rows, spent = second_attempts(spark, folder, slow.collect)
+        told["same"] &= [row.seq for row in rows] == [*range(RECORDS)] and [row.author for row in rows] == wanted
+        told.update({name: told[name] + count for name, count in spent.items()})
+    return told
+
+
+def written_twice(spark: Any, folder: Path) -> dict[str, Any]:
+    """A task of a write is slow when its rows are written, once into a log and once into folders."""
+    told: dict[str, Any] = {"scenario": "written twice", "same": True, "second": 0, "won": 0, "seconds": 0}
+    for by in ("", "day"):
+        (target := folder / f"written by {by}").mkdir()
+        register(spark)
+        table = spark.range(0, RECORDS, 1, 12).selectExpr("id AS n", "concat('d', id % 3) AS day")
+        slow = doing(table, Once(folder / f"a slow write {by}", "sleep"), late=True)
+        writer = slow.write.format("jitdb").mode("overwrite").option("partitionBy", by)
+        _, spent = second_attempts(spark, folder, lambda to=writer, at=target: to.save(str(at / "x.log")))
+        with jitdb.open_many(target) as logs:
+            found = [[record["n"] for record in logs.query(f"day == 'd{day}'")] for day in range(3)]
+        told["same"] &= [sorted(each) for each in found] == [[*range(day, RECORDS, 3)] for day in range(3)]
+        told["same"] &= not list(target.glob("*.spark-*"))
+        told.update({name: told[name] + count for name, count in spent.items()})
+    return told
 
 
 def pipeline(spark: Any, folder: Path) -> dict[str, Any]:

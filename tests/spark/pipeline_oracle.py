@@ -49,7 +49,7 @@ def differences(spark: Any, example: Any, root: Path) -> list[str]:
     wanted = Counter(events(root))
     logs: Counter[tuple[Any, ...]] = Counter()
     wrong, order = [], True
-    for path in sorted((root / "logs").glob("*/*.log")):
+    for path in sorted((root / "logs").glob("*/*/*.log")):
         with Log(path, read_only=True) as log:
             rows = [record.value for record in log.stream()]
             order &= [row["time"] for row in rows] == sorted(row["time"] for row in rows)
