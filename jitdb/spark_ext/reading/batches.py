@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +26,6 @@ from jitdb.spark_ext.reading.times import in_millis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.fields.located import Locator
     from jitdb.spark_ext.file_range import FileRange
     from jitdb.spark_ext.reading.schema import Layout, Node
 
@@ -44,6 +43,17 @@ def read_partition(
     Raises CopyDiffers, LogChanged, LogCorrupt, RecordMismatch, DecodeError, OSError.
     """
     last = -1  # offset of the last record that was read
+    if partition.indexed is not None:
+        from jitdb.spark_ext.reading.from_indexes import rows_from_indexes
+
+        source, left = partition.open(), BitMap.deserialize(partition.chosen or b"")  # the log is the driver's
+        for columns in rows_from_indexes(partition, layout):
+            yield _Rows(source, layout, permissive, partition.shared, *columns).batch()
+            left.remove_range(0, int(columns.seqs[-1]) + 1)
+            last = int(columns.offsets[-1])
+        source.check()
+        if not left:
+            return
     while True:
         source = partition.open()
         locator = locator_of(source.codec, layout.paths)
@@ -52,10 +62,10 @@ def read_partition(
             for records in _reader(partition, source).records():
                 chosen = np.flatnonzero(wanted(records) & (records.offsets > last))
                 for low in range(0, len(chosen), ROWS):
-                    rows = _Rows(
-                        source, locator, records, chosen[low : low + ROWS], layout, permissive, partition.shared
-                    )
-                    yield rows.batch()
+                    seqs, some = _taken(records, chosen[low : low + ROWS])
+                    fields, _ = locator.fields(some)
+                    assert some.offsets is not None
+                    yield _Rows(source, layout, permissive, partition.shared, seqs, some.offsets, fields, some).batch()
                 last = max(last, *records.offsets[-1:].tolist(), -1)
                 done(records)
             return
@@ -88,6 +98,12 @@ def _wanted(partition: Partition, source: FileRange) -> Callable[[Records], NDAr
     return live
 
 
+def _taken(records: Records, places: NDArray[np.intp]) -> tuple[NDArray[np.int64], RecordBatch]:
+    """The records at these places, and their seqs."""
+    starts, lengths, offsets = records.starts[places], records.lengths[places], records.offsets[places]
+    return records.seqs[places], RecordBatch(records.buffer, starts, lengths, np.zeros(len(places), np.uint8), offsets)
+
+
 def _mask(numbers: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
     mask = np.zeros(len(numbers), np.bool_)
     mask[_places(numbers, chosen)] = True
@@ -111,23 +127,21 @@ class _Rows:
     def __init__(
         self,
         source: FileRange,
-        locator: Locator,
-        records: Records,
-        chosen: NDArray[np.int64],
         layout: Layout,
         permissive: bool,
         shared: Mapping[str, Any],
+        seqs: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        fields: Sequence[FieldValues],
+        records: RecordBatch | None = None,
     ) -> None:
-        """chosen: the places of these rows among the records; shared: see Partition"""
+        """fields: of the layout's paths; shared: see Partition; records: their bytes, for a column of whole ones"""
         self._source = source
-        self._shared = shared
-        self._permissive = permissive
-        self._seqs = records.seqs[chosen]
-        self._offsets = offsets = records.offsets[chosen]
-        starts, lengths = records.starts[chosen], records.lengths[chosen]
-        self._records = RecordBatch(records.buffer, starts, lengths, np.zeros(len(chosen), np.uint8), offsets)
-        self._fields, _ = locator.fields(self._records)
         self._layout = layout
+        self._permissive = permissive
+        self._shared = shared
+        self._seqs, self._offsets, self._fields = seqs, offsets, fields
+        self._records = records
 
     def batch(self) -> pa.RecordBatch:
         """All columns."""
@@ -207,10 +221,11 @@ class _Rows:
         """Numbers that are in no field of the record; NaN: there is none. See values.py for the two halves."""
         kinds = np.where(np.isnan(hi), np.uint8(ABSENT), np.uint8(NUMBER))
         nowhere = np.zeros(len(hi), np.int32)
-        values = FieldValues(KEYS, self._records.buffer, kinds, nowhere, lo.astype(np.int32), hi)
+        values = FieldValues(KEYS, np.zeros(1, np.uint8), kinds, nowhere, lo.astype(np.int32), hi)
         return column(node.type, values, self._misfits(name))
 
     def _whole(self, node: Node, name: str) -> pa.Array:
+        assert self._records is not None
         buffer, starts, lengths = self._records.buffer, self._records.starts, self._records.lengths
         count = len(starts)
         if pa.types.is_binary(node.type):

@@ -21,8 +21,9 @@ from jitdb.logset.opening import folder_of
 from jitdb.operators.nodes.operation import NOTHING
 from jitdb.spark_ext.options import ReadOptions
 from jitdb.spark_ext.reading.bundled import without_answers
+from jitdb.spark_ext.reading.opening import open_log
 from jitdb.spark_ext.reading.partitions import Partition
-from jitdb.spark_ext.reading.planning import SMALLEST, Planner, ReadPlan, open_log
+from jitdb.spark_ext.reading.planning import SMALLEST, Planner, ReadPlan
 from jitdb.spark_ext.reading.schema import Layout
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
@@ -100,7 +101,7 @@ def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, .
         if each.path in skipped:
             continue
         with open_log(each) as log:
-            parts, plan = Planner(log, each, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
+            parts, plan = Planner(log, each, layout).plan()
         found += parts
         told.append(plan)
     tasks = list(packed(found, options.partition_bytes or SMALLEST))
@@ -143,4 +144,5 @@ def _summed(options: ReadOptions, told: Sequence[ReadPlan], tasks: int) -> ReadP
         tasks=tasks,
         matches=None if None in matches else sum(each or 0 for each in matches),
         unproven=sum(plan.unproven for plan in told),
+        columns="indexes" if all(plan.columns == "indexes" for plan in told if plan.tasks) else "log",
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.blocks.scanner import Piece, Walked, Walker
+    from jitdb.spark_ext.options import ReadOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Partition:
     where:   the question whose answers are wanted, as JSON, of runs that follow on one another; None: it was answered
              already, or there is none
     shared:  fields that all records have by the log's path, whatever they say themselves
+    indexed: how the log is opened whose indexes have all values of the rows; None: they are read from the log
     """
 
     snapshot: Snapshot
@@ -50,6 +52,7 @@ class Partition:
     where: dict[str, Any] | None = None
     skip_corrupt: bool = False
     shared: Mapping[str, Any] = field(default_factory=dict)
+    indexed: ReadOptions | None = None
 
     def open(self) -> FileRange:
         """Its blocks, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""

@@ -7,13 +7,10 @@ their records these are. Without, each task asks its own blocks.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,25 +21,24 @@ from jitdb.engine.records import damage_in
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
-from jitdb.log.any_log import AnyLog, open_any
+from jitdb.log.any_log import AnyLog
 from jitdb.log.blocks.checksum import UNKNOWN
-from jitdb.log.io.filenames import INDEXES, sidecar_path
-from jitdb.log.lines.form import line_form
-from jitdb.log.lines.keeping.places import parse_entry, shelf_at, stores_of
 from jitdb.log.lines.line_log import LineLog
-from jitdb.log.objects.urls import is_url
-from jitdb.operators.nodes.operation import Everything, Operation
+from jitdb.operators.nodes.operation import EVERYTHING, Everything, Operation
 from jitdb.operators.text.json import to_json
 from jitdb.spark_ext.counting import records_between
-from jitdb.spark_ext.errors import LogChanged, finding_codec, refuse_table
+from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import Run, Snapshot
 from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.from_indexes import known_fields, may_serve
+from jitdb.spark_ext.reading.opening import index_folder
 from jitdb.spark_ext.reading.partitions import Partition, asks_seqs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.segment import Segment
+    from jitdb.spark_ext.reading.schema import Layout
 
 SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
 SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one
@@ -78,6 +74,7 @@ class ReadPlan:
     stale:    the index files that the question lacks, or that do not reach the log's end
     matches:  rows, where they are known before
     unproven: of the blocks that are read, those without a checksum; the log's last one never has one
+    columns:  "log", or "indexes": these have all values, and no block is read
     """
 
     path: str
@@ -90,6 +87,7 @@ class ReadPlan:
     tasks: int
     matches: int | None
     unproven: int = 0
+    columns: str = "log"
 
     @property
     def blocks_skipped(self) -> int:
@@ -104,10 +102,11 @@ class ReadPlan:
         question = f" where {self.where}" if self.where else ""
         matches = "" if self.matches is None else f", {self.matches:,} rows"
         unproven = f", {self.unproven:,} blocks have no checksum" if self.unproven > 1 else ""
+        columns = ", columns from indexes" if self.columns == "indexes" else ""
         how = {"indexes": ", answered from indexes", "tasks": ", answered by the tasks", "": ""}[self.answered]
         return (
             f"{self.path}{question}: {self.blocks_read:,} of {self.blocks:,} blocks are read "
-            f"({self.blocks_skipped:,} skipped), {self.tasks:,} tasks{matches}{how}{unproven}"
+            f"({self.blocks_skipped:,} skipped), {self.tasks:,} tasks{matches}{how}{columns}{unproven}"
         )
 
 
@@ -121,56 +120,6 @@ class _Chosen(NamedTuple):
     ends: NDArray[np.int64]  # and where it ends, or the first record behind it begins
     firsts: NDArray[np.int64]  # of each of them, the seq of its first record
     stops: NDArray[np.int64]  # and the seq behind its last one
-
-
-def open_log(options: ReadOptions) -> AnyLog:
-    """The log to be read. Raises LogError, CodecError."""
-    is_bare = options.indexes == "none" or (options.indexes == "auto" and not _may_have_indexes(options))
-    log = _opened(options, "memory" if is_bare else options.index_folder or None)
-    if options.indexes == "auto" and isinstance(log, LineLog) and not index_folder(log, options).is_dir():
-        log.close()
-        return _opened(options, "memory")  # who asks without indexes leaves nothing beside somebody else's file
-    return log
-
-
-def _may_have_indexes(options: ReadOptions) -> bool:
-    """Whether something may be kept of the log, or of its file: a look at names, which many files share."""
-    path, folder = options.path, options.index_folder
-    if is_url(path) or is_url(folder):
-        return True
-    if folder:
-        return os.path.isdir(folder)
-    if os.path.lexists(sidecar_path(FilePath(path))):
-        return True
-    inode = os.stat(path).st_ino if os.path.exists(path) else 0
-    return any(inode in _kept_in(store, os.stat(store).st_mtime_ns) for store in _stores(os.path.dirname(path)))
-
-
-def _stores(folder: str) -> list[FilePath]:
-    return [store for store in stores_of(os.path.realpath(folder)) if store.is_dir()]
-
-
-@lru_cache(maxsize=64)
-def _kept_in(store: FilePath, changed: int) -> frozenset[int]:
-    """The inodes of the files of which a store keeps something, as it is since then."""
-    entries = map(parse_entry, os.listdir(store))
-    return frozenset(entry[0] for entry in entries if entry is not None)
-
-
-def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
-    refuse_table(options.path)
-    form = line_form(options.allow_prefix, None, options.log_format)
-    with finding_codec(options.path):
-        return open_any(
-            options.path, codec=options.codec, block_size=options.block_size, read_only=True,
-            folder=None if folder and is_url(folder) else folder, form=form, shelf=shelf_at(folder),
-        )  # fmt: skip
-
-
-def index_folder(log: AnyLog, options: ReadOptions) -> FilePath:
-    """Where the indexes of the log lie."""
-    is_usual = not options.index_folder or is_url(options.index_folder)
-    return FilePath(log.sidecar / INDEXES if is_usual else options.index_folder)
 
 
 def steady(log: AnyLog, work: Callable[[], T]) -> T:
@@ -197,14 +146,13 @@ def steady(log: AnyLog, work: Callable[[], T]) -> T:
 class Planner:
     """Plans one read of a log, as it is when plan() is called."""
 
-    def __init__(self, log: AnyLog, options: ReadOptions, *, with_seqs: bool, slow: bool) -> None:
-        """with_seqs: whether the rows tell their seqs; slow: whether records are decoded one by one"""
-        self._slow = slow
+    def __init__(self, log: AnyLog, options: ReadOptions, layout: Layout) -> None:
+        self._layout = layout
         self._options = options
         self._log = log
         where = options.where
         self._where = None if isinstance(where, Everything) else where
-        self._with_seqs = with_seqs or (self._where is not None and asks_seqs(self._where))
+        self._with_seqs = layout.asks("seq") or (self._where is not None and asks_seqs(self._where))
         self._stale: tuple[str, ...] = ()
 
     def plan(self) -> tuple[list[Partition], ReadPlan]:
@@ -221,7 +169,13 @@ class Planner:
         manager = IndexManager(log, lambda: folder, self._options.fields, 0, False)
         if self._options.indexes != "none":
             manager.follow(None)
+        is_served = may_serve(self._layout, self._options)
         chosen = None if self._where is None else self._answer(manager, self._where)
+        if self._where is None and is_served:
+            chosen = self._answer(manager, EVERYTHING)
+        self._served = is_served and chosen is not None and self._has_columns(manager, chosen)
+        if self._where is None and not self._served:
+            chosen = None
         if chosen is not None:
             found = self._selected(chosen)
         elif self._with_seqs and self._options.indexes != "none":
@@ -229,6 +183,13 @@ class Planner:
         else:
             found = self._ranges([])
         return found, self._summed_up(found, chosen)
+
+    def _has_columns(self, manager: IndexManager, chosen: _Chosen) -> bool:
+        """Whether tasks can take the rows from indexes."""
+        return (
+            bool(chosen.seqs)
+            and known_fields(manager, self._log, self._layout.paths, chosen.seqs.max() + 1) is not None
+        )
 
     # --- answering here ----------------------------------------------------------------------------------------------
 
@@ -313,7 +274,7 @@ class Planner:
         if isinstance(self._log, LineLog) and self._log.compression:
             return blocks
         size = self._block_size
-        return blocks_of_task(self._options, min(blocks * size, self._end), size, slow=self._slow)
+        return blocks_of_task(self._options, min(blocks * size, self._end), size, slow=self._layout.is_slow)
 
     def _selected(self, chosen: _Chosen) -> list[Partition]:
         """A partition for about each so many bytes of blocks that hold answers."""
@@ -332,7 +293,7 @@ class Planner:
             runs = tuple(self._run(*edge) for edge in zip(*(each.tolist() for each in edges), strict=True))
             last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
             seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)
-            found.append(self._share.partition(runs, None, seqs.serialize()))
+            found.append(self._share.partition(runs, None, seqs.serialize(), self._served))
         return found
 
     def _run(self, start: int, stop: int, first_seq: int, stop_seq: int) -> Run:
@@ -350,11 +311,12 @@ class Planner:
             answered="" if self._where is None else "tasks" if chosen is None else "indexes",
             stale=self._stale,
             blocks=blocks,
-            blocks_read=read,
-            bytes_read=sum(run.stop - run.start for each in found for run in each.runs),
+            blocks_read=0 if self._served else read,
+            bytes_read=0 if self._served else sum(run.stop - run.start for each in found for run in each.runs),
             tasks=len(found),
             matches=None if chosen is None else len(chosen.seqs),
             unproven=0 if isinstance(self._log, LineLog) else sum(_unproven(each, size) for each in found),
+            columns="indexes" if self._served else "log",
         )
 
 
@@ -375,7 +337,9 @@ class Share:
         self._snapshot = Snapshot.of(log, log.durable_end)
         self._deleted = np.unique(log.deletions()[1])
 
-    def partition(self, runs: tuple[Run, ...], where: Operation | None, chosen: bytes | None = None) -> Partition:
+    def partition(
+        self, runs: tuple[Run, ...], where: Operation | None, chosen: bytes | None = None, indexed: bool = False
+    ) -> Partition:
         """What a task reads. Raises LogError, OSError."""
         log, size, deleted = self._log, self._log.block_size, self._deleted
         stretches = list(_stretches(runs))
@@ -391,6 +355,7 @@ class Share:
             where=None if where is None else to_json(where),
             skip_corrupt=self._options.skip_corrupt,
             shared=self._options.shared,
+            indexed=replace(self._options, where=None) if indexed else None,
         )
 
 

@@ -45,8 +45,9 @@ from jitdb.spark_ext.counting import PIECE, records_between, walked
 from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.file_range import Run, Snapshot, refuse_batches
 from jitdb.spark_ext.reading.many import is_several, packed
+from jitdb.spark_ext.reading.opening import open_log
 from jitdb.spark_ext.reading.partitions import Partition
-from jitdb.spark_ext.reading.planning import blocks_of_task, open_log
+from jitdb.spark_ext.reading.planning import blocks_of_task
 from jitdb.spark_ext.streaming.places import READ, UNREAD, FilesPlace, LogPart, Mark, TextPart
 from jitdb.spark_ext.streaming.stream import Limit, LogStream
 from jitdb.spark_ext.streaming.text_share import TextPartition, located

@@ -15,8 +15,9 @@ from jitdb.log.opening.swap import KEPT
 from jitdb.spark_ext.counting import place_of, records_between, walked
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.file_range import Run
+from jitdb.spark_ext.reading.opening import open_log
 from jitdb.spark_ext.reading.partitions import Partition
-from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
+from jitdb.spark_ext.reading.planning import Share, blocks_of_task, steady
 
 if TYPE_CHECKING:
     from jitdb.spark_ext.options import ReadOptions
