@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.engine.answering import placing
 from jitdb.errors import QueryError
 from jitdb.operators import count_distinct, equal, field, from_db, gte, query, stats_by, to_result
+from jitdb.operators.summaries.groups import ranked
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR = 3600
@@ -360,3 +363,14 @@ def test_pairs_of_many_values(events: JITDB, monkeypatch: pytest.MonkeyPatch, ce
     monkeypatch.setattr(placing, "_SORTED", 5)
     assert events.count_distinct("user", "host") == whole
     assert events.count_distinct("ms", every="1h") == timed
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, math.nan, math.inf, -math.inf]), max_size=60), st.integers(1, 20))
+def test_the_greatest_first_of_equal_ones_the_first(weights: list[float], limit: int) -> None:
+    """Of many groups those that are not among the greatest are not put in order."""
+    wanted = sorted(range(len(weights)), key=lambda at: (weights[at] != weights[at], -weights[at], at))
+    every = [each for each in wanted if weights[each] == weights[each]]
+    every += [each for each in range(len(weights)) if weights[each] != weights[each]]
+    for asked in (np.array(weights), weights):
+        assert ranked(asked) == every
+        assert ranked(asked, limit) == every[:limit]

@@ -168,7 +168,9 @@ def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: in
             lambda at: coded.heap.chosen(at).values(), present - 1, counts[present], limit
         )
     elif isinstance(coded, CodedColumn):
-        pairs = CodedPairs(coded, present[np.lexsort((coded.places[present], -counts[present]))], counts)
+        # By one number: to sort by two takes twenty times as long.
+        order = (int(counts.max(initial=0)) - counts[present]) << 32 | coded.places[present].astype(np.int64)
+        pairs = CodedPairs(coded, present[order.argsort()], counts)
     else:
         found = zip(present.tolist(), counts[present].tolist(), strict=True)
         pairs = in_order((((coded.key(code),), count) for code, count in found), limit)

@@ -342,7 +342,7 @@ class GroupsAsked(Grouped[S]):
         if settled.step is None or (self.by and self.order != RECORDS):
             of_values = self.summed(parts, [part.places for part in parts], settled.many)
         if self.by and self.order != RECORDS:
-            places = ranked(self.weights(of_values))[: self.limit]
+            places = ranked(self.weights(of_values), self.limit)
 
         def value(place: int) -> Any:
             return settled.value(place) if self.by else None
@@ -374,12 +374,18 @@ class GroupsAsked(Grouped[S]):
         return total, missing, self.path, self.by, settled.values.distinct, every
 
 
-def ranked(weights: Sequence[Any] | NDArray[np.float64]) -> list[int]:
-    """The places of these, the greatest first; of equal ones the first."""
-    if not isinstance(weights, Sequence):
-        order: list[int] = (-weights).argsort(kind="stable").tolist()
-        return order
-    return sorted(range(len(weights)), key=lambda place: _from_greatest(weights[place]))
+def ranked(weights: Sequence[Any] | NDArray[np.float64], limit: int | None = None) -> list[int]:
+    """The places of these, the greatest first; of equal ones the first. With a limit only so many."""
+    if isinstance(weights, Sequence):
+        return sorted(range(len(weights)), key=lambda place: _from_greatest(weights[place]))[:limit]
+    import numpy as np
+
+    places, least = np.arange(len(weights)), -weights  # NaN stays the last
+    if limit is not None and 4 * limit < len(weights):
+        last = np.partition(least, limit)[limit]
+        places = places if np.isnan(last) else np.flatnonzero(least <= last)
+    found: list[int] = places[least[places].argsort(kind="stable")][:limit].tolist()
+    return found
 
 
 def _from_greatest(weight: Any) -> tuple[bool, Any]:

@@ -275,7 +275,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
             return None
         if self.limit is None or self.order not in ("count", *_PARTS):
             return np.arange(len(moments))
-        return np.array(ranked(moments.weights(self.order))[: self.limit], np.int64)
+        return np.array(ranked(moments.weights(self.order), self.limit), np.int64)
 
     def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> _Found:
         import numpy as np

@@ -76,7 +76,8 @@ class Moments:
     """
 
     def __init__(self, groups: int = 0) -> None:
-        self._rows = np.zeros((groups, _SUMS + 3), np.int64)  # as summary_kernels has them
+        # As summary_kernels has them, with two digits, which integers need.
+        self._rows = np.zeros((groups, _SUMS + 6), np.int64)
         self._below = 0  # digits of sums behind the point
         self._waiting = 0  # numbers since digits were carried
         self.fractions = np.zeros(groups, np.bool_)
@@ -116,8 +117,11 @@ class Moments:
         """Make it so many groups."""
         if groups > len(self):
             more = Moments(groups - len(self))
-            more._widen(self._below, self._digits)
-            self._rows, self.fractions = np.vstack([self._rows, more._rows]), np.append(self.fractions, more.fractions)
+            if (more._below, more._digits) != (self._below, self._digits):
+                more._widen(self._below, self._digits)
+            if len(self):
+                more._rows = np.vstack([self._rows, more._rows])
+            self._rows, self.fractions = more._rows, np.append(self.fractions, more.fractions)
 
     def add(self, numbers: Numbers, groups: NDArray[np.int64] | None = None) -> None:
         """Each number to its group, none where that is below 0; all to the first without groups."""
@@ -184,14 +188,18 @@ class Moments:
             return self.counts.astype(np.float64)
         if name in ("min", "max") and not self.has_rests:
             found = self.ends[("min", "max").index(name)]
-        with np.errstate(over="ignore"):
-            most = np.abs(np.where(self.counts, self.ends, 0.0)) * self.counts
-        if name in ("sum", "mean") and not self._below and bool((most < _EXACT).all()):
+        elif name in ("sum", "mean") and not self._below and self._are_small():
             found = (self._sums << (_DIGIT * np.arange(self._sums.shape[1]))).sum(axis=1).astype(np.float64)
             found = found if name == "sum" else found / np.maximum(self.counts, 1)
         if found is not None:
             return np.where(self.counts, found, np.nan)
         return [getattr(each, name) for each in self.described(0, len(self))]
+
+    def _are_small(self) -> bool:
+        """Whether doubles are exact for all sums."""
+        with np.errstate(over="ignore"):
+            most = np.abs(np.where(self.counts, self.ends, 0.0)) * self.counts
+        return bool((most < _EXACT).all())
 
     def described(self, begin: int, end: int) -> list[Described]:
         """What the numbers of these groups are like."""
