@@ -18,8 +18,9 @@ from jitdb.spark_ext.options import ReadOptions
 
 def open_log(options: ReadOptions) -> AnyLog:
     """The log to be read. Raises LogError, CodecError."""
-    is_bare = options.indexes == "none" or (options.indexes == "auto" and not _may_have_indexes(options))
-    log = _opened(options, "memory" if is_bare else options.index_folder or None)
+    if options.indexes == "none" or (options.indexes == "auto" and not _may_have_indexes(options)):
+        return _opened(options, "memory")
+    log = _opened(options, options.index_folder or None)
     if options.indexes == "auto" and isinstance(log, LineLog) and not index_folder(log, options).is_dir():
         log.close()
         return _opened(options, "memory")  # who asks without indexes leaves nothing beside somebody else's file
