@@ -16,9 +16,12 @@ import pytest
 import jitdb
 from jitdb.errors import LogError
 from jitdb.spark_ext import prebuild, read_log
+from jitdb.spark_ext.data_source import JitdbDataSource
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.options import ReadOptions, as_options
+from jitdb.spark_ext.reading import many
 from jitdb.spark_ext.reading.many import logs_of
+from jitdb.spark_ext.reading.opening import open_log
 from tests.objects.bucket import Asked, Bucket, Fault, serving
 from tests.objects.stores import asked_at, forget_looks
 
@@ -61,6 +64,40 @@ def test_a_folder_of_objects_is_several_logs(store: Bucket, monkeypatch: pytest.
     found = logs_of(ReadOptions.of({"path": "s3://logs/day/"}))
     assert [each.path for each in found] == ["s3://logs/day/dt=1/a.ndjson.gz", "s3://logs/day/dt=2/b.ndjson"]
     assert [each.shared["dt"] for each in found] == [1, 2]
+
+
+def test_objects_that_hold_no_answer_are_not_asked(
+    store: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number in range(40):
+        path = store.root / "logs" / "small" / f"dt={number % 2}" / f"part-{number:02}.ndjson"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps({"file": number, "n": n}) + "\n" for n in range(50)))
+    asked_at(store.url, monkeypatch, tmp_path / "cache")
+    with jitdb.open_many("s3://logs/small/**", progress=False) as logs:
+        assert logs.count("file == 7 and n > 3") == 46  # makes a bundle, and its indexes
+
+    opened: list[str] = []
+    monkeypatch.setattr(many, "open_log", lambda options: (opened.append(options.path), open_log(options))[1])
+
+    def read(where: str) -> tuple[list[tuple[int, int]], set[int]]:
+        """The rows, and the numbers of the objects that are opened to plan them."""
+        columns = {"n": ("n", "long"), "file": ("file", "long")}
+        options = as_options(None, columns, where, {"core": "offset"})
+        source = JitdbDataSource(options={**options, "path": "s3://logs/small/**"})
+        reader = source.reader(source.schema())
+        opened.clear()
+        parts = reader.partitions()
+        numbers = {int(path[-9:-7]) for path in opened}
+        rows = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        return sorted((row["file"], row["n"]) for row in rows), numbers
+
+    rows, numbers = read("file in [7, 8] and dt == 1 and n > 40")
+    assert rows == [(7, n) for n in range(41, 50)]
+    assert numbers == {7}
+    rows, numbers = read("n >= 48")
+    assert rows == [(file, n) for file in range(40) for n in (48, 49)]
+    assert numbers == set(range(40))
 
 
 def values_in(spark: Any, place: str) -> set[Any]:
