@@ -65,8 +65,13 @@ class Together(Member):
     def members(self) -> tuple[Member, ...]:
         return tuple(self._by_number.values())
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all logs of the bundle, of which its columns tell."""
+        return len(self._by_number) == len(self.bundle.files)
+
     def among(self, operation: Operation) -> Operation:
-        if len(self._by_number) == len(self.bundle.files):
+        if self.is_whole:
             return operation
         these = Stretches(tuple(self._stretches()))
         return these if operation == EVERYTHING else and_(these, operation)

@@ -22,7 +22,7 @@ from jitdb.engine.hinting.evidence import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Counts
-from jitdb.logset.bundling import Bundles, Part
+from jitdb.logset.bundling import Bundles, Part, Together
 from jitdb.logset.evidence import SAMPLED, SetEvidence
 from jitdb.logset.keeping_up import Following
 from jitdb.logset.member import Member, Where, fields_of, find_members
@@ -381,9 +381,11 @@ class LogSet(Asker):
         return []
 
     def _remarks_of_some(self, question: Question, is_full: bool) -> list[str]:
-        """Of some of the logs that are asked."""
+        """Of some of the logs that are asked. What a bundle's columns saw may be in its other logs alone."""
         found: dict[str, None] = {}
         for part in self._asking.together(question)[:SAMPLED]:
+            if isinstance(part.member, Together) and not part.member.is_whole:
+                continue
             with self._asking.using(part.member) as db:
                 found |= dict.fromkeys(db.remarks(question.changed(db=db, operation=part.operation), is_full=is_full))
         untimed = self.evidence().untimed(question.operation) if question.operation.compares("timestamp") else ()

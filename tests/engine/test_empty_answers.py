@@ -86,7 +86,7 @@ def told(ask: Callable[[], object]) -> list[str]:
         (equal("user", "ada"), ['`user` holds maps; did you mean `user.name == "ada"`?']),
         (contains("user", "d"), ['`user` holds maps; did you mean `user.name contains "d"`?']),
         (equal("user", "bob"), ["`user` holds maps; ask a field in them, such as `user.name`"]),
-        (gt(5, "land"), ["the values of `land` are no numbers: `<` and `>` leave them out"]),
+        (gt(5, "land"), ["`land` holds values that are no numbers: `<` and `>` leave them out"]),
         (or_(equal("tpye", 1), equal("lnad", 2)), [
             "no record has the field `tpye`; did you mean `type`?",
             "no record has the field `lnad`; did you mean `land`?",
@@ -100,7 +100,8 @@ def told(ask: Callable[[], object]) -> list[str]:
         ]),
         (gt(1000, "area") & lt(5, "area"), ["no value of `area` is above 1000 and below 5 at once"]),
         (gt(1000, "area") & lt(5, "timestamp") & equal("type", "post"), []),
-        (gt(1000, "tags[]") & lt(5, "tags[]"), ["the values of `tags[]` are no numbers: `<` and `>` leave them out"]),
+        (gt(1000, "tags[]") & lt(5, "tags[]"),
+         ["`tags[]` holds values that are no numbers: `<` and `>` leave them out"]),
         (gt(1000, "at"), []),  # null is no number, and the field is there
         (equal("type", "post") & equal("area", 3.5), []),
         (predicate("tpye", bool, name="truth"), []),  # whose index knows nothing of fields

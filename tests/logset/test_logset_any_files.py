@@ -241,3 +241,16 @@ def test_each_format_goes_into_one_bundle(
     assert sorted(texts_of) == sorted(alone)
     (bundle,) = stored_bundles(str(tmp_path), tmp_path / ".jitdb")
     assert {tmp_path / file.name for file in bundle.files} == set(files.records)
+
+
+def test_a_log_is_not_said_to_hold_what_others_of_its_bundle_do(tmp_path: Path) -> None:
+    (tmp_path / "pino.log").write_text('{"time": 1795132803724}\n' * 3)
+    (tmp_path / "slog.log").write_text('{"time": "2026-11-20T00:00:00Z"}\n' * 3)
+    note = "`time` holds values that are no numbers: `<` and `>` leave them out"
+    with jitdb.open_many(tmp_path) as logs:
+        every = logs.query("time > 5")
+        assert every.count() == 3
+        assert logs.remarks(every.question) == [note]
+        one = logs.query('time > 5 and _path ends_with "pino.log"')
+        assert one.count() == 3
+        assert logs.remarks(one.question) == []

@@ -19,7 +19,7 @@ from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.kinds.numbers import has_numbers, seen_by
+from jitdb.indexes.kinds.numbers import seen_by
 from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec
 
@@ -254,10 +254,8 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     """
     name, bits = " or ".join(f"`{format_path(path)}`" for path in spec.paths), _bits(manager.catalog, spec)
     if spec.form == "column":
-        if bits & seen.OTHERS and has_numbers(manager.catalog.get(spec).segments):
-            yield f"some values of {name} are no numbers: `<` and `>` leave them out"
-        elif bits & seen.OTHERS:
-            yield f"the values of {name} are no numbers: `<` and `>` leave them out"
+        if bits & seen.OTHERS:
+            yield f"{name} holds values that are no numbers: `<` and `>` leave them out"
         return
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"

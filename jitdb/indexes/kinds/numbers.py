@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -76,12 +76,6 @@ def packing_of(segment: Segment) -> Packing:
 def seen_by(segment: Segment) -> int:
     """What the scan of a column saw: bits of seen.py."""
     return number_range(segment)[2] & ALL
-
-
-def has_numbers(segments: Iterable[Segment]) -> bool:
-    """Whether any record has a number in these."""
-    ends = (number_range(segment) for segment in segments)
-    return any(low <= high for low, high, _ in ends)
 
 
 def load_numbers(segment: Segment, *, keep: bool = True) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:

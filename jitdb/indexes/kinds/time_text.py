@@ -261,10 +261,10 @@ def read_net_time(buf, at, end):
 def read_time(buf, at, end):
     """The text from `at` to `end`: what it is, seconds since 1970, nanoseconds beyond them, and the bits of seen.py."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    if at < end and buf[np.uint64(at)] == 47:
+        return read_net_time(buf, at, end)
     if end - at < 10:
         return nothing
-    if buf[np.uint64(at)] == 47:
-        return read_net_time(buf, at, end)
     mark = np.int64(buf[np.uint64(at + 4)])
     if (mark != 45 and mark != 47) or buf[np.uint64(at + 7)] != mark:
         return read_named_time(buf, at, end)
