@@ -88,7 +88,7 @@ _ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NU
 _SYSLOG5424: Final = (
     r"<(?P<PRI>[0-9]{1,3})>(?P<VERSION>[0-9]{1,2}) (?:-|(?P<TIMESTAMP>[^ ]+)) (?P<HOSTNAME>[^ ]+) (?P<APP_NAME>[^ ]+) "
     r"(?P<PROCID>[^ ]+) (?P<MSGID>[^ ]+) (?P<STRUCTURED_DATA>-|"
-    rf'(?:\[(?:[^\]"]|"{QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*))?'
+    rf'(?:\[(?:[^\]"]|"{QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*)|$)'
 )
 # Behind the tag, macOS names the process that launchd speaks of.
 _TAGGED: Final = r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?(?: \((?P<RefProc>[^)]*)\))?: ?(?P<CONTENT>.*)"
