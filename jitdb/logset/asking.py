@@ -14,7 +14,8 @@ from jitdb.engine.progress import Bar
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.log.objects.door import exists
 from jitdb.logset.bundling import Apart, Bundles, Part, Together
-from jitdb.logset.member import Member, ObjectMember, OpenLogs, Where, find_members
+from jitdb.logset.member import Member, ObjectMember, Where, find_members
+from jitdb.logset.open_logs import OpenLogs
 from jitdb.logset.passing import UNREADABLE, PassedOver
 from jitdb.operators.nodes.operation import EVERYTHING, NOTHING, Operation
 

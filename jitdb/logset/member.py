@@ -1,36 +1,27 @@
-"""Which logs belong to a set (files, patterns and folders), what the names of folders say of what is in them, and which
-of the logs are open: those in use, and of the others those that were used last.
-"""
+"""Which logs belong to a set (files, patterns and folders), and what the names of folders say of what is in them."""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
-import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import islice
-from struct import Struct
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from jitdb.common.arguments import file_path
-from jitdb.common.forking import fork_safe
 from jitdb.common.paths import LOG_PATH
 from jitdb.common.words import shown
-from jitdb.common.zlib import crc32, decompressobj, error
-from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning, outside
+from jitdb.errors import InvalidArgument, LogError, LogWarning, outside
 from jitdb.log.io.filenames import SIDECAR_SUFFIX, is_in_sidecar, without_sidecars
+from jitdb.log.lines.files.copies import is_copy
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.objects.urls import ObjectUrl, is_url
 
 if TYPE_CHECKING:
-    from jitdb.engine.database import JITDB
     from jitdb.log.objects.files import Found
     from jitdb.operators.nodes.operation import Operation
 
@@ -38,8 +29,6 @@ Where: TypeAlias = "str | os.PathLike[str]"
 
 NULL_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
 _SUMMARIES: Final = ("_metadata", "_common_metadata")  # that Spark, Dask and pyarrow write beside Parquet files
-_GZIP_END: Final = Struct("<II")  # CRC-32 and size of the text
-_WITH_HEADER: Final = 31  # zlib's word for gzip
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -166,48 +155,12 @@ def _without_copies(found: dict[str, Member], named: Sequence[str]) -> dict[str,
     """These logs without those that gzip made of others among them, as rotation and `gzip -k` leave them."""
     copies = [
         real for real, member in found.items()
-        if real.endswith(".gz") and real[:-3] in found and member.path not in named and _is_copy(real, real[:-3])
+        if real.endswith(".gz") and real[:-3] in found and member.path not in named and is_copy(real, real[:-3])
     ]  # fmt: skip
     for real in copies:
         told = f"{found[real].path} has the text of {found[real[:-3]].path}, and is left out"
         warnings.warn(LogWarning(told), stacklevel=outside())
     return {real: member for real, member in found.items() if real not in copies} if copies else found
-
-
-def _is_copy(packed: str, plain: str) -> bool:
-    """Whether a file of gzip is another one, compressed: its end says how long the text is, and the CRC of that."""
-    try:
-        stamps = [os.stat(path) for path in (packed, plain)]
-        return _is_text_of(packed, plain, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stamps))
-    except OSError:
-        return False
-
-
-@lru_cache(maxsize=4096)
-def _is_text_of(packed: str, plain: str, stamps: tuple[tuple[int, int, int], ...]) -> bool:
-    size = stamps[1][1]
-    with open(packed, "rb") as file:
-        file.seek(max(0, stamps[0][1] - _GZIP_END.size))
-        end = file.read()
-    if not size or len(end) < _GZIP_END.size or _GZIP_END.unpack(end)[1] != size & 0xFFFFFFFF:
-        return False
-    crc = 0
-    with open(plain, "rb") as file:
-        while piece := file.read(1 << 20):
-            crc = crc32(piece, crc)
-    return crc == _GZIP_END.unpack(end)[0] and _is_one_member(packed)
-
-
-def _is_one_member(packed: str) -> bool:
-    """Whether the end of a file of gzip tells of all its text: `gzip -c a.log >> a.log.gz` puts one behind others."""
-    stream = decompressobj(_WITH_HEADER)
-    with open(packed, "rb") as file:
-        while not stream.eof and (piece := file.read(1 << 16)):
-            try:
-                stream.decompress(piece)
-            except error:
-                return False
-        return stream.eof and not stream.unused_data and not file.read(1)
 
 
 def fields_of(path: str) -> Mapping[str, Any]:
@@ -284,111 +237,3 @@ def _below(folder: str, looked_into: set[str] | None) -> Iterator[str]:
 
 def _unread(error: OSError) -> None:
     raise LogError(f"the folder cannot be read: {error.strerror}", path=error.filename) from error
-
-
-# --- those that are open ---------------------------------------------------------------------------------------------
-
-_LEAST: Final = 8
-_MOST: Final = 2048
-_FILES: Final = 2  # that a log has open, at most; a file of lines is one
-_OTHERS: Final = 48  # of indexes (indexes/files/file.py), and of whatever else the process does
-
-
-class _Entry:
-    def __init__(self) -> None:
-        self.lock = fork_safe(threading.Lock())  # held while the log is opened
-        self.db: JITDB | None = None
-        self.is_of_nothing = False  # its file was empty when opened; by now it may be of another kind
-        self.users = 0
-
-
-class OpenLogs:
-    """Opens members when they are used. Safe for threads. `most`: how many stay open while nobody uses them."""
-
-    def __init__(self, open_log: Callable[[Member], JITDB]) -> None:
-        self._open_log = open_log
-        self.most = most_open()
-        self._lock = fork_safe(threading.Lock())
-        self._entries: OrderedDict[Member, _Entry] = OrderedDict()
-        self._closed = False
-
-    @contextmanager
-    def using(self, member: Member) -> Iterator[JITDB]:
-        """The database of the member, open as long as this lasts. Raises LogError."""
-        entry = self._taken(member)
-        try:
-            with entry.lock:
-                db = self._opened(member, entry)
-            yield db
-        finally:
-            with self._lock:
-                entry.users -= 1
-            self._close_idle()
-
-    def _opened(self, member: Member, entry: _Entry) -> JITDB:
-        size = member.size if entry.db is None or entry.is_of_nothing else None
-        if entry.db is not None and entry.is_of_nothing and size and entry.users == 1:
-            entry.db.close()
-            entry.db = None
-        if entry.db is None:
-            entry.is_of_nothing = not size
-            entry.db = self._open_log(member)
-        return entry.db
-
-    def _taken(self, member: Member) -> _Entry:
-        with self._lock:
-            if self._closed:
-                raise LogClosed("the set of logs was closed", path=member.path)
-            entry = self._entries.setdefault(member, _Entry())
-            self._entries.move_to_end(member)
-            entry.users += 1
-            return entry
-
-    def _close_idle(self) -> None:
-        if len(self._entries) <= self.most:
-            return
-        with self._lock:
-            idle = (member for member, entry in self._entries.items() if not entry.users)
-            surplus = list(islice(idle, max(0, len(self._entries) - self.most)))  # the first: not all are gone through
-            gone = [self._entries.pop(member) for member in surplus]
-        _close(gone)
-
-    def drop(self, member: Member) -> None:
-        """Close it, unless it is in use; it is not asked again."""
-        with self._lock:
-            entry = self._entries.get(member)
-            gone = [] if entry is None or entry.users else [self._entries.pop(member)]
-        _close(gone)
-
-    def members(self) -> list[tuple[Member, JITDB]]:
-        """Those that are open, and their databases. Empty files that have grown are opened anew when used."""
-        with self._lock:
-            entries = [(member, entry) for member, entry in self._entries.items() if entry.db is not None]
-        for member, entry in entries:
-            if entry.is_of_nothing and member.size:
-                self.drop(member)
-        return [(member, entry.db) for member, entry in entries if entry.db is not None and not entry.is_of_nothing]
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            entries = list(self._entries.values())
-            self._entries.clear()
-        _close(entries)
-
-
-def _close(entries: list[_Entry]) -> None:
-    for entry in entries:
-        if entry.db is not None:
-            entry.db.close()
-
-
-def most_open() -> int:
-    """How many logs are kept open: half of the files that the process may still open."""
-    try:
-        import resource
-
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    except (ImportError, OSError):
-        return _LEAST
-    return max(_LEAST, min((soft - _OTHERS) // (2 * _FILES) if soft > 0 else _MOST, _MOST))

@@ -32,7 +32,7 @@ from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.logset.member import Member, Where
 
 if TYPE_CHECKING:
-    from jitdb.logset.member import OpenLogs
+    from jitdb.logset.open_logs import OpenLogs
 
 _OF_FILES: Final = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENOTDIR, errno.ENXIO)
 _SHOWN: Final = 8  # files that are named

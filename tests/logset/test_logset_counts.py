@@ -15,7 +15,7 @@ from waiting import until
 import jitdb
 from jitdb import JITDB, LogSet
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.logset.member import OpenLogs
+from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators import field, predicate
 
 SIXES = field("n") == 6
