@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
 _FEW: Final = 10  # records
+_MOST_VALUES: Final = 100  # of a question that are looked for in other forms: nobody reads a note on more
 OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
@@ -257,7 +259,7 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
     named_values = dict.fromkeys(leaf for leaf in operation.leaves() if leaf.names_value)  # others have no hash
-    asked = [leaf for leaf in named_values if leaf.paths and leaf.paths[0] in paths]
+    asked = [leaf for leaf in named_values if leaf.paths and leaf.paths[0] in paths][:_MOST_VALUES]
     denied = set(_below_not(operation))
     asked = [leaf for leaf in asked if leaf not in denied or evidence.has(leaf)]  # else denied_values() says it
     named, others = set(named_values), dict[Operation, list[Operation]]()
@@ -331,7 +333,7 @@ def _denied_values(evidence: Evidence, operation: Operation) -> list[str]:
     leaves = list(_below_not(operation))
     of_elements = {leaf.paths for leaf in leaves if isinstance(leaf, Includes)}  # `not in` denies `contains`, too
     denied = dict.fromkeys(leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths not in of_elements)
-    wrong = [leaf for leaf in denied if not evidence.has(leaf)]
+    wrong = [leaf for leaf in islice(denied, _MOST_VALUES) if not evidence.has(leaf)]
     records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     found = (_meant(evidence, leaf, records) for leaf in wrong if records)
     return [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
