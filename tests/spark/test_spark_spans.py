@@ -359,3 +359,17 @@ def test_the_entry_of_a_span_byte_by_byte(tmp_path: Path) -> None:
     assert int.from_bytes(raw[-20:-12], "little") == head + lead
     assert span.name == f"{file.stem}.0-{raw[-12:-4].hex()}.span"
     assert json.loads(raw[12 : head - 4])["index"] == {"paths": [["type"]]}
+
+
+def test_values_on_both_sides_of_the_end_of_a_span_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task's range may cross it: twice as many values would be too many for bitmaps."""
+    limits(monkeypatch, 2, 5, 1 << 20)
+    with Log(tmp_path / "x.log", codec="msgpack", block_size=BLOCK) as log:
+        for names in ("ab", "abcd"):
+            log.append_many([{"k": names[number % len(names)]} for number in range(SPAN * 3 // 4)])
+            log.flush()
+            if names == "ab":
+                build_locally(log, tmp_path / "a", ALL[:1])
+                build_locally(log, tmp_path / "b", ALL[:1])
+        build_by_spans(log, tmp_path / "a", ALL[:1], 40 * BLOCK, 0)
+        assert gathered(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL[:1])

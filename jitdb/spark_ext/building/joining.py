@@ -119,7 +119,7 @@ def surely_hashed(number: int, heads: Sequence[RangeHead], records: int) -> bool
     """Whether one range alone has too many values."""
     if any(head.kinds.get(number, BITMAPS) != BITMAPS for head in heads):
         return True
-    alone = [head.keys[number] for head in heads if number in head.keys and head.records <= SPAN]  # none counts twice
+    alone = [head.keys[number] for head in heads if number in head.keys]
     return any(too_many(keys.distinct, keys.bytes, horizon(records)) for keys in alone)
 
 

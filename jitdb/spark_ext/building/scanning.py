@@ -21,7 +21,7 @@ from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.segment_reader import read_segment
-from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of, distinct_keys
 from jitdb.indexes.kinds.builder import Pieces
 from jitdb.indexes.kinds.set_builders import OffsetsBuilder, ValuesBuilder
 from jitdb.indexes.segment import BITMAPS, Segment
@@ -323,7 +323,5 @@ def scan_range(
 
 
 def _keys_of(segments: Sequence[Segment]) -> Keys:
-    """Those of all segments together; a value that several hold counts as many times."""
-    dictionaries = map(dictionary_of, segments)
-    every = [dictionary[number] for dictionary in dictionaries for number in range(len(dictionary))]
-    return counted(every)
+    """Those of all segments together, of which a range has two where it crosses the end of a span."""
+    return counted(distinct_keys(segments))
