@@ -79,13 +79,14 @@ class SetEvidence:
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         from jitdb.engine.hinting.dialects import ends_so, in_place_of, may_differ
+        from jitdb.operators.summaries.fields import fields_in
 
         usual = may_differ(paths)
 
         def other(path: Path, log: str, records: list[Any], _: Times) -> Path | None:
             if path[0] in fields_of(log):
                 return None
-            return in_place_of(path, records) if path in usual else ends_so(path, records)
+            return in_place_of(path, records) if path in usual else ends_so(path, fields_in(records))
 
         found: Elsewhere = {}
         for path in paths:

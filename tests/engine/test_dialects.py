@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -363,3 +364,15 @@ def test_a_time_without_its_fraction(tmp_path: Path) -> None:
     assert count(db, proposed(hint)) == 4
     assert count(db, 'at == "2026-11-20T12:00:00.1Z"') == 1
     assert hints(db, 'at == "2026-11-20T12:00:00.1Z" or at == "2026-11-21T12:00:01.5Z"', is_empty=False) == []
+
+
+@pytest.mark.parametrize("name", ["response_code", "elb_status_code", "httpstatus", "http.response.status_code"])
+def test_a_status_that_is_called_otherwise(tmp_path: Path, name: str) -> None:
+    """As Envoy, load balancers and S3 call it: of one log, too, whose other fields are not alike."""
+    records = [{name: 503 if number == 3 else 200, "bytes": number} for number in range(9)]
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        assert count(db, "status >= 500") == 0
+        (hint,) = hints(db, "status >= 500")
+        (meant,) = re.findall(r"did you mean `(.*)`\?$", hint)
+        assert count(db, f"{meant} >= 500") == 1

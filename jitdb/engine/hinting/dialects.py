@@ -167,15 +167,14 @@ def has_level_word(records: Iterable[Any]) -> bool:
     return any(re.search(_LEVEL_WORD, text) for text in texts)
 
 
-def ends_so(path: Path, records: Collection[Any]) -> Path | None:
-    """The field of these records, none of which has this one, that probably says the same: its name ends with the same
-    key, or is a usual other one.
+def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
+    """The one of these fields, given with a value of each, that probably says the same as this one, which is not among
+    them: its name ends with the same key, or is a usual other one.
 
-    >>> ends_so(("status",), [{"http": {"status": 500}}]), ends_so(("status",), [{"res": {"statusCode": 500}}])
+    >>> ends_so(("status",), {("http", "status"): 500}), ends_so(("status",), {("res", "statusCode"): 500})
     (('http', 'status'), ('res', 'statusCode'))
-    >>> ends_so(("id",), [{"user": {"id": 5}}])
+    >>> ends_so(("id",), {("user", "id"): 5})
     """
-    known = fields_in(records)
     if path in known or not path or str(path[-1]).lower() in _OF_MANY:
         return None
     asked = _plain_key(path[-1])

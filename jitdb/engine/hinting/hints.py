@@ -14,7 +14,16 @@ from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text, time_of
 from jitdb.common.values import number_of, number_of_text, value_at, values_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, no_level, where_others, within
+from jitdb.engine.hinting.dialects import (
+    Elsewhere,
+    as_time,
+    asked_of,
+    ends_so,
+    held_otherwise,
+    no_level,
+    where_others,
+    within,
+)
 from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
@@ -449,6 +458,7 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
             return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
+    meant = meant or ends_so(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
