@@ -11,7 +11,7 @@ from jitdb.indexes.kinds import dictionary
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE
 from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walkers import LONGEST
-from jitdb.logset import member
+from jitdb.logset import open_logs
 from jitdb.operators.nodes.operation import MAX_NESTING
 from jitdb.operators.summaries.arithmetic import bins
 from jitdb.operators.text.expression import MAX_LENGTH
@@ -26,7 +26,7 @@ ROWS = {
 def test_figures() -> None:
     for row, figures in {
         "records of one log": (MAX_RECORDS,),
-        "logs of a set": (member._MOST,),
+        "logs of a set": (open_logs._MOST,),
         "a record of jitdb's own logs": (DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE),
         "a line of JSON Lines": (LONGEST,),
         "lists and maps within each other": (DEEPEST_VALUE,),

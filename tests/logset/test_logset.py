@@ -214,9 +214,9 @@ def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFa
 def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two logs stay open, and few records of each are read at once."""
     import jitdb.logset.merging as merging
-    from jitdb.logset import member
+    from jitdb.logset import open_logs
 
-    monkeypatch.setattr(member, "most_open", lambda: 2)
+    monkeypatch.setattr(open_logs, "most_open", lambda: 2)
     monkeypatch.setattr(merging, "_HELD", 1)
 
 

@@ -194,9 +194,9 @@ def test_logs_that_were_closed_are_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, is_first: bool
 ) -> None:
     """With more logs than stay open: they grow, and are rotated, also to names that are none of the set's."""
-    from jitdb.logset import member
+    from jitdb.logset import open_logs
 
-    monkeypatch.setattr(member, "most_open", lambda: 4)
+    monkeypatch.setattr(open_logs, "most_open", lambda: 4)
     names = [f"{number}.ndjson" for number in range(7)]
     for number, name in enumerate(names):
         lines(tmp_path / name, number)

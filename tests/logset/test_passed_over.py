@@ -105,7 +105,7 @@ def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
         assert sorted(record["n"] for record in logs.all()) == [1, 2, 3, 4]
 
 
-TEXT = b"1:M 20 Nov 2026 13:00:00.000 * DB saved\n[   3.0] usb 1-1: new\n\n# Time: x\n"
+TEXT = b"worker 1, 20 Nov: DB saved\n[   3.0] usb 1-1: new\n\n# Time: x\n"
 
 
 @pytest.mark.parametrize(
