@@ -60,7 +60,7 @@ def figures(folder: str) -> None:
     print("\n| question | CPU | of it Java, workers | tasks | planning |\n| --- | --- | --- | --- | --- |")
 
     def told(name: str, rows: Callable[[], Any], **plan: Any) -> None:
-        begin = time.perf_counter()
+        began = time.perf_counter()
         spent = least(lambda: rows().write.format("noop").mode("overwrite").save())
         tasks, planning = rows().rdd.getNumPartitions(), ""
         if plan:
@@ -70,7 +70,7 @@ def figures(folder: str) -> None:
         print(
             f"| {name} | {spent.total:.2f} | {spent.java:.2f}, {spent.workers:.2f} | {tasks} | {planning} |", flush=True
         )
-        print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
+        print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
 
     def lines() -> Any:
         return spark.read.schema(SCHEMA).json(folder).select("level", "service", "trace.id")
