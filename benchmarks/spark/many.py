@@ -20,21 +20,12 @@ from typing import Any
 
 import jitdb
 
-from .processor import Spent, measured
+from .processor import least
 
 SCHEMA = "level STRING, service STRING, trace STRUCT<id: STRING>"
 COLUMNS = {"level": ("level", "string"), "service": ("service", "string"), "trace": ("trace.id", "string")}
 RUNS = 2
 FILES = 300
-
-
-def least(work: Callable[[], Any]) -> Spent:
-    """What the cheapest run spent."""
-    spent: list[Spent] = []
-    for _ in range(RUNS):
-        with measured(spent):
-            work()
-    return min(spent[1:], key=lambda each: each.total)
 
 
 def main(folder: str, count: int = FILES) -> None:
@@ -61,7 +52,7 @@ def figures(folder: str) -> None:
 
     def told(name: str, rows: Callable[[], Any], **plan: Any) -> None:
         began = time.perf_counter()
-        spent = least(lambda: rows().write.format("noop").mode("overwrite").save())
+        spent = least(RUNS, lambda: rows().write.format("noop").mode("overwrite").save())
         tasks, planning = rows().rdd.getNumPartitions(), ""
         if plan:
             begin = time.process_time()
