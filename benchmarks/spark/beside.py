@@ -3,8 +3,8 @@
     python -m benchmarks.spark.beside LOG
 
 LOG is a file of JSON Lines with the fields of flights, and `user`, as `benchmarks growth` makes one. Its Parquet file
-is written beside it by Spark, once. Each question is asked three times, of which the cheaper of the last two counts, after its fields
-were indexed. jitdb's table has all columns, as `push_down` finds out which it needs, or those that `columns` names.
+is written beside it by Spark, once. Each question is asked three times after its fields were indexed; the cheaper of
+the last two counts. jitdb's table has all columns, as `push_down` finds out which it needs, or those in `columns`.
 """
 
 from __future__ import annotations

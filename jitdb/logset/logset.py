@@ -177,7 +177,7 @@ class LogSet(Asker):
 
     def _batches(self, question: Question, cancel: Cancel) -> Iterator[FieldBatch]:
         from jitdb.engine.reading.selecting import batch_of_rows
-        from jitdb.logset.set_columns import MergedColumns
+        from jitdb.logset.merged_columns import MergedColumns
 
         select = question.select
         assert select is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sys
 import time
 from itertools import islice
 from pathlib import Path
@@ -16,11 +17,12 @@ import jitdb
 from jitdb import Log, LogSet
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import LogError
-from jitdb.logset import logset, set_columns
+from jitdb.logset import logset
 from jitdb.operators import field
 
 EARLY = 1_700_000_000_000
 SELECT = ["n", "id", "value", "_path"]
+AT_ONCE = 37  # records of a log
 SMALL = 12  # files that are asked together
 
 
@@ -61,8 +63,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def logs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(set_columns, "portion_of", lambda question: 37)
+def logs(folder: Path) -> Any:
     with jitdb.open_many(folder, progress=False, labelled=True) as logs:
         assert logs.count() == 20 * SMALL + 950
         yield logs
@@ -90,7 +91,7 @@ def expected(records: list[dict[str, Any]], descending: bool, arrival: bool) -> 
 
 
 def rows(logs: LogSet, query: Any = None, **given: Any) -> list[dict[str, Any]]:
-    return [row for batch in logs.field_batches(query, select=SELECT, **given) for row in batch.rows()]
+    return [row for batch in logs.field_batches(query, select=SELECT, limit=AT_ONCE, **given) for row in batch.rows()]
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -112,7 +113,7 @@ def test_indexes_have_the_fields(logs: LogSet, folder: Path) -> None:
         logs.query().value_counts(name)
     names = ["n", "id", "_path"]
     wanted = [{name: row[name] for name in names} for row in expected(every(folder), False, False)]
-    assert [row for batch in logs.field_batches(select=names) for row in batch.rows()] == wanted
+    assert [row for batch in logs.field_batches(limit=AT_ONCE, select=names) for row in batch.rows()] == wanted
     assert logs.query().to_arrow(names).to_pylist() == wanted
 
 
@@ -125,7 +126,7 @@ def test_of_many_logs_records_are_merged(logs: LogSet, folder: Path, monkeypatch
 def test_a_file_that_grows_meanwhile(logs: LogSet, folder: Path, descending: bool) -> None:
     """The answer is that of the beginning."""
     wanted = expected(every(folder), descending, False)
-    batches = logs.field_batches(select=SELECT, descending=descending)
+    batches = logs.field_batches(limit=AT_ONCE, select=SELECT, descending=descending)
     first = next(iter(batches)).rows()
     for name in ("03.ndjson", "22.ndjson"):
         with open(folder / name, "a") as file:
@@ -138,7 +139,7 @@ def test_a_file_that_grows_meanwhile(logs: LogSet, folder: Path, descending: boo
 def test_a_file_that_goes_meanwhile(logs: LogSet, folder: Path) -> None:
     """What was not read yet is not known any more: an error, and no answer that lacks it."""
     wanted = expected(every(folder), False, False)
-    batches = iter(logs.field_batches(select=SELECT))
+    batches = iter(logs.field_batches(limit=AT_ONCE, select=SELECT))
     found = next(batches).rows()
     (folder / "03.ndjson").write_text('{"n": 1}\n')
     with pytest.raises(LogError, match="ask again"):
@@ -146,8 +147,21 @@ def test_a_file_that_goes_meanwhile(logs: LogSet, folder: Path) -> None:
     assert found == wanted[: len(found)]
 
 
+def test_it_takes_no_pyarrow(logs: LogSet, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [
+        each for each in sys.modules if each.startswith(("jitdb.logset.set_columns", "jitdb.engine.reading.arrow"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # an import of it fails
+    assert rows(logs) == expected(every(folder), False, False)
+
+
 def test_as_many_as_are_wanted(logs: LogSet, folder: Path) -> None:
     wanted = expected(every(folder), True, False)
-    found = [row for batch in islice(logs.field_batches(select=SELECT, descending=True), 3) for row in batch.rows()]
+    found = [
+        row
+        for batch in islice(logs.field_batches(limit=AT_ONCE, select=SELECT, descending=True), 3)
+        for row in batch.rows()
+    ]
     assert found == wanted[: len(found)]
     assert UNDEFINED not in found[0].values()
