@@ -1,4 +1,4 @@
-"""Processes that ask through one cache at once: each answer is right, whoever builds, waits, evicts or dies."""
+"""Processes that share one cache: each gets right answers, while others build, wait, evict or die."""
 
 from __future__ import annotations
 
