@@ -9,7 +9,9 @@ import resource
 import shutil
 import stat
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -413,3 +415,41 @@ def test_rows_that_are_not_flat_are_encoded_one_by_one(tmp_path: Path) -> None:
         with pytest.raises(SparkError, match=f"row 1 of its partition is a record of {size} bytes"):
             write_partition(target, 0, "0", RowEncoder(flat.schema, False).rows(flat, target.find_codec()))
         clean_up(target)
+
+
+def test_a_job_that_dies_while_its_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next job removes the rest, for what says whose it was goes last."""
+    for dies_at in range(1, 30):
+        target = begin(str(tmp_path / "x.log"), str(dies_at), None, None, False)
+        with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+            kept_by(target.folder, process.pid)
+        for number in range(8):
+            Path(target.folder, f"part-{number}").write_bytes(b"x")
+        Path(target.folder, "scratch.log.jitdb").mkdir()
+        Path(target.folder, "scratch.log.jitdb", "commit").write_bytes(b"x")
+        left = dies_at
+
+        def dying(call: Any) -> Any:
+            def counted(*arguments: Any, **named: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if not left:
+                    raise KeyboardInterrupt
+                return call(*arguments, **named)
+
+            return counted
+
+        with monkeypatch.context() as patched:
+            for name in ("unlink", "rmdir"):
+                patched.setattr(os, name, dying(getattr(os, name)))
+            try:
+                clean_up(target)
+            except KeyboardInterrupt:
+                assert Path(target.folder).is_dir()
+            else:
+                break
+        os.utime(target.folder, (0, 0))
+        writing.remove_leftovers(target.path, time.time())
+        assert not Path(target.folder).exists(), dies_at
+    assert not Path(target.folder).exists()
+    assert dies_at == 13  # after eight parts, a file and its folder, what goes last, and the folder

@@ -194,11 +194,25 @@ def _scratch(target: Target) -> Path:
 def clean_up(target: Target) -> None:
     """Remove all that the job's tasks left. Where that fails, a warning says so: the log is what it should be."""
     for _ in range(10):
-        shutil.rmtree(target.folder, ignore_errors=True)
+        _remove(target.folder)
         if not os.path.exists(target.folder):
             return
         time.sleep(0.05)  # an attempt that came second is still writing
     warnings.warn(f"{target.folder}: nothing refers to it any more, it can be removed", LogWarning, stacklevel=2)
+
+
+def _remove(folder: str) -> None:
+    """Remove a job's folder, as far as that can be done. The file that says who keeps the job alive goes last: without
+    it, nobody could tell that the rest is a dead job's.
+    """
+    with suppress(OSError):
+        for name in sorted(os.listdir(folder), key=_KEPT_BY.__eq__):
+            path = os.path.join(folder, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+        os.rmdir(folder)
 
 
 def _check(target: Target, part: Written) -> None:
@@ -288,7 +302,7 @@ def remove_leftovers(path: str, now: float) -> None:
                 said = f"a job whose driver died has not written all of its records, and now that fails, too: {error}"
                 warnings.warn(LogWarning(said, path=folder), stacklevel=2)
                 continue
-            shutil.rmtree(folder, ignore_errors=True)  # the next job tries again
+            _remove(folder)  # where that fails, the next job tries again
 
 
 def _is_gone(line: str) -> bool:
