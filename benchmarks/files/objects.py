@@ -58,10 +58,10 @@ def run() -> Iterator[Row]:
     yield Row(["objects", "question", "seconds", "of processor time", "requests", "MB read"])
     root = FOLDER / "objects"
     for count, ending in ((25, ""), (5000, ".gz")):
-        folder = root / f"logs/n{count}"
+        folder = root / f"logs/n{count}-{SIZE // 1_000_000}"
         size = _make(folder, count, ending)
         with serving(root, LATENCY, RATE) as bucket:
-            yield from _asked(bucket, f"s3://logs/n{count}/", f"{count:,}, {size / 1e6:,.0f} MB", ending)
+            yield from _asked(bucket, f"s3://logs/{folder.name}/", f"{count:,}, {size / 1e6:,.0f} MB", ending)
 
 
 def _make(folder: Path, count: int, ending: str) -> int:
