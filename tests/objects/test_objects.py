@@ -17,6 +17,7 @@ import pytest
 import jitdb
 from jitdb import errors
 from jitdb.log.lines.keeping import cached
+from jitdb.log.objects import files
 from jitdb.log.objects import stores as object_stores
 from jitdb.log.objects.files import PART
 from jitdb.operators import equal
@@ -264,6 +265,27 @@ def test_threads_and_a_forked_child_read_alike(bucket: Bucket) -> None:
     for thread in threads:
         thread.join()
     assert results == [ERRORS * 30] * 4
+
+
+def test_what_is_asked_ahead_for_many_is_read_once(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_KEPT", 24 * PART)
+    datas = [bytes([number]) * (40 * PART) for number in range(5)]
+    begun = [_s3(put(bucket, f"{number}.bin", data)) for number, data in enumerate(datas)]
+    left = files.FILES.open(begun[0], os.O_RDONLY, 0)  # nobody reads on in it
+    files.FILES.pread(left, PART, 0)
+    files.FILES.pread(left, PART, PART)
+    opened = [files.FILES.open(url, os.O_RDONLY, 0) for url in begun[1:]]
+    for at in range(0, 40 * PART, PART):
+        for fd, data in zip(opened, datas[1:], strict=True):
+            assert files.FILES.pread(fd, PART, at) == data[at : at + PART]
+    for fd in (left, *opened):
+        files.FILES.close(fd)
+    asked = [each for each in bucket.asked if each.key > "1"]
+    assert sum(each.stop - each.begin for each in asked) <= 4 * (40 * PART + files._FIRST)
+
+
+def _s3(path: Path) -> str:
+    return f"s3://logs/{path.name}"
 
 
 def as_another_machine(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:

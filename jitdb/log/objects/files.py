@@ -84,8 +84,16 @@ def _number(text: str) -> int:
     return int.from_bytes(digest, "little") >> (64 - _BITS)
 
 
+_Part = tuple[int, int]  # an inode, and the number of a part
+
+
 class Parts:
-    """The parts of objects that were read last, and those that are on their way. Safe for threads."""
+    """The parts of objects that were read last, and those that were asked for ahead. Safe for threads.
+
+    What was asked for ahead stays until it is read, since all who read share the room: else what one asks for would
+    push out what another one is about to read. Where it fills the room, no more is asked for ahead; what nobody read
+    while four times the room was read goes.
+    """
 
     def __init__(self) -> None:
         begins_anew(self)
@@ -94,31 +102,44 @@ class Parts:
     def begin_anew(self) -> None:
         """See forking.BeginsAnew."""
         self._lock = fork_safe(threading.Lock())
-        self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
+        self._held: OrderedDict[_Part, Future[bytes]] = OrderedDict()
+        self._ahead: OrderedDict[_Part, tuple[Future[bytes], int]] = OrderedDict()  # and how many were read before
+        self._read = 0
         self._heads: OrderedDict[int, bytes] = OrderedDict()
         self._pool: ThreadPoolExecutor | None = None
 
     def wanted(self, found: Found, inode: int, numbers: Sequence[int]) -> list[Future[bytes]]:
         """These parts of an object, those that nobody asked for yet in as few requests as can go side by side."""
         with self._lock:
-            missing = [number for number in numbers if (inode, number) not in self._held]
-            for begin, count in _runs(missing):
-                self._ask(found, inode, begin, count)
-            asked = [self._held[inode, number] for number in numbers]
+            for number in numbers:
+                if (asked := self._ahead.pop((inode, number), None)) is not None:
+                    self._held[inode, number] = asked[0]
+            self._held |= self._asked(found, inode, [each for each in numbers if (inode, each) not in self._held])
             for number in numbers:
                 self._held.move_to_end((inode, number))
-            most = max(_most_parts(), 2 * len(numbers))
-            while len(self._held) > most:
+            self._read += len(numbers)
+            while len(self._held) > max(_most_parts() - len(self._ahead), 2 * len(numbers)):
                 self._held.popitem(last=False)
-        return asked
+            return [self._held[inode, number] for number in numbers]
 
-    def _ask(self, found: Found, inode: int, begin: int, count: int) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS, "jitdb-objects")
-        whole = self._pool.submit(_fetch, found, begin * PART, min((begin + count) * PART, found.size))
-        for number in range(begin, begin + count):
-            self._held[inode, number] = part = Future[bytes]()
-            whole.add_done_callback(partial(_pass_on, part=part, at=(number - begin) * PART))
+    def ahead(self, found: Found, inode: int, numbers: Sequence[int]) -> None:
+        """Ask for those of these parts that nobody asked for yet, as far as there is room."""
+        with self._lock:
+            most = _most_parts()
+            while self._ahead and next(iter(self._ahead.values()))[1] < self._read - 4 * most:
+                self._ahead.popitem(last=False)
+            missing = [each for each in numbers if (inode, each) not in self._held and (inode, each) not in self._ahead]
+            asked = self._asked(found, inode, missing[: max(0, most - len(self._ahead))])
+            self._ahead |= {part: (data, self._read) for part, data in asked.items()}
+
+    def _asked(self, found: Found, inode: int, numbers: Sequence[int]) -> dict[_Part, Future[bytes]]:
+        pool = self._pool = self._pool or ThreadPoolExecutor(_THREADS, "jitdb-objects")
+        parts = {(inode, number): Future[bytes]() for number in numbers}
+        for begin, count in _runs(numbers):
+            whole = pool.submit(_fetch, found, begin * PART, min((begin + count) * PART, found.size))
+            for number in range(begin, begin + count):
+                whole.add_done_callback(partial(_pass_on, part=parts[inode, number], at=(number - begin) * PART))
+        return parts
 
     def put_head(self, inode: int, data: bytes) -> None:
         """The first bytes of an object."""
@@ -133,13 +154,14 @@ class Parts:
     def drop(self, inode: int, number: int) -> None:
         with self._lock:
             self._held.pop((inode, number), None)
+            self._ahead.pop((inode, number), None)
 
 
 def _most_parts() -> int:
     return memory.work(_KEPT) // PART
 
 
-def _runs(numbers: list[int]) -> Iterable[tuple[int, int]]:
+def _runs(numbers: Sequence[int]) -> Iterable[tuple[int, int]]:
     """Numbers that follow each other, as (first, how many), of at most one request each."""
     most, at = AT_ONCE // PART, 0
     while at < len(numbers):
@@ -209,19 +231,19 @@ class _Open:
         if first <= self._next <= last + 1 and last >= self._next:
             ahead = min(last + _AHEAD // PART, (self.found.size - 1) // PART)
             if ahead > last and offset:
-                PARTS.wanted(self.found, inode, range(last + 1, ahead + 1))
+                PARTS.ahead(self.found, inode, range(last + 1, ahead + 1))
         self._next = last + 1
         return size
 
     def ahead(self, begin: int, stop: int) -> None:
-        PARTS.wanted(self.found, self.status.st_ino, range(begin // PART, -(-min(stop, self.found.size) // PART)))
+        PARTS.ahead(self.found, self.status.st_ino, range(begin // PART, -(-min(stop, self.found.size) // PART)))
 
     def expect(self, offsets: Iterable[int], size: int) -> None:
         """Ask for the parts where so many bytes lie from each of these on, as many as are kept until they are read."""
         last = (self.found.size - 1) // PART
         parts = {number for at in offsets for number in (at // PART, min((at + size) // PART, last))}
         if len(parts) > 1 and not self.is_gone:
-            PARTS.wanted(self.found, self.status.st_ino, sorted(parts)[: _most_parts() // 2])
+            PARTS.ahead(self.found, self.status.st_ino, sorted(parts)[: _most_parts() // 2])
 
 
 class ObjectFiles(FileSystem):
