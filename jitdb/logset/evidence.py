@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -35,9 +35,14 @@ class SetEvidence:
     def __init__(self, logs: Asker, asking: Asking) -> None:
         self._logs, self._asking = logs, asking
         self.remarks, self.sample = logs.remarks, logs.sample
+        self._asked: dict[Hashable, list[Part]] = {}
 
     def _parts(self, operation: Operation) -> list[Part]:
-        return self._asking.together(Question(db=self._logs, operation=operation))
+        found = self._asked.get(operation.identity)
+        if found is None:
+            found = self._asking.together(Question(db=self._logs, operation=operation))
+            self._asked[operation.identity] = found
+        return found
 
     def lack(self, path: Path) -> Lack:
         found: list[Lack] = []

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common import memory
@@ -68,7 +68,7 @@ class Found:
         """As stat says it of a file: the inode is of this object alone, not of others of its name."""
         modified = int(self.modified.timestamp() * 1_000_000_000)
         inode = _number(f"{self.url}\0{self.tag}\0{self.size}\0{modified}")
-        fields = (stat.S_IFREG | 0o400, inode, _number(self.url.root), 1, os.geteuid(), os.getegid(), self.size)
+        fields = (stat.S_IFREG | 0o400, inode, _number_of_root(self.url.root), 1, os.geteuid(), os.getegid(), self.size)
         seconds = modified // 1_000_000_000
         times = {"st_atime_ns": modified, "st_mtime_ns": modified, "st_ctime_ns": modified}
         return os.stat_result((*fields, seconds, seconds, seconds), times)
@@ -83,6 +83,8 @@ def _number(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> (64 - _BITS)
 
+
+_number_of_root = lru_cache(maxsize=64)(_number)
 
 _Part = tuple[int, int]  # an inode, and the number of a part
 

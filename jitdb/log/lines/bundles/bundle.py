@@ -163,7 +163,7 @@ class Bundle(NamedTuple):
         return list(accumulate((file.size for file in self.files), initial=0))
 
     def path_of(self, file: BundledFile) -> str:
-        return os.path.join(self.folder, file.name)
+        return f"{self.folder}{file.name}" if self.folder.endswith("/") else f"{self.folder}/{file.name}"
 
     def paths(self) -> set[str]:
         """Of the files."""
