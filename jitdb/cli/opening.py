@@ -351,6 +351,8 @@ def _no_file(options: Namespace) -> Failure:
 
     from jitdb.common.spelling import nearest
 
+    if is_url(options.log):
+        return Failure(f"{options.log}: no object has a name like that", "a name that ends with / means all below it")
     folder, name = os.path.split(options.log)
     hint = "a pattern or a folder names the logs that are asked"
     if not os.path.isdir(options.log):

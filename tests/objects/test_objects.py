@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -192,6 +193,29 @@ def test_odd_objects(bucket: Bucket) -> None:
         assert count("s3://logs/odd/") >= ERRORS
     with jitdb.open("s3://logs/odd/empty.ndjson") as db:
         assert db.count() == 0
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_name_that_cannot_be_asked_for_is_told(
+    motos: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    name = ("odd//a.ndjson", "odd/../a.ndjson", "odd/a\x01b.ndjson", "odd/./a.ndjson")[number]
+    endpoint, client = motos
+    asked_at(endpoint, monkeypatch, tmp_path / "cache")
+    client.create_bucket(Bucket=f"names-{number}")
+    for key in (name, "odd/plain.ndjson", "odd/[x].ndjson"):
+        client.put_object(Bucket=f"names-{number}", Key=key, Body=LINES)
+    for place in ("odd/", name, "**"):
+        with pytest.raises(errors.LogError, match=f"cannot be asked for \\({re.escape(repr(name))}:"):
+            count(f"s3://names-{number}/{place}")
+    assert count(f"s3://names-{number}/odd/pl*") == ERRORS
+
+
+def test_a_name_that_is_a_pattern_names_itself_where_nothing_fits(bucket: Bucket) -> None:
+    put(bucket, "odd/[x].ndjson", LINES)
+    assert count("s3://logs/odd/[x].ndjson") == ERRORS
+    put(bucket, "odd/x.ndjson", LINES * 2)
+    assert count("s3://logs/odd/[x].ndjson") == 2 * ERRORS
 
 
 def test_a_shell_asks_objects(bucket: Bucket) -> None:

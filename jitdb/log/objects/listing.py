@@ -65,18 +65,26 @@ def objects_at(url: ObjectUrl) -> list[Found]:
             begin = url.key[: _MAGIC.search(url.key).start()]  # type: ignore[union-attr]
             fits = re.compile(_regex(url.key), re.DOTALL).fullmatch
             place = url.at(begin)
-            return [found for found in _kept(place, _listed(place)) if fits(found.url.key)]
+            named = [found for found in _kept(place, _listed(place)) if fits(found.url.key)]
+            return named or _of_this_name(url)
         if url.key and not url.key.endswith("/"):
-            try:
-                return [FILES.found(url)]
-            except FileNotFoundError:
-                url = url.at(f"{url.key}/")
+            if named := _of_this_name(url):
+                return named
+            url = url.at(f"{url.key}/")
         below = _kept(url, _listed(url))
     except OSError as error:
         raise LogError(error.strerror or str(error), path=url) from error
     if not below:
         raise LogError("there is no such object, and none below it", path=url)
     return below
+
+
+def _of_this_name(url: ObjectUrl) -> list[Found]:
+    """The object whose name it is, as it stands, if there is one. Raises OSError."""
+    try:
+        return [FILES.found(url)]
+    except FileNotFoundError:
+        return []
 
 
 def _kept(begin: ObjectUrl, listed: Iterator[Found]) -> list[Found]:

@@ -39,6 +39,7 @@ _OF_PROFILES: Final = {  # what obstore calls what is in them
 }
 _QUERY: Final = re.compile(r"\?[^\s\"'<>]+")  # of a URL in a message: it may hold a signature
 _CODE: Final = re.compile(r"<Code>([^<]{1,80})</Code>")
+_ODD_NAME: Final = re.compile(r"(?:invalid path|parse path): .*?Path \"(.*?)\"", re.DOTALL)
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 
 
@@ -160,6 +161,9 @@ def as_os_error(error: BaseException, url: str) -> OSError:
     code, status = _CODE.search(text), _STATUS.search(text)
     if code is not None and code[1] in ("NoSuchBucket", "ContainerNotFound"):
         return ObjectError(errno.ENOENT, "there is no such bucket", url)
+    if (odd := _ODD_NAME.search(text)) is not None:
+        said = f"an object has a name that cannot be asked for ({odd[1]!r}: an empty part, `.`, `..` or a control"
+        return ObjectError(errno.EINVAL, f"{said} character): rename it, or name others by more of their names", url)
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, "there is no such object", url)
     if isinstance(error, exceptions.PreconditionError):
