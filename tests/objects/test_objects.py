@@ -134,7 +134,11 @@ def test_a_replaced_object_is_asked_anew(bucket: Bucket, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("at", range(2, 6))
-def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(bucket: Bucket, at: int) -> None:
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, scheme: str, at: int
+) -> None:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", bucket.url)
     put(bucket, "a.ndjson", lines_of(ROWS * 100))
     others = [{**row, "level": "error"} for row in ROWS] * 80
 
@@ -142,7 +146,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_never_mixed(bucket: Buck
         return Fault(before=lambda: put(bucket, "a.ndjson", lines_of(others))) if number == at else None
 
     bucket.fault = replace
-    with jitdb.open("s3://logs/a.ndjson", "memory") as db:
+    with jitdb.open(f"{scheme}://logs/a.ndjson", "memory") as db:
         assert db.count(equal("level", "error")) in (ERRORS * 100, len(others))
         assert len(bucket.asked) >= at
         assert db.count(equal("level", "error")) == len(others)
@@ -193,6 +197,23 @@ def test_odd_objects(bucket: Bucket) -> None:
         assert count("s3://logs/odd/") >= ERRORS
     with jitdb.open("s3://logs/odd/empty.ndjson") as db:
         assert db.count() == 0
+
+
+def test_google_is_asked_as_files_are(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", bucket.url.removeprefix("http://"))
+    for number in range(10):
+        put(bucket, f"day=1/{number}.ndjson.gz", gzip.compress(LINES))
+    assert count("gs://logs/day=1/") == count("gcs://logs/**") == 10 * ERRORS
+    forget_looks(monkeypatch)
+    bucket.asked.clear()
+    assert count("gs://logs/day=1/*.gz") == 10 * ERRORS
+    assert [each.method for each in bucket.asked] == ["LIST"]
+    put(bucket, "day=1/3.ndjson.gz", gzip.compress(LINES * 2))
+    put(bucket, "day=1/new.ndjson", LINES)
+    forget_looks(monkeypatch)
+    assert count("gs://logs/day=1/") == 12 * ERRORS
+    with pytest.raises(errors.LogError, match="there is no such bucket"):
+        count("gs://nobucket/a.ndjson")
 
 
 @pytest.mark.parametrize("number", range(4))
