@@ -117,7 +117,7 @@ def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
     command = find_command(name)
     options = command.parser.read([*early, *rest])
     options.is_alone = is_alone
-    if name not in ("count", "values"):  # these may do without
+    if command.look is None:  # else it may do without
         import_module("numpy")  # while Ctrl-C still ends the process: numpy would turn it into an ImportError
     return lambda: command.run(options)
 

@@ -89,10 +89,10 @@ def asked(options: Namespace, *, may_come: bool = False) -> Iterator[AnyDatabase
 
 @contextmanager
 def seen_or_asked(
-    options: Namespace, look: Callable[[AnyLog, Path], Seen | None]
+    options: Namespace, look: Callable[[AnyLog, Path, Namespace], Seen | None] | None
 ) -> Iterator[tuple[Seen | None, AnyDatabase | None]]:
-    """What `look` finds in a log and its fresh indexes, without loading the engine. If it finds nothing: None, and the
-    database.
+    """What `look` finds in a log and its fresh indexes, without loading the engine (Command.look). If it finds nothing:
+    None, and the database.
     """
     if is_many(options):
         load_numpy(options)
@@ -101,8 +101,8 @@ def seen_or_asked(
             _note_empty(logs, options)
         return
     with _as_file(options) as options, log_only(options) as log:
-        has_indexes = options.as_of is None and options.indexes != "none"
-        found = look(log, index_place(options, log)) if has_indexes else None
+        is_plain = look is not None and getattr(options, "as_of", None) is None and options.indexes != "none"
+        found = look(log, index_place(options, log), options) if is_plain and look is not None else None
         if found is not None:
             yield found, None
             return
@@ -430,11 +430,11 @@ def _bar(options: Namespace) -> NewBar:
 
 def load_numpy(options: Namespace) -> None:
     """Import numpy. It would turn Ctrl-C during its import into ImportError, so Ctrl-C ends the process meanwhile."""
-    is_alone = getattr(options, "is_alone", False)
-    if is_alone:
+    is_heard = getattr(options, "is_alone", False) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("numpy")
-    if is_alone:
+    if is_heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

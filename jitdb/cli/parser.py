@@ -19,6 +19,7 @@ _EXAMPLES: Final = "examples:"
 Run = Callable[[argparse.Namespace], int]
 Show = Callable[[Any], object]
 Answer = Callable[[Any, argparse.Namespace, Show], Any]
+Look = Callable[[Any, Any, argparse.Namespace], Any]
 
 
 class Command:
@@ -30,6 +31,8 @@ class Command:
     options:  those of the table in options.py by name, or options of its own; those of all commands are added
     answer:   gives what it answers of a database; `show` gets the answer before notes on it are printed. A notebook has
               the commands that have one
+    look:     gives the same of a log and the folder of its indexes, without numpy, where fresh indexes have it and no
+              note is due; else None
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Command:
         answer: Answer | None = None,
     ) -> None:
         self.name, self.run, self.answer = name.rstrip("_"), run, answer
+        self.look: Look | None = None
         self.operands, self.about, self.examples, self.options = operands, about, examples, (*options, *GENERAL)
 
     @cached_property
@@ -57,6 +61,11 @@ class Command:
         """A decorator for the function that answers it."""
         self.answer = answer
         return answer
+
+    def looks(self, look: Look) -> Look:
+        """A decorator for the function that answers it at a glance."""
+        self.look = look
+        return look
 
 
 def command(
@@ -74,12 +83,16 @@ def question(
     def made(answer: Answer) -> Command:
         def run(given: argparse.Namespace) -> int:
             from jitdb.cli.expressions import read_question
-            from jitdb.cli.opening import asked
+            from jitdb.cli.opening import seen_or_asked
             from jitdb.cli.output.tables import show_result
 
             read_question(given, found.takes_field(given))
-            with asked(given) as db:
-                answer(db, given, partial(show_result, given))
+            show = partial(show_result, given)
+            with seen_or_asked(given, found.look) as (seen, db):
+                if db is None:
+                    show(seen)
+                else:
+                    answer(db, given, show)
             return 0
 
         found = Command(answer.__name__, run, operands, about, examples, options, answer)

@@ -61,12 +61,14 @@ class Layout(NamedTuple):
     content: a module in kinds/ and its Content, which merges, moves, renumbers and compares such segments
     name:    what people call the kind
     forms:   the forms of indexes (spec.Form) that may have such segments
+    shape:   a module and the Shape in it, where Content imports numpy and questions are answered without
     """
 
     version: int
     content: str
     name: str
     forms: tuple[Form, ...]
+    shape: str = ""
 
 
 # In version 1 of prefixes, all arrays had one hash, and all maps, and in 2 there were no buckets; in that of numbers,
@@ -76,10 +78,10 @@ LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(3, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
     PREFIX_MAP: Layout(3, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
-    NUMBERS: Layout(6, "numbers:Numbers", "numbers", ("column", "time")),
+    NUMBERS: Layout(6, "numbers:Numbers", "numbers", ("column", "time"), "columns:NumbersShape"),
     OFFSETS: Layout(3, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
-    DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",)),
+    DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",), "columns:DictionaryShape"),
     GRAMS: Layout(1, "grams:Grams", "grams", ("grams",)),
     CODES: Layout(1, "codes:Codes", "codes", ()),  # of no index: they lie beside one (files/codes_file.py)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cli_helpers import environment
+from cli_helpers import EVENTS, environment
 from thoroughness import tries
 
 import jitdb
@@ -61,6 +62,27 @@ def test_a_count_of_one_value_needs_no_numpy(events: Path, tmp_path: Path) -> No
         }
         assert modules.isdisjoint(unwanted), modules.intersection(unwanted)
         assert packages_of(modules) == {"jitdb", "msgpack", "pyroaring", "zlib_ng"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["values", "level"], ["timeline"], ["timeline", "--every", "1s"], ["stats", "status"],
+        ["query", "--limit", "2", "--descending"], ["query", 'level == "error"', "--limit", "2"],
+    ],
+)  # fmt: skip
+def test_plain_questions_need_no_numpy(tmp_path: Path, question: list[str]) -> None:
+    """Those that fresh indexes of a file of lines answer."""
+    lines = tmp_path / "events.ndjson"
+    lines.write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    os.utime(lines, (1_700_000_000, 1_700_000_000))
+    name, *rest = question
+    command = [name, lines.name, *rest]
+    assert main(["count", str(lines), 'level == "error"']) == main([name, str(lines), *rest]) == 0
+    modules = loaded(tmp_path, *command)
+    unwanted = {*_HEAVY, "numpy", "inspect", "ctypes", "jitdb.engine.database"} - {f"jitdb.cli.commands.{name}"}
+    assert modules.isdisjoint(unwanted), modules.intersection(unwanted)
+    assert packages_of(modules) == {"jitdb", "pyroaring", "zlib_ng"}
 
 
 def test_count_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of
+from jitdb.indexes.kinds.columns import number_range
 from jitdb.indexes.kinds.dictionary import DictionaryColumn
-from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, number_range
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, prefix_offset_of, prefixes_of
 from jitdb.indexes.segment import (

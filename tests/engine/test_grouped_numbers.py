@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from jitdb.common.values import split_number
 from jitdb.operators.summaries.arithmetic import quantiles as module
 from jitdb.operators.summaries.arithmetic import summary_kernels
-from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers, number_of
+from jitdb.operators.summaries.arithmetic.described import number_of
+from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
 from jitdb.operators.summaries.arithmetic.quantiles import Measured, measured, merged
 
 WHOLE = st.integers(-50, 50) | st.sampled_from([2**26, -(2**26), 2**31 - 1, 2**31, -(2**31), 2**52, 2**53])

@@ -14,8 +14,9 @@ from index_cases import contents, make_numbers, make_offsets, numbers
 
 from jitdb.common.values import split_number
 from jitdb.indexes.files.segment_reader import read_segment
+from jitdb.indexes.kinds.columns import ALL_WHOLE, HAS_RESTS, number_range
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range
+from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, rank_in, with_damaged
 from jitdb.indexes.segment import ZONE, Segment
 

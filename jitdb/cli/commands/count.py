@@ -30,22 +30,23 @@ if TYPE_CHECKING:
     *("log", "expressions", "since", "until", "as_of", *READING),
 )
 def count(options: Namespace) -> int:
-    operation = read_question(options)
-
-    def look(log: AnyLog, indexes: Path) -> int | None:
-        if options.timestamp or options.sequence:
-            return None
-        from jitdb.engine.answering.glance import count_at_a_glance
-
-        return count_at_a_glance(log, indexes, operation) or None  # the engine finds out why there are none
-
-    with seen_or_asked(options, look) as (found, db):
+    read_question(options)
+    with seen_or_asked(options, count.look) as (found, db):
         if db is None:
             assert found is not None
             show(str(found))
         else:
             found = answer(db, options, lambda found: show(str(found)))
     return int(options.quiet and not found)
+
+
+@count.looks
+def seen(log: AnyLog, indexes: Path, options: Namespace) -> int | None:
+    if options.timestamp or options.sequence:
+        return None
+    from jitdb.engine.answering.glance import count_at_a_glance
+
+    return count_at_a_glance(log, indexes, options.operation) or None  # the engine finds out why there are none
 
 
 @count.answers

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.expressions import read_question
 from jitdb.cli.failures import UsageError
-from jitdb.cli.opening import asked, paths_of
+from jitdb.cli.opening import paths_of, seen_or_asked
 from jitdb.cli.options import PRETTY, READING, SHOWN, changed, fields, number, option
 from jitdb.cli.output.formats import (
     FORMATS,
@@ -21,7 +22,6 @@ from jitdb.cli.output.formats import (
     wants_pretty,
     write_answer,
 )
-from jitdb.cli.output.notes import note_answer, note_order, note_unknown_columns
 from jitdb.cli.output.output import output, show
 from jitdb.cli.output.passages import CONTEXT, marked, passage_lines, wants_context
 from jitdb.cli.output.tables import TABLE_ROWS, show_records
@@ -30,6 +30,7 @@ from jitdb.common.words import counted
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Marks
+    from jitdb.log.any_log import AnyLog
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
@@ -87,7 +88,12 @@ def query(options: Namespace) -> int:
     form = "ndjson" if options.offsets else "pretty" if wants_pretty(options) else ""
     form = "raw" if options.raw else form or format_of(options, "table")
     has_context = _check(options, form)
-    with asked(options) as db:
+    with seen_or_asked(options, query.look if form == "ndjson" else None) as (records, db):
+        if db is None:
+            _write(records or ())
+            return 0
+        from jitdb.cli.output.notes import note_answer, note_order
+
         note_order(db, operation, options)
         operation = deduped(db, operation, options)
         if has_context:
@@ -99,6 +105,33 @@ def query(options: Namespace) -> int:
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
         note_answer(db, options.operation, options, is_empty=is_empty)
     return int(options.quiet and is_empty)
+
+
+_OTHERS: Final = (
+    "skip", "arrival", "sort", "dedup", "offsets", "raw", "text", "fields", "output", "timestamp", "time_unit",
+    "sequence",
+)  # fmt: skip
+
+
+@query.looks
+def seen(log: AnyLog, indexes: Path, options: Namespace) -> list[Any] | None:
+    """A few records of a file of JSON Lines: others are read by kernels, over numpy."""
+    if any(getattr(options, name) for name in _OTHERS) or wants_context(options) or not options.limit:
+        return None
+    from jitdb.log.lines.fetching import FEW
+
+    if not log.framing.is_plain or options.limit >= FEW:
+        return None
+    from jitdb.engine.answering.glance_by_time import first_at_a_glance
+
+    return first_at_a_glance(log, indexes, options.operation, options.limit, options.descending)
+
+
+def _write(records: Iterable[Any]) -> None:
+    from jitdb.common.json_text import line_of
+
+    with output(None, ()) as out:
+        out.write(map(line_of, records))
 
 
 @query.answers
@@ -114,6 +147,8 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> Any:
             "query: the records around matches, --text and --raw are for a shell",
             "in Python: db.query(…).context(…), db.query(…).as_raw()",
         )
+    from jitdb.cli.output.notes import note_answer, note_order
+
     if options.format != "auto":
         raise UsageError("query: --format is for files: say -o FILE, or keep the records: rows << …")
     check_sort(options)
@@ -205,6 +240,8 @@ def deduped(db: AnyDatabase, operation: Operation | None, options: Namespace) ->
     found: Operation = query.dedup(options.dedup, options.last).set()
     paths = list(paths_by_name(options.dedup).values())
     if not options.quiet and not db.count(found) and query.count():
+        from jitdb.cli.output.notes import note_unknown_columns
+
         note_unknown_columns(db, paths if len(paths) == 1 else filter(db.evidence().lack, paths), options)
     return found
 

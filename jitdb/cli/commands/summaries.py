@@ -9,16 +9,14 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from jitdb.cli.expressions import read_expression, read_question
+from jitdb.cli.expressions import read_expression
 from jitdb.cli.failures import UsageError, note
-from jitdb.cli.opening import seen_or_asked
 from jitdb.cli.options import READING, SUMMARY, changed, instant, number, option
-from jitdb.cli.output.tables import TABLE_ROWS, show_result
-from jitdb.cli.parser import Show, command, question
+from jitdb.cli.output.tables import TABLE_ROWS
+from jitdb.cli.parser import Show, question
 from jitdb.common.paths import format_path
 from jitdb.common.values import MAP
 from jitdb.operators.nodes.field_ref import as_path
@@ -78,7 +76,7 @@ def one_field(text: str) -> Path:
     return as_path("--field", text)
 
 
-@command(
+@question(
     _OF_A_FIELD,
     "Count records by the value of a field, the most frequent value first. Of equally frequent values the smaller "
     "comes first.",
@@ -93,22 +91,7 @@ def one_field(text: str) -> Path:
     changed("limit", f"at most N values (default: {TABLE_ROWS} in a table, else all)"),
     *_COMMON,
 )
-def values(options: Namespace) -> int:
-    read_question(options, has_field=True)
-
-    def look(log: AnyLog, indexes: File) -> ValueCounts | None:
-        return None if options.operation is not None or options.by else _seen(log, indexes, options)
-
-    with seen_or_asked(options, look) as (counts, db):
-        if db is None:
-            show_result(options, counts)
-        else:
-            count_values(db, options, partial(show_result, options))
-    return 0
-
-
-@values.answers
-def count_values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | GroupCounts:
+def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | GroupCounts:
     paths = [options.path, *_by(options)]
     query, limit = _query(db, options), _rows(options)
     counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(options.path, limit=limit)
@@ -118,11 +101,11 @@ def count_values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts
     return counts
 
 
-def _seen(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
-    """The counts, where fresh bitmaps have them, so that the engine need not be loaded."""
+@values.looks
+def seen_values(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
     from jitdb.engine.answering.glance import values_at_a_glance
 
-    counts = values_at_a_glance(log, indexes, options.path)
+    counts = None if options.operation is not None or options.by else values_at_a_glance(log, indexes, options.path)
     if not counts or not any(key != b"\0" for key in counts) or any(key[0] == MAP for key in counts):
         return None  # a note may be due
     from jitdb.operators.summaries.summary import Ranked
@@ -161,6 +144,16 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
     _note_times(db, options, line)
     _note_maps(db, options, by)
     return line
+
+
+@timeline.looks
+def seen_timeline(log: AnyLog, indexes: File, options: Namespace) -> Timeline | None:
+    if options.operation is not None or options.by or options.tz or options.timestamp or options.time_unit:
+        return None
+    from jitdb.engine.answering.glance_by_time import timeline_at_a_glance
+    from jitdb.operators.summaries.timelines import TimelineAsked
+
+    return timeline_at_a_glance(log, indexes, TimelineAsked(options.every, per=options.per))
 
 
 @question(
@@ -216,6 +209,22 @@ def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats | Shares:
     if not is_empty and not options.distinct:
         _note_others(db, options, found.total, numbers)
     return found
+
+
+@stats.looks
+def seen_stats(log: AnyLog, indexes: File, options: Namespace) -> Stats | None:
+    others = options.by, options.every, options.tz, options.distinct, options.share, options.order
+    if options.operation is not None or any(others):
+        return None
+    from jitdb.engine.answering.glance import numbers_at_a_glance
+
+    counts = numbers_at_a_glance(log, indexes, options.path)
+    if not counts or not counts.keys() - {None}:
+        return None  # a note is due
+    from jitdb.operators.summaries.stats import StatsAsked
+
+    numbers = {number: count for number, count in counts.items() if number is not None}
+    return StatsAsked(options.path, options.quantiles or QUANTILES).of_counts(numbers, sum(counts.values()))
 
 
 def _shares(db: AnyDatabase, options: Namespace, show: Show) -> Shares:

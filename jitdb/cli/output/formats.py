@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.cli.opening import paths_of
-from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
 from jitdb.common.values import UNDEFINED, value_at
 
@@ -171,6 +170,8 @@ def note_unseen(db: AnyDatabase, rows: Iterable[Any], paths: dict[str, Path], op
     """Note which columns are empty in all of these rows, if there are rows."""
     held = [row.keys() for row in rows] if paths else []
     if held:
+        from jitdb.cli.output.notes import note_unknown_columns
+
         known = set().union(*held)
         note_unknown_columns(db, [path for name, path in paths.items() if name not in known], options)
 
@@ -245,7 +246,9 @@ def write_answer(
     with output(options.output, paths_of(db)) as out:
         lines = map(line_of, seen(records) if unseen else records)
         out.write(json_array(lines) if form == "json" else lines)
-    if not is_empty:
+    if not is_empty and unseen:
+        from jitdb.cli.output.notes import note_unknown_columns
+
         note_unknown_columns(db, unseen.values(), options)
 
 
@@ -304,4 +307,6 @@ def _write_columns(
     for name, kinds in several.items():
         note(options, f"the column `{name}` is text, for it holds {', '.join(kinds[:-1])} and {kinds[-1]}")
     if unseen and db.count(operation, as_of=settings.get("as_of")):
+        from jitdb.cli.output.notes import note_unknown_columns
+
         note_unknown_columns(db, unseen.values(), options)

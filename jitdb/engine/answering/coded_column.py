@@ -20,15 +20,8 @@ from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.codes_file import CodesFile
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY
 from jitdb.indexes.kinds.codes import codes_segment, fresh_in, keys_in, numbers_in
-from jitdb.indexes.kinds.dictionary import (
-    KeyHeap,
-    code_counts,
-    codes_of,
-    count_of,
-    count_runs,
-    dictionary_keys,
-    mark,
-)
+from jitdb.indexes.kinds.columns import count_of
+from jitdb.indexes.kinds.dictionary import KeyHeap, code_counts, codes_of, count_runs, dictionary_keys, mark
 from jitdb.indexes.vocabulary import Vocabulary
 from jitdb.log.io import osfile
 

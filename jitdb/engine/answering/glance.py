@@ -1,61 +1,105 @@
 """Counts that fresh indexes answer by what stands in them, without numpy, whose import takes longer than all else.
 
-It is for a process that asks once: `jitdb count LOG 'field == value'`, or some of these with and, or, not. The log is
-opened and the index files are read by the code that the engine uses; here is only when what they say may be taken as
-it stands. Whatever is not plain (a deletion, a damaged block, an index that is stale, damaged, missing or of other
-bytes, a field of many values) is left to the engine, which repairs and warns.
+It is for a process that asks once: `jitdb count LOG 'field == value'`, or some of these with and, or, not; `values` and
+`stats` of a field of all records; and what goes by time (glance_by_time.py). The log is opened and the index files are
+read by the code that the engine uses; here is only when what they say may be taken as it stands. Whatever is not plain
+(a deletion, a damaged block, an index that is stale, damaged, missing or of other bytes, a field of many values) is
+left to the engine, which repairs and warns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from pyroaring import BitMap
 
+from jitdb.common.values import UNDEFINED, value_at
 from jitdb.engine.answering.spellings import spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.roles import first_of, is_time_name, is_usual
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
+from jitdb.indexes.kinds.columns import counted_keys, counted_numbers, packing_of, seen_by
 from jitdb.indexes.kinds.content import is_void
+from jitdb.indexes.kinds.packing import NONE
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
-from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
+from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
+    from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
+
+T = TypeVar("T")
+
+_SAMPLE: Final = 200  # records, as hints.py looks at
+_MOST: Final = 1 << 21  # records whose codes are counted one by one about as fast as numpy is imported
 
 
 def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | None) -> int | None:
     """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
+    with suppress(IndexDamaged, LogError, OSError, NotPlain):  # the engine meets it too, and knows what to do
+        return len(matching(log, folder, operation).records)
+    return None
+
+
+def matching(log: LogSource, folder: FilePath, operation: Operation | None, also: Sequence[IndexSpec] = ()) -> Fresh:
+    """The records that match, and these other indexes. Raises NotPlain, IndexDamaged, LogError."""
     leaves = [] if operation is None else list(operation.leaves())
     wanted = {leaf: leaf.bitmap for leaf in leaves if leaf != EVERYTHING}
     bitmaps = {leaf: bitmap for leaf, bitmap in wanted.items() if bitmap is not None}
     if len(bitmaps) < len(wanted):
-        return None
-    try:
-        found = _fresh(log, folder, tuple({spec for spec, _ in bitmaps.values()}))
-        if found is None:
-            return None
-        if operation is None:
-            return len(found.records)
-        by_spec = {index.spec: index for index in found.fields}
-        if any(index.kind != BITMAPS or all(map(is_void, index.segments)) for index in found.fields):
-            return None  # the engine warns of a field that no record has
-        if any(spelled_otherwise(leaf, by_spec[spec].segments) for leaf, (spec, _) in bitmaps.items()):
-            return None  # and of a value that is there in another form, too
-        by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
-        return len(operation.records(by_leaf.__getitem__, lambda: found.records))
-    except (IndexDamaged, LogError, OSError):
-        return None  # the engine meets it too, and knows what to do
+        raise NotPlain
+    specs = dict.fromkeys(spec for spec, _ in bitmaps.values())
+    found = fresh(log, folder, (*specs, *also))
+    if found is None:
+        raise NotPlain
+    if operation is None:
+        return found
+    fields, others = found.fields[: len(specs)], found.fields[len(specs) :]
+    by_spec = {index.spec: index for index in fields}
+    if any(index.kind != BITMAPS or all(map(is_void, index.segments)) for index in fields):
+        raise NotPlain  # the engine warns of a field that no record has
+    if any(spelled_otherwise(leaf, by_spec[spec].segments) for leaf, (spec, _) in bitmaps.items()):
+        raise NotPlain  # and of a value that is there in another form, too
+    if log.framing.is_plain and _may_be_told_of(log, operation):
+        raise NotPlain
+    by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
+    return Fresh(operation.records(by_leaf.__getitem__, lambda: found.records), others, found.places)
+
+
+def _may_be_told_of(log: LogSource, operation: Operation) -> bool:
+    """Whether a note may be due on the first records: that they call a field otherwise, or that a number is a time; or
+    on any, that they have bytes that are no UTF-8.
+    """
+    paths = operation.all_paths()
+    if any(map(is_time_name, paths)):
+        return True
+    if not repr(operation).isascii() and any(map(_is_odd, sample_raw(log, _SAMPLE))):
+        return True
+    differing = [path for path in paths if is_usual(path) or len(path) > 1 or "." in str(path[0])]
+    records = first_of(log) if differing else []
+    return any(value_at(record, path) is UNDEFINED for record in records for path in differing)
+
+
+def _is_odd(record: bytes) -> bool:
+    """Whether it may have bytes that are no UTF-8, or what these are read as."""
+    text = record.decode(errors="replace").lower()
+    return "\ufffd" in text or "\\ufffd" in text
 
 
 def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[bytes, int] | None:
@@ -63,26 +107,56 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
     spec = IndexSpec("auto", (path,))
     if spec.is_owned:  # a record may count more than once
         return None
-    try:
-        found = _fresh(log, folder, (spec,))
-        if found is None or found.fields[0].kind != BITMAPS:
+    found = _counted(log, folder, spec, BITMAPS, _counted_sets)
+    return found or _counted(log, folder, spec._replace(form="dictionary"), DICTIONARY, counted_keys)
+
+
+def numbers_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[int | float | None, int] | None:
+    """How many records have which number in the field, by None those without; None as above, and where it holds text
+    that spells a number, or what is none: of that a note is due.
+    """
+    return _counted(log, folder, IndexSpec("column", (path,)), NUMBERS, _counted_plain)
+
+
+def _counted(
+    log: LogSource, folder: FilePath, spec: IndexSpec, kind: int, counted: Callable[[Segment], Iterable[tuple[T, int]]]
+) -> dict[T, int] | None:
+    """How many records have what, by an index in which each has one thing."""
+    with suppress(IndexDamaged, LogError, OSError, NotPlain):
+        found = fresh(log, folder, (spec,))
+        if found is None or found.fields[0].kind != kind or len(found.records) > _MOST:
             return None
-        counts: dict[bytes, int] = {}
-        for segment in found.fields[0].segments:
-            dictionary = dictionary_of(segment)
-            for key, count in zip(dictionary, map(int, dictionary.cardinalities), strict=True):
-                counts[key] = counts.get(key, 0) + count
+        counts: dict[T, int] = {}
+        for key, count in chain.from_iterable(map(counted, found.fields[0].segments)):
+            counts[key] = counts.get(key, 0) + count
         return counts if sum(counts.values()) == len(found.records) else None
-    except (IndexDamaged, LogError, OSError):
-        return None
+    return None
 
 
-class _Fresh(NamedTuple):
-    records: BitMap  # that there are
+def _counted_sets(segment: Segment) -> Iterable[tuple[bytes, int]]:
+    dictionary = dictionary_of(segment)
+    return zip(dictionary, map(int, dictionary.cardinalities), strict=True)
+
+
+def _counted_plain(segment: Segment) -> Iterable[tuple[int | float | None, int]]:
+    if packing_of(segment) == NONE or seen_by(segment) & (seen.OTHERS | seen.TEXTS):
+        raise NotPlain
+    return counted_numbers(segment)
+
+
+class NotPlain(Exception):
+    """It is for the engine to say."""
+
+
+class Fresh(NamedTuple):
+    """Records, the indexes that were wanted, and where the records lie."""
+
+    records: BitMap
     fields: list[Index]
+    places: Index
 
 
-def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _Fresh | None:
+def fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> Fresh | None:
     """These indexes, where they may be taken as they stand."""
     if log.deletion_position():
         return None
@@ -90,7 +164,7 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
     name = _name(log, folder)
     if name is None:
         return None
-    indexes = [Index(spec, name, folder / spec.file_name()) for spec in (OFFSETS, deleted, *wanted)]
+    indexes = [Index(spec, name, folder / spec.file_name()) for spec in (*wanted, OFFSETS, deleted)]
     for index in indexes:
         if log.shelf is not None and index.path is not None:
             log.shelf.fetch(index.path)
@@ -99,7 +173,7 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
         if not index.load():
             return None
         last.check(index)
-    places, gone, *fields = indexes
+    *fields, places, gone = indexes
     end = (log.durable_end, places.end_seq)
     if any((index.end_offset, index.end_seq) != end for index in indexes):
         return None
@@ -110,7 +184,7 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
         return None  # the engine looks whether lines that count as deleted are blank, or warns of them
     if any(segment.meta for segment in places.segments):
         return None
-    return _Fresh(bitmap_of_range(0, places.end_seq) - none, fields)
+    return Fresh(bitmap_of_range(0, places.end_seq) - none, fields, places)
 
 
 def _name(log: LogSource, folder: FilePath) -> LogName | None:

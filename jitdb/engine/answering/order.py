@@ -29,7 +29,8 @@ from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_ke
 from jitdb.engine.records import require
 from jitdb.errors import LogError
 from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, seen_by
+from jitdb.indexes.kinds.columns import seen_by
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
 from jitdb.indexes.segment import ZONE
 from jitdb.indexes.spec import IndexSpec

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitdb.engine.answering.members import NOWHERE
-from jitdb.indexes.kinds.numbers import load_numbers, number_range
+from jitdb.indexes.kinds.columns import number_range
+from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.operators.summaries.arithmetic.cells import NO_CELLS, Cells, Taken, added, in_order, shift_for
 from jitdb.operators.summaries.arithmetic.numbers import Numbers
 from jitdb.operators.summaries.arithmetic.summary_kernels import choose_in_cells, count_chosen

@@ -13,7 +13,8 @@ from pyroaring import BitMap
 
 from jitdb.engine.answering.coded import BitmapCodes, Coded
 from jitdb.engine.answering.coded_column import CodedColumn
-from jitdb.indexes.kinds.numbers import HAS_RESTS, load_extremes, load_numbers, number_range
+from jitdb.indexes.kinds.columns import HAS_RESTS, number_range
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.segment import ZONE
 from jitdb.operators.summaries.arithmetic.bins import NOWHERE
 

@@ -18,8 +18,8 @@ from jitdb.common.values import value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.columns import seen_by
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.kinds.numbers import seen_by
 from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec
 

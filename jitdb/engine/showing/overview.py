@@ -27,7 +27,8 @@ from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import CODES_SUFFIX, headless, index_files, is_index
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.files.segment_reader import is_apart
-from jitdb.indexes.kinds.numbers import load_extremes, number_range
+from jitdb.indexes.kinds.columns import number_range
+from jitdb.indexes.kinds.numbers import load_extremes
 from jitdb.indexes.segment import LAYOUTS, ZONE
 from jitdb.indexes.spec import OFFSETS
 from jitdb.log.io import osfile

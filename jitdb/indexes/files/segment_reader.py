@@ -13,7 +13,7 @@ from jitdb.errors import IndexDamaged
 from jitdb.indexes import segment as layout
 from jitdb.indexes.files.file import FileReader
 from jitdb.indexes.files.span_file import PLACE, SpanFile, span_path
-from jitdb.indexes.kinds.content import content_type
+from jitdb.indexes.kinds.content import shape_of
 from jitdb.indexes.segment import Blob, ReadAt, Segment
 from jitdb.log.io.osfile import FileSystem
 
@@ -63,9 +63,9 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
         reader, begin = _place(read_at, begin, expected, first_seq, path)
     segment = Segment(
         kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
-        None, reader, begin, path, last_crc, journal, content_type(kind).is_inside,
+        None, reader, begin, path, last_crc, journal, shape_of(kind).is_inside,
     )  # fmt: skip
-    if not (_is_run(segment) and sum(table.lengths) == body and content_type(kind).fits(segment)):
+    if not (_is_run(segment) and sum(table.lengths) == body and shape_of(kind).fits(segment)):
         raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
     return segment, following
 

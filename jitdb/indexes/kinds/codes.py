@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.zlib import crc32
-from jitdb.indexes.kinds.dictionary import KeyHeap, count_of
+from jitdb.indexes.kinds.columns import count_of
+from jitdb.indexes.kinds.dictionary import KeyHeap
 from jitdb.indexes.kinds.dictionary_kernels import are_keys
 from jitdb.indexes.segment import CODES, Blob, Segment, make_segment
 

@@ -75,15 +75,8 @@ class Places:
         return bitmap_of_mask(there[self._taken], self.first)
 
 
-class Content(ABC):
-    """What an index says of a run of records, in memory.
-
-    first: the number of the first one in the sets of the run: its seq, less the start of its span
-    count: how many there are
-    """
-
-    first: int
-    count: int
+class Shape(ABC):
+    """What a segment of a kind must be, and what its head says."""
 
     @staticmethod
     @abstractmethod
@@ -101,6 +94,17 @@ class Content(ABC):
     def is_void(segment: Segment) -> bool:
         """Whether no record has a value; False if that is not known. Raises IndexDamaged."""
         return False
+
+
+class Content(Shape):
+    """What an index says of a run of records, in memory.
+
+    first: the number of the first one in the sets of the run: its seq, less the start of its span
+    count: how many there are
+    """
+
+    first: int
+    count: int
 
     @classmethod
     @abstractmethod
@@ -135,17 +139,27 @@ def shifted(members: BitMap, by: int) -> BitMap:
     return members.shift(by) if by else members
 
 
-@cache
 def content_type(kind: int) -> type[Content]:
     """The Content of this kind. Only its module is loaded: most import numpy."""
-    module, name = LAYOUTS[kind].content.split(":")
-    found: type[Content] = getattr(import_module(f"jitdb.indexes.kinds.{module}"), name)
+    found: type[Content] = _loaded(LAYOUTS[kind].content)
     return found
+
+
+def shape_of(kind: int) -> type[Shape]:
+    """The Shape of this kind, without its Content where that imports numpy and questions are answered without."""
+    found: type[Shape] = _loaded(LAYOUTS[kind].shape or LAYOUTS[kind].content)
+    return found
+
+
+@cache
+def _loaded(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(f"jitdb.indexes.kinds.{module}"), name)
 
 
 def is_void(segment: Segment) -> bool:
     """Whether it is about a field in which none of its records has a value. Raises IndexDamaged."""
-    return content_type(segment.kind).is_void(segment)
+    return shape_of(segment.kind).is_void(segment)
 
 
 def merged(segments: Sequence[Segment]) -> Segment:

@@ -16,6 +16,7 @@ import numpy as np
 from jitdb.common.values import NUMBER
 from jitdb.errors import IndexDamaged, QueryError
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
+from jitdb.indexes.kinds.columns import CODES, ENDS, HEAP, DictionaryShape, code_width, count_of
 from jitdb.indexes.kinds.content import Content, Places
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.numbering import NumberingTable
@@ -36,7 +37,6 @@ class TooLarge(QueryError):
 MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
 VALUES: Final = 1 << 18  # of one table; then a worker begins another, so that it holds no more than its span needs
 _BYTES: Final = 32 << 20
-_ENDS, _HEAP, _CODES = range(3)  # blobs
 _NOWHERE: Final = np.empty(0, np.uint32)
 _MOST_STARTS: Final = (1 << 31) - 1  # bytes of keys that are looked at together: FieldValues has starts of 31 bits
 
@@ -84,19 +84,9 @@ class KeyHeap(NamedTuple):
         return found
 
 
-def _width(count: int) -> int:
-    """Bytes of a code, of so many values."""
-    return 1 if count < 1 << 8 else 2 if count < 1 << 16 else 4
-
-
-def count_of(segment: Segment) -> int:
-    """How many values a DICTIONARY segment has."""
-    return int.from_bytes(segment.meta, "little")
-
-
 def codes_of(segment: Segment, *, keep: bool = True) -> NDArray[Any]:
     """u8, u16 or u32: the code of each record of a DICTIONARY segment. `keep`: as for blob(). Raises IndexDamaged."""
-    return np.frombuffer(segment.blob(_CODES, keep=keep), f"<u{_width(count_of(segment))}")
+    return np.frombuffer(segment.blob(CODES, keep=keep), f"<u{code_width(count_of(segment))}")
 
 
 def code_counts(
@@ -112,7 +102,7 @@ def code_counts(
     size = 8 * (count_of(segment) + 1)
     keeps = keep and size < segment.count  # else they take more than the codes
     every = slice(0, segment.count)
-    counts = segment.derived(_CODES, size, lambda: _counted(segment, every, keep), keep=keeps)
+    counts = segment.derived(CODES, size, lambda: _counted(segment, every, keep), keep=keeps)
     if isinstance(places, slice) or len(places):
         return counts - _counted(segment, places, keep)
     return counts.copy() if keeps else counts  # which are nobody else's
@@ -175,15 +165,15 @@ def _run(places: slice | NDArray[np.uint32]) -> tuple[int, int, NDArray[np.uint3
 
 def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """The keys of a DICTIONARY segment's values, one behind the other, and where each ends. Raises IndexDamaged."""
-    return np.frombuffer(segment.blob(_HEAP), np.uint8), np.frombuffer(segment.blob(_ENDS), "<u4")
+    return np.frombuffer(segment.blob(HEAP), np.uint8), np.frombuffer(segment.blob(ENDS), "<u4")
 
 
 def dictionary_keys(segment: Segment) -> KeyHeap:
     """The same, once they have proved to be keys. They are not kept. Raises IndexDamaged."""
     from jitdb.indexes.kinds.dictionary_kernels import are_keys
 
-    ends = np.frombuffer(segment.blob(_ENDS, keep=False), "<u4").astype(np.int64)
-    keys = KeyHeap(np.frombuffer(segment.blob(_HEAP, keep=False), np.uint8), ends)
+    ends = np.frombuffer(segment.blob(ENDS, keep=False), "<u4").astype(np.int64)
+    keys = KeyHeap(np.frombuffer(segment.blob(HEAP, keep=False), np.uint8), ends)
     if not are_keys(*keys):
         raise _no_keys(segment)
     return keys
@@ -198,8 +188,8 @@ def dictionary_values(segment: Segment, *, keep: bool = True) -> FieldValues:
 
     Raises IndexDamaged.
     """
-    ends = np.frombuffer(segment.blob(_ENDS, keep=keep), "<u4")
-    found = values_of_heap(_array(segment.blob(_HEAP, keep=keep)), ends.copy())
+    ends = np.frombuffer(segment.blob(ENDS, keep=keep), "<u4")
+    found = values_of_heap(_array(segment.blob(HEAP, keep=keep)), ends.copy())
     if found is None:
         raise _no_keys(segment)
     return found
@@ -247,7 +237,7 @@ def numbered(parts: Sequence[FieldValues]) -> tuple[FieldValues, list[NDArray[np
     return table.distinct_values(), tables
 
 
-class DictionaryColumn(Content):
+class DictionaryColumn(DictionaryShape, Content):
     """The distinct values of a run (encoding KEYS) by first occurrence, and a code a record, u32."""
 
     def __init__(self, values: FieldValues, codes: NDArray[np.uint32], first: int) -> None:
@@ -264,30 +254,6 @@ class DictionaryColumn(Content):
         order = np.empty(count, np.uint32)
         used = relabel(codes, np.zeros(count + 1, np.uint32), order)
         return cls(chosen(values, order[:used].astype(np.int64) - 1), codes, first)
-
-    @staticmethod
-    def fits(segment: Segment) -> bool:
-        lengths = [*segment.table.lengths]
-        if len(segment.meta) != 4 or len(lengths) != 3:
-            return False
-        count = count_of(segment)
-        return lengths[_ENDS::2] == [4 * count, _width(count) * segment.count]
-
-    @staticmethod
-    def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-        count = count_of(segment)
-        if number == _CODES:
-            codes = np.frombuffer(blob, f"<u{_width(count)}")
-            return not len(codes) or int(codes.max()) <= count
-        if number == _ENDS:
-            ends = np.frombuffer(blob, "<u4").astype(np.int64)
-            ascend = bool((np.diff(ends, prepend=0) > 0).all())
-            return ascend and (int(ends[-1]) if count else 0) == segment.table.lengths[_HEAP]
-        return True
-
-    @staticmethod
-    def is_void(segment: Segment) -> bool:
-        return not count_of(segment)
 
     @classmethod
     def of(cls, segment: Segment) -> DictionaryColumn:
@@ -318,7 +284,7 @@ class DictionaryColumn(Content):
             )
         heap = np.empty(size, np.uint8)
         write_keys(*self.values.arrays, ends.astype(np.uint32), heap)
-        codes = self.codes.astype(f"<u{_width(count)}")
+        codes = self.codes.astype(f"<u{code_width(count)}")
         blobs: list[Blob] = [ends.astype("<u4").tobytes(), heap.data, codes.tobytes()]
         return make_segment(DICTIONARY, run, struct.pack("<I", count), blobs)
 

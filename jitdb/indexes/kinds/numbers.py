@@ -7,7 +7,6 @@ Segment kind NUMBERS (docs/format-index.md): the numbers, packed where they can 
 from __future__ import annotations
 
 import operator
-import struct
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -18,11 +17,18 @@ from jitdb.common.values import split_number
 from jitdb.indexes.kinds import packing
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.casting import smallest_numbers
+from jitdb.indexes.kinds.columns import (
+    ALL_WHOLE,
+    HAS_RESTS,
+    NumbersShape,
+    head_of,
+    number_range,
+    packing_of,
+    seen_by,
+)
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.offsets import bytes_of
-from jitdb.indexes.kinds.packing import Packing
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.kinds.seen import ALL, OTHERS
 from jitdb.indexes.segment import NUMBERS, SPAN, ZONE, Run, Segment, make_segment
 
 if TYPE_CHECKING:
@@ -30,11 +36,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.kinds.content import Places
-
-_META: Final = struct.Struct("<ddI")
-_META_SIZE: Final = _META.size + packing.META_SIZE
-HAS_RESTS: Final = 1
-ALL_WHOLE: Final = 2
 
 Comparison = Literal["gt", "gte", "lt", "lte"]
 _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
@@ -60,22 +61,6 @@ def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
 
     zones = np.empty((2, -(-len(hi) // ZONE)))
     return Extent(*measure_zones(hi, np.empty(0, np.int16) if lo is None else lo, ZONE, *zones), zones)
-
-
-def number_range(segment: Segment) -> tuple[float, float, int]:
-    """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
-    low, high, flags = _META.unpack_from(segment.meta)
-    return low, high, flags
-
-
-def packing_of(segment: Segment) -> Packing:
-    """How its numbers are written."""
-    return Packing.of(segment.meta[_META.size :])
-
-
-def seen_by(segment: Segment) -> int:
-    """What the scan of a column saw: bits of seen.py."""
-    return number_range(segment)[2] & ALL
 
 
 def load_numbers(segment: Segment, *, keep: bool = True) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
@@ -128,7 +113,7 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
     return np.asarray((hi > bound if above else hi < bound) | ((hi == bound) & tied))
 
 
-class Numbers(Content):
+class Numbers(NumbersShape, Content):
     """hi and lo (None: all 0) of each record. `seen`: bits of seen.py; some may be of records that were beside these,
     or that were deleted since.
     """
@@ -137,21 +122,6 @@ class Numbers(Content):
         self.hi, self.lo = hi, lo
         self.first, self.count = first, len(hi)
         self._seen = seen
-
-    @staticmethod
-    def fits(segment: Segment) -> bool:
-        if len(segment.meta) != _META_SIZE or not packing_of(segment).is_known:
-            return False
-        how, rests = packing_of(segment), []
-        if how == packing.NONE and number_range(segment)[2] & HAS_RESTS:
-            rests = [2 * segment.count]
-        width = 8 if how == packing.NONE else how.width
-        return [*segment.table.lengths] == [width * segment.count, *rests, 16 * -(-segment.count // ZONE)]
-
-    @staticmethod
-    def is_void(segment: Segment) -> bool:
-        low, high, flags = number_range(segment)
-        return low > high and not flags & OTHERS
 
     @classmethod
     def of(cls, segment: Segment) -> Numbers:
@@ -182,7 +152,7 @@ class Numbers(Content):
         if extent.rests and how == packing.NONE:
             blobs.append(bytes_of(self.rests.astype("<i2", copy=False)))
         blobs.append(bytes_of(extent.zones.astype("<f8", copy=False).ravel()))
-        return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags) + how.pack(), blobs)
+        return make_segment(NUMBERS, run, head_of(extent.low, extent.high, flags, how), blobs)
 
     def differing(self, other: Numbers) -> BitMap:
         return differing(self.hi, other.hi) | differing(self.rests, other.rests)

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.indexes.kinds.columns import unchecked
 from jitdb.indexes.kinds.content import Content
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.segment import OFFSETS, ZONE, Blob, Run, Segment, make_segment
@@ -84,6 +85,18 @@ def _ascend(offsets: NDArray[np.int64], low: int, high: int) -> bool:
 
 def _zones(count: int) -> int:
     return -(-count // ZONE)
+
+
+def offset_of(segments: Sequence[Segment], seq: int) -> int:
+    """The offset of one record, which the segments have, found without numpy. Raises IndexDamaged."""
+    segment = next(each for each in segments if each.first_seq <= seq < each.end_seq)
+    zone, place = divmod(seq - segment.first_seq, ZONE)
+    count = min(ZONE, segment.count - zone * ZONE)
+    gaps = unchecked(segment, 1 + zone, segment.table.lengths[1 + zone] // max(1, count - 1)) if place else ()
+    offset: int = unchecked(segment, 0, 8)[zone] + sum(gaps[:place])
+    if not segment.first_offset <= offset < segment.end_offset:
+        raise segment.damage("places of records are not in order")
+    return offset
 
 
 def offsets_at(segments: Sequence[Segment], seqs: NDArray[np.uint32]) -> NDArray[np.int64]:

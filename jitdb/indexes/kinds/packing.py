@@ -9,11 +9,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
-from jitdb.indexes.kinds.number_kernels import measure_numbers, pack_numbers, unpack_numbers
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Pairs = tuple[NDArray[np.float64], NDArray[np.int16] | None]
@@ -23,7 +20,6 @@ _PACKING: Final = struct.Struct("<BBBxIq")
 _PLACES: Final = (10, 100, 1000, 10**4, 10**6)
 _FEW: Final = 1000  # numbers that are looked at before all are
 _WIDTHS: Final = (0, 1, 2, 4)
-_NO_CODES: Final = np.empty(0, np.uint8)
 
 
 class Packing(NamedTuple):
@@ -55,14 +51,28 @@ class Packing(NamedTuple):
             return self == NONE
         return self.how in (WHOLE, DECIMAL) and self.width in _WIDTHS and self.step > 0
 
+    @property
+    def none(self) -> int:
+        """The code of a record that has no number; -1: each has one."""
+        return _highest(self.width) if self.gaps else -1
+
+    def number(self, code: int) -> int | float:
+        """The number of a code that has one: an int where it is whole."""
+        whole = self.base + (self.step if self.how == WHOLE else 1) * code
+        found = whole if self.how == WHOLE else float(whole) / self.step
+        return int(found) if found == found // 1 else found
+
     def unpacked(self, data: Any, count: int, has_rests: bool) -> Pairs:
         """The numbers, computed from the bytes of their codes. Raises ValueError if there are not `count` codes."""
+        import numpy as np
+
+        from jitdb.indexes.kinds.number_kernels import unpack_numbers
+
         hi, lo = np.empty(count), np.empty(count if has_rests else 0, np.int16)
         codes = np.zeros(count, np.uint32)
         if self.width:
             codes[:] = np.frombuffer(data, f"<u{self.width}")
-        none = _highest(self.width) if self.gaps else -1
-        unpack_numbers(codes, none, self.base, self.step, self.how == DECIMAL, hi, lo)
+        unpack_numbers(codes, self.none, self.base, self.step, self.how == DECIMAL, hi, lo)
         return hi, lo if has_rests else None
 
 
@@ -75,17 +85,22 @@ def packed(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, are_whole: boo
 
     are_whole: whether all numbers are whole
     """
+    import numpy as np
+
+    from jitdb.indexes.kinds.number_kernels import measure_numbers, pack_numbers
+
+    no_codes: NDArray[Any] = np.empty(0, np.uint8)
     rests, found = np.empty(0, np.int16) if lo is None else lo, np.empty(4, np.int64)
     places = 1 if are_whole else _places_of(hi) if lo is None else 0
     if not places or not measure_numbers(hi, rests, places, found):
-        return NONE, _NO_CODES
+        return NONE, no_codes
     low, high, gaps, step = found.tolist()
     if low > high:
-        return Packing(WHOLE, 0, True, 1, 0), _NO_CODES
+        return Packing(WHOLE, 0, True, 1, 0), no_codes
     divisor = step if are_whole and high - low > _highest(2) else 1
     width = next((width for width in _WIDTHS[gaps:] if (high - low) // divisor <= _highest(width) - gaps), 0)
     if not width and high > low:
-        return NONE, _NO_CODES
+        return NONE, no_codes
     packing = Packing(WHOLE if are_whole else DECIMAL, width, bool(gaps), divisor if are_whole else places, low)
     codes = np.empty(len(hi) if width else 0, np.uint32)
     if width:
@@ -100,6 +115,8 @@ def _highest(width: int) -> int:
 
 def _places_of(hi: NDArray[np.float64]) -> int:
     """The power of ten that makes the first numbers whole; 0 if none of _PLACES does."""
+    import numpy as np
+
     few = hi[:_FEW][np.isfinite(hi[:_FEW])]
     with np.errstate(over="ignore"):
         return next((each for each in _PLACES if (np.rint(few * each) / each == few).all()), 0)

@@ -111,6 +111,7 @@ class Framing(ABC):
     tells_malformed:   those that are left out are told of
     names_malformed:   and their seqs say which they are
     reads_pages:       a part of the log can be read without what is before it
+    is_plain:          a record is a line as the codec reads it, so that a few are found and read without numpy
     """
 
     before: int
@@ -119,6 +120,7 @@ class Framing(ABC):
     tells_malformed: bool = False
     names_malformed: bool = False
     reads_pages: bool = True
+    is_plain: bool = False
 
     @abstractmethod
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:

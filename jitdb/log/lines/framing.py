@@ -122,6 +122,7 @@ class LineFraming(Framing):
         self.tells_malformed = not self._is_rest
         self._has_batches = form.has_batches
         self.reads_pages = not self._has_batches
+        self.is_plain = form.is_plain
         self.names_malformed = (
             not self._is_rest and not self._has_batches and not self.joins
         )  # the seq of a line tells its number in the file

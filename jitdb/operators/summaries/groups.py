@@ -22,9 +22,12 @@ from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError, Remedy
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.summaries.arithmetic.calendar import (
+    MOST,
+    Extent,
     Step,
     Window,
     by_the_clock,
+    check,
     parse_step,
     usual_step,
     zone_called,
@@ -50,7 +53,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.operators.summaries.arithmetic.bins import Extent
 
 #: A field, or a list of several.
 By: TypeAlias = "PathLike | Sequence[PathLike] | None"
@@ -132,8 +134,6 @@ class Settled(NamedTuple):
         """From the first to the last of these steps, and as far as the time that is asked about: if it has so many
         steps that no answer may have them, only where records are.
         """
-        from jitdb.operators.summaries.arithmetic.bins import MOST
-
         own = range(min(numbers), max(numbers) + 1) if numbers else range(0)
         first = own[0] if own and self.first is None else self.first
         last = own[-1] if own and self.last is None else self.last
@@ -202,14 +202,12 @@ class Grouped(Summary[S]):
 
     def extent(self, view: View) -> Extent:
         """The times of the records, where they choose the step."""
-        from jitdb.operators.summaries.arithmetic.bins import Extent, calendar_extent
+        from jitdb.operators.summaries.arithmetic.bins import calendar_extent
 
         parts = view.numbers(DECLARED_TIME) if self.every == AUTO else ()
         return reduce(Extent.with_, map(calendar_extent, parts), Extent())
 
     def settled(self, surveys: Sequence[tuple[Extent, Ranked]], window: Window) -> Settled:
-        from jitdb.operators.summaries.arithmetic.bins import Extent
-
         low, high, _ = reduce(Extent.with_, (extent for extent, _ in surveys), Extent())
         low, high = (end if asked is None else asked for end, asked in zip((low, high), window, strict=True))
         step = self.every
@@ -289,7 +287,7 @@ class Grouping:
             return places
         import numpy as np
 
-        from jitdb.operators.summaries.arithmetic.bins import by_step_and_place, check, step_of_each
+        from jitdb.operators.summaries.arithmetic.bins import by_step_and_place, step_of_each
 
         steps = [step_of_each(times, self._step, self._zone) for times in part.numbers(DECLARED_TIME)]
         numbers, *found = by_step_and_place(np.concatenate([places[:0], *steps]), places, self._many)

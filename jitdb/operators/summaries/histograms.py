@@ -15,11 +15,12 @@ from jitdb.display.parts import Display
 from jitdb.display.sheet import Sheet, number_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.summaries.arithmetic.calendar import Extent
 from jitdb.operators.summaries.pictures import columns_plot
 from jitdb.operators.summaries.summary import BINS, Drawn, Summary, View, charted
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.arithmetic.bins import Extent, Tally, Width
+    from jitdb.operators.summaries.arithmetic.bins import Tally, Width
 
 
 class Bin(NamedTuple):
@@ -93,13 +94,13 @@ class HistogramAsked(Summary[Histogram]):
         return isinstance(self.bins, int)
 
     def survey(self, view: View) -> Extent:
-        from jitdb.operators.summaries.arithmetic.bins import Extent
+        from jitdb.operators.summaries.arithmetic.bins import extent_of
 
-        return reduce(Extent.with_, map(Extent.of, view.numbers(self.path)), Extent())
+        return reduce(Extent.with_, map(extent_of, view.numbers(self.path)), Extent())
 
     def settled(self, surveys: Sequence[Extent], window: object) -> Width | None:
         """How wide the bins are, unless they were given."""
-        from jitdb.operators.summaries.arithmetic.bins import Extent, Width, round_width
+        from jitdb.operators.summaries.arithmetic.bins import Width, round_width
 
         if isinstance(self.bins, tuple):
             return None

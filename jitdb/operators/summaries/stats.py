@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.arguments import is_list
@@ -11,6 +11,7 @@ from jitdb.common.words import counted, shown
 from jitdb.display.sheet import Sheet
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.summaries.arithmetic.described import Described, quantiles_of
 from jitdb.operators.summaries.groups import (
     RECORDS,
     By,
@@ -183,6 +184,11 @@ class StatsAsked(Summary[Stats]):
 
         found = merged([part for _, part in counts], [np.zeros(1, np.int64)] * len(counts), 1, self.quantiles)
         return _Found(self.path, self.quantiles, found, [sum(total for total, _ in counts)])[0]
+
+    def of_counts(self, counts: Mapping[int | float, int], total: int) -> Stats:
+        """The result where of so many records this many have each number."""
+        found, held = Described.of_counts(counts), quantiles_of(counts, self.quantiles)
+        return Stats(self.path, found.count, total, *found[1:], tuple(zip(self.quantiles, held, strict=bool(held))))
 
 
 class _Found(Sequence[Stats]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -182,16 +182,22 @@ class TimelineAsked(Grouped[Timeline]):
     def result(self, counts: Sequence[Tally], settled: Settled) -> Timeline:
         from jitdb.operators.summaries.arithmetic.bins import Tally
 
+        series, total, missing, _, _ = Tally.added(counts)
+        if series is None:
+            return self.line(settled, {}, total, missing)
+        many = settled.many if self.by else 0
+        each = zip(series.counts.sum(axis=1).tolist(), map(tuple, series.counts[:, :many].tolist()), strict=True)
+        return self.line(settled, dict(enumerate(each, series.first)), total, missing)
+
+    def line(
+        self, settled: Settled, counts: Mapping[int, tuple[int, tuple[int, ...]]], total: int, missing: int
+    ) -> Timeline:
+        """That of these counts: by the number of its step how many records, and how many of these have each value."""
         step, many = settled.step, settled.many if self.by else 0
         assert step is not None
-        series, total, missing, _, _ = Tally.added(counts)
-        steps = settled.steps([] if series is None else [series.first, series.last])
-        sums, columns = [0] * len(steps), [(0,) * many] * len(steps)
-        if series is not None:
-            filled = slice(series.first - steps.start, series.last + 1 - steps.start)
-            sums[filled] = series.counts.sum(axis=1).tolist()
-            columns[filled] = map(tuple, series.counts[:, :many].tolist())
-        rows = list(map(TimeBin, map(self.start_of(step), steps), sums, columns))
+        steps = settled.steps([min(counts), max(counts)] if counts else [])
+        each = (counts.get(number, (0, (0,) * many)) for number in steps)
+        rows = [TimeBin(start, *found) for start, found in zip(map(self.start_of(step), steps), each, strict=True)]
         per, lengths = self._lengths([*(row.start for row in rows), *(self._end_of(step, last) for last in steps[-1:])])
         return Timeline(
             tuple(rows), total, missing, step.text, self.by, tuple(map(settled.value, range(many))), per, lengths

@@ -22,7 +22,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import (
@@ -44,8 +44,10 @@ from jitdb.log.lines.form import TAG
 from jitdb.log.lines.keeping.known import locked, stored_in, write_known
 from jitdb.log.objects.cache import bucket_folder, cache_folder, folder_for, name_for, note_root
 from jitdb.log.objects.door import Location
-from jitdb.log.objects.shelf import SharedLog, Shelf
 from jitdb.log.objects.urls import ObjectUrl, is_url
+
+if TYPE_CHECKING:
+    from jitdb.log.objects.shelf import SharedLog, Shelf
 
 
 class Place(NamedTuple):
@@ -137,10 +139,12 @@ def _in_cache(path: Path) -> Path:
 
 def shelf_at(place: str | os.PathLike[str] | Shelf | None, told: dict[str, SharedLog] | None = None) -> Shelf | None:
     """What indexes are shared by that are kept at this place: None for one on the disk. told: see Shelf."""
+    if place is None or (isinstance(place, str | os.PathLike) and not is_url(place)):
+        return None
+    from jitdb.log.objects.shelf import Shelf  # late: it loads what talks to stores
+
     if isinstance(place, Shelf):
         return place
-    if place is None or not is_url(place):
-        return None
     return Shelf(os.fspath(place), cache_folder() / "objects", told)
 
 

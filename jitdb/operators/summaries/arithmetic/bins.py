@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from jitdb.errors import QueryError
-from jitdb.operators.summaries.arithmetic.calendar import spans
+from jitdb.operators.summaries.arithmetic.calendar import BEGIN, END, Extent, check, spans
 from jitdb.operators.summaries.arithmetic.numbers import Numbers
 from jitdb.operators.summaries.summary import LACKING, OTHERS
 
@@ -23,13 +22,10 @@ if TYPE_CHECKING:
 
     from jitdb.operators.summaries.arithmetic.calendar import Step
 
-MOST: Final = 100_000  # bins of an answer
 _DAY: Final = 86_400 * 10**9
 _NEAR: Final = 4000  # days, each of which a zone is asked for its offset: a few milliseconds
 _FAR: Final = 9.2e18  # nanoseconds: beyond, in the years 1678 and 2261, times are doubles
 NOWHERE: Final = np.iinfo(np.int64).min  # the step of what has no time
-_BEGIN: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
-_END: Final = 253_402_300_800 * 10**9
 
 
 class Series(NamedTuple):
@@ -97,15 +93,6 @@ class Tally(NamedTuple):
         return cls(added([each.series for each in tallies]), *sums) if tallies else cls(None, 0, 0)
 
 
-def check(first: int, last: int) -> None:
-    """Raise QueryError for too many bins to look at."""
-    if last - first >= MOST:
-        raise QueryError(
-            f"that would be {last - first + 1:,} bins, and there may be {MOST:,}",
-            remedy="ask for longer steps, or for a part: since(), until(), a condition",
-        )
-
-
 def by_clock(
     times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int, zone: tzinfo | None
 ) -> Series | None:
@@ -145,7 +132,7 @@ def step_of_each(times: Numbers, step: Step, zone: tzinfo | None) -> NDArray[np.
     near = np.flatnonzero(np.abs(hi) < _FAR)
     whole = hi[near].astype(np.int64) + step.shift
     found[near] = (whole if lo is None else whole + lo[near]) // size
-    far = np.flatnonzero((np.abs(hi) >= _FAR) & (hi >= _BEGIN) & (hi < _END))
+    far = np.flatnonzero((np.abs(hi) >= _FAR) & (hi >= BEGIN) & (hi < END))
     found[far] = np.floor((hi[far] + step.shift) / size).astype(np.int64)
     if step.months:
         there = found != NOWHERE
@@ -198,7 +185,7 @@ def _days(times: NDArray[np.float64], extent: Extent) -> Iterable[int]:
     first, last = (int(time // _DAY) for time in extent[:2])
     if last - first < _NEAR:
         return range(first, last + 1)
-    days: list[int] = np.unique(times[(times >= _BEGIN) & (times < _END)] // _DAY).astype(np.int64).tolist()
+    days: list[int] = np.unique(times[(times >= BEGIN) & (times < END)] // _DAY).astype(np.int64).tolist()
     return days
 
 
@@ -217,7 +204,7 @@ def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, widt
     if low <= -_FAR or high >= _FAR:
         near = np.abs(hi) < _FAR
         some = Numbers(hi[near], None if lo is None else lo[near])
-        far = ~near & (hi >= _BEGIN) & (hi < _END)
+        far = ~near & (hi >= BEGIN) & (hi < END)
         steps = step_of_each(Numbers(hi[far], None), step, None)
         of_near, of_far = (None, None) if columns is None else (columns[near], columns[far])
         return added([by_steps(some, step, of_near, width), Series.of(steps, of_far, width)])
@@ -243,7 +230,7 @@ def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
 
 def calendar_extent(times: Numbers) -> Extent:
     """The extent of the times in the years 1 to 9999."""
-    some = times.hi[(times.hi >= _BEGIN) & (times.hi < _END)]
+    some = times.hi[(times.hi >= BEGIN) & (times.hi < END)]
     return Extent(float(some.min()), float(some.max())) if len(some) else Extent()
 
 
@@ -269,22 +256,12 @@ class Width(NamedTuple):
         return found
 
 
-class Extent(NamedTuple):
-    """The least and the largest of finite numbers, and whether all are whole."""
-
-    low: float = math.inf
-    high: float = -math.inf
-    whole: bool = True
-
-    @classmethod
-    def of(cls, numbers: Numbers) -> Self:
-        finite = numbers.hi[np.isfinite(numbers.hi)]
-        if not len(finite):
-            return cls()
-        return cls(float(finite.min()), float(finite.max()), bool((finite == np.floor(finite)).all()))
-
-    def with_(self, other: Extent) -> Extent:
-        return Extent(min(self.low, other.low), max(self.high, other.high), self.whole and other.whole)
+def extent_of(numbers: Numbers) -> Extent:
+    """That of the finite ones."""
+    finite = numbers.hi[np.isfinite(numbers.hi)]
+    if not len(finite):
+        return Extent()
+    return Extent(float(finite.min()), float(finite.max()), bool((finite == np.floor(finite)).all()))
 
 
 def round_width(extent: Extent, most: int) -> Width | None:
@@ -317,7 +294,7 @@ def binned(numbers: Numbers, bins: Width | Sequence[float]) -> tuple[Series | No
     """The bins of these numbers, and how many numbers are below and above all bins."""
     first = 0
     if isinstance(bins, Width):
-        low, high, _ = Extent.of(numbers)
+        low, high, _ = extent_of(numbers)
         if low > high:
             return None, int((numbers.hi < 0).sum()), int((numbers.hi > 0).sum())
         first, last = bins.number(low) - 1, bins.number(high) + 1  # rests may reach beyond

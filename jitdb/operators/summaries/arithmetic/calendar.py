@@ -7,6 +7,7 @@ and years with their first day; of two or more of a unit, so many of them are on
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -40,6 +41,31 @@ USUAL: Final = (
 )  # fmt: skip
 
 
+MOST: Final = 100_000  # bins, or steps, of an answer
+BEGIN: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
+END: Final = 253_402_300_800 * 10**9
+
+
+def check(first: int, last: int) -> None:
+    """Raise QueryError for too many bins to look at."""
+    if last - first >= MOST:
+        raise QueryError(
+            f"that would be {last - first + 1:,} bins, and there may be {MOST:,}",
+            remedy="ask for longer steps, or for a part: since(), until(), a condition",
+        )
+
+
+class Extent(NamedTuple):
+    """The least and the largest of finite numbers, or times, and whether all are whole."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    whole: bool = True
+
+    def with_(self, other: Extent) -> Extent:
+        return Extent(min(self.low, other.low), max(self.high, other.high), self.whole and other.whole)
+
+
 class Window(NamedTuple):
     """The first and the last nanosecond that are asked about; None: no end was said."""
 
@@ -70,6 +96,17 @@ class Step(Immutable):
             return _FIRST if year < 1 else datetime(year, month + 1, 1, tzinfo=UTC)
         since = timedelta(microseconds=(number * self.nanoseconds - self.shift) // 1000)
         return _EPOCH + max(since, _FIRST - _EPOCH)
+
+    def begin(self, number: int) -> Nanoseconds:
+        """Its first nanosecond since 1970.
+
+        >>> parse_step("1mo").begin(1), parse_step("1w").begin(0)
+        (2678400000000000, -259200000000000)
+        """
+        if self.months:
+            year, month = divmod(1970 * 12 + number * self.months, 12)
+            return days_before(year, month + 1, 1) * _DAY
+        return number * self.nanoseconds - self.shift
 
     def number(self, time: float) -> int:
         """In which step a time (nanoseconds since 1970) is.

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.operators.summaries.arithmetic.numbers import Numbers, joined, number_of
+from jitdb.operators.summaries.arithmetic.described import number_of
+from jitdb.operators.summaries.arithmetic.numbers import Numbers, joined
 from jitdb.operators.summaries.arithmetic.quantiles import places_at
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.operators.summaries.arithmetic.described import NOTHING, Described, number_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -52,22 +54,6 @@ def known(numbers: Numbers) -> Numbers:
     if there.all():
         return numbers
     return Numbers(hi[there], None if lo is None else lo[there])
-
-
-def number_of(hi: float, lo: int) -> int | float:
-    """The number of a pair: an int where it is whole."""
-    return int(hi) + lo if lo or hi.is_integer() else hi
-
-
-class Described(NamedTuple):
-    """What numbers are like: see stats.Stats."""
-
-    count: int  # type: ignore[assignment]
-    min: int | float | None = None
-    max: int | float | None = None
-    sum: int | float | None = None
-    mean: float | None = None
-    stddev: float | None = None
 
 
 class Moments:
@@ -214,21 +200,13 @@ class Moments:
         sums: list[int], squares: list[int],
     ) -> Described:  # fmt: skip
         if not count:
-            return _NOTHING
+            return NOTHING
         least, largest = number_of(low, low_rest), number_of(high, high_rest)
         if not (math.isfinite(low) and math.isfinite(high)):
             total = low + high
             return Described(count, least, largest, total, total, math.nan if count > 1 else None)
-        whole, point = _integer(sums), _DIGIT * self._below
-        found = _quotient(whole, 1 << point) if has_fractions else whole >> point
-        stddev = None
-        if count > 1:
-            spread = _integer(squares) * count - whole * whole  # exact, so at least 0
-            stddev = math.sqrt(_quotient(spread, (count * (count - 1)) << (2 * point)))
-        return Described(count, least, largest, found, _quotient(whole, count << point), stddev)
-
-
-_NOTHING: Final = Described(0)
+        exact = _integer(sums), _integer(squares), _DIGIT * self._below
+        return Described.of(count, least, largest, exact, not has_fractions)
 
 
 def _integer(digits: Sequence[int]) -> int:
@@ -236,11 +214,3 @@ def _integer(digits: Sequence[int]) -> int:
     for digit in reversed(digits):
         whole = (whole << _DIGIT) + digit
     return whole
-
-
-def _quotient(one: int, other: int) -> float:
-    """The nearest double."""
-    try:
-        return one / other
-    except OverflowError:
-        return math.inf if one > 0 else -math.inf

@@ -9,15 +9,14 @@ For several logs, which are asked once, each gives how often its groups have whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jitdb.common import memory
-from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers, number_of
+from jitdb.operators.summaries.arithmetic.described import as_written, number_of, place_at
+from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -330,17 +329,10 @@ def _own(groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
     return np.empty(0, np.int64) if groups is None else groups
 
 
-@lru_cache(maxsize=64)
-def as_written(share: float) -> Fraction:
-    """The share as it is written: 0.1 is a tenth, not the nearest double, so of ten numbers it is the first."""
-    return Fraction(repr(share))
-
-
 def places_at(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place, in order, of the quantile of this share in each group."""
-    exact = as_written(share)
-    if exact.denominator > _SMALL:  # a product might not fit
-        found = [-(-exact.numerator * count // exact.denominator) - 1 for count in counts.tolist()]
-        return np.maximum(np.array(found, np.int64), 0)
-    places: NDArray[np.int64] = np.maximum(-(-exact.numerator * counts // exact.denominator) - 1, 0)
+    numerator, denominator = as_written(share)
+    if denominator > _SMALL:  # a product might not fit
+        return np.array([place_at(share, count) for count in counts.tolist()], np.int64)
+    places: NDArray[np.int64] = np.maximum(-(-numerator * counts // denominator) - 1, 0)
     return places

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.operators.question import Question
-    from jitdb.operators.summaries.arithmetic.bins import Extent, Tally
-    from jitdb.operators.summaries.arithmetic.calendar import Window
+    from jitdb.operators.summaries.arithmetic.bins import Tally
+    from jitdb.operators.summaries.arithmetic.calendar import Extent, Window
 
 _THIN: Final = 24  # characters of a small chart
 USUAL: Final[Path] = ("message",)  # where no field has a usual name

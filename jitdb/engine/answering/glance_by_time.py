@@ -1,0 +1,179 @@
+"""What fresh indexes answer without numpy (glance.py) by the times of records: a timeline, and the first records.
+
+A log mostly grows in the order of its time. So most zones of the column of times lie in one step of a timeline, and few
+can hold the newest records, by the extremes of each; only of the others are times looked at. Where these are many, the
+engine is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import reduce
+from heapq import nlargest
+from operator import or_
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jitdb.common.times import AUTO
+from jitdb.engine.answering.glance import NotPlain, matching
+from jitdb.engine.roles import found_time
+from jitdb.errors import IndexDamaged, LogError
+from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.columns import ALL_WHOLE, HAS_RESTS, number_range, whole_numbers, zone_extremes
+from jitdb.indexes.kinds.offsets import offset_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range
+from jitdb.indexes.segment import NUMBERS, ZONE
+from jitdb.indexes.spec import IndexSpec
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.operation import Operation
+    from jitdb.operators.summaries.arithmetic.calendar import Step
+    from jitdb.operators.summaries.timelines import Timeline, TimelineAsked
+
+_UNITS: Final = seen.SECONDS | seen.MILLISECONDS | seen.MICROSECONDS | seen.NANOSECONDS
+_FAR: Final = 9.2e18  # nanoseconds: beyond, times are doubles
+_REST: Final = 1 << 10  # nanoseconds, at most, from a double to the time that it stands for
+_MOST: Final = 128  # zones whose records are looked at in less time than the engine takes to load
+_NEVER: Final = float("-inf")
+
+
+class _Zone(NamedTuple):
+    """Some records of a column of times.
+
+    low, high: bounds of their times; -inf where a record has none, and where none has one
+    """
+
+    segment: Segment
+    begin: int  # where they stand in the segment
+    end: int
+    low: float
+    high: float
+
+    def times(self) -> list[int | None]:
+        """Raises IndexDamaged."""
+        return whole_numbers(self.segment, self.begin, self.end)
+
+
+def _zones(index: Index) -> list[_Zone]:
+    """Those of a column of times that is as it mostly is. Raises NotPlain, IndexDamaged."""
+    ranges = [number_range(segment) for segment in index.segments]
+    flags = reduce(or_, (flags for _, _, flags in ranges), 0)
+    if index.kind != NUMBERS or flags & seen.OTHERS or (flags & _UNITS).bit_count() > 1:
+        raise NotPlain  # the last two are told
+    if not all(flags & ALL_WHOLE and -_FAR < low <= high < _FAR for low, high, flags in ranges):
+        raise NotPlain
+    rest = _REST if flags & HAS_RESTS else 0
+    return [
+        _Zone(segment, at * ZONE, min(segment.count, (at + 1) * ZONE), low - rest, high + rest)
+        for segment in index.segments
+        for at, (low, high) in enumerate(zone_extremes(segment))
+    ]
+
+
+def _spec(log: LogSource) -> IndexSpec:
+    paths = found_time(log) if log.framing.is_plain else None  # others are read by kernels, over numpy
+    if paths is None:
+        raise NotPlain
+    return IndexSpec("time", paths, name=AUTO)
+
+
+# --- a timeline ------------------------------------------------------------------------------------------------------
+
+
+def timeline_at_a_glance(log: LogSource, folder: FilePath, asked: TimelineAsked) -> Timeline | None:
+    """The timeline of all records in UTC, by no other field; None where that is for the engine to say."""
+    from jitdb.operators.summaries.arithmetic.calendar import MOST, Extent, Window
+    from jitdb.operators.summaries.groups import ALL
+
+    with suppress(IndexDamaged, LogError, OSError, NotPlain):
+        found = matching(log, folder, None, (_spec(log),))
+        (index,), total = found.fields, len(found.records)
+        zones = _zones(index)
+        if total != index.end_seq:
+            return None
+        extents = [Extent(*number_range(segment)[:2]) for segment in index.segments]
+        settled = asked.settled([(extent, ALL) for extent in extents], Window())
+        assert settled.step is not None
+        counts = _counted(zones, settled.step)
+        if counts and max(counts) - min(counts) < MOST:
+            each = {number: (count, ()) for number, count in counts.items()}
+            return asked.line(settled, each, total, total - sum(counts.values()))
+    return None
+
+
+def _counted(zones: Sequence[_Zone], step: Step) -> dict[int, int]:
+    """How many records are in each step. Raises NotPlain, IndexDamaged."""
+    counts: dict[int, int] = {}
+    mixed = 0
+    for zone in zones:
+        number = None if zone.low == _NEVER else step.number(zone.low)
+        if number is not None and zone.high < step.begin(number + 1):
+            counts[number] = counts.get(number, 0) + zone.end - zone.begin
+            continue
+        mixed += 1
+        if mixed > _MOST:
+            raise NotPlain
+        for number, count in _runs(sorted(time for time in zone.times() if time is not None), step):
+            counts[number] = counts.get(number, 0) + count
+    return counts
+
+
+def _runs(times: Sequence[int], step: Step) -> Iterator[tuple[int, int]]:
+    """The steps of times in order, and how many of these are in each."""
+    from bisect import bisect_left
+
+    begin = 0
+    while begin < len(times):
+        number = step.number(times[begin])
+        end = bisect_left(times, step.begin(number + 1), begin)
+        yield number, end - begin
+        begin = end
+
+
+# --- the first records -----------------------------------------------------------------------------------------------
+
+
+def first_at_a_glance(
+    log: LogSource, folder: FilePath, operation: Operation | None, limit: int, descending: bool
+) -> list[Any] | None:
+    """The first records that match, in order of time; None where that is for the engine to say."""
+    with suppress(IndexDamaged, LogError, OSError, NotPlain):
+        found = matching(log, folder, operation, (_spec(log),))
+        zones, sign = _zones(found.fields[0]), 1 if descending else -1
+        ahead = sorted(((zone.high if descending else -zone.low, zone) for zone in zones), key=_bound, reverse=True)
+        best: list[tuple[float, int]] = []
+        looked_at = 0
+        for bound, zone in ahead:
+            if len(best) == limit and bound < best[-1][0]:
+                break
+            first = zone.segment.first_seq
+            members = found.records & bitmap_of_range(first + zone.begin, first + zone.end)
+            if not members:
+                continue
+            looked_at += 1
+            if looked_at > _MOST:
+                return None
+            times = zone.times()
+            keys = ((_time(times[seq - first - zone.begin], sign), sign * seq) for seq in members)
+            best = nlargest(limit, [*best, *keys])
+        if not best or all(abs(time) == float("inf") for time, _ in best):
+            return None  # that they have no time is told
+        offsets = [offset_of(found.places.segments, sign * seq) for _, seq in best]
+        records = log.get_many_raw(offsets)
+        if None not in records:
+            return [log.codec.decode(record) for record in records if record is not None]
+    return None
+
+
+def _bound(pair: tuple[float, _Zone]) -> float:
+    return pair[0]
+
+
+def _time(time: int | None, sign: int) -> float:
+    return sign * (_NEVER if time is None else time)

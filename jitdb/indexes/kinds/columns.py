@@ -1,0 +1,180 @@
+"""Dictionaries and columns of numbers as they lie in segments, read without numpy, whose import takes longer than to
+count the codes of some records one by one. dictionary.py and numbers.py have all else.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from jitdb.indexes.kinds import packing
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY
+from jitdb.indexes.kinds.content import Shape
+from jitdb.indexes.kinds.packing import Packing
+from jitdb.indexes.kinds.seen import ALL, OTHERS
+from jitdb.indexes.segment import ZONE, Segment
+
+ENDS, HEAP, CODES = range(3)  # blobs of a dictionary
+HAS_RESTS: Final = 1  # flags of a column. On disk: never change
+ALL_WHOLE: Final = 2
+_META: Final = struct.Struct("<ddI")
+_META_SIZE: Final = _META.size + packing.META_SIZE
+_ALL: Final = slice(None)
+_UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}  # by bytes
+
+
+def unchecked(segment: Segment, number: int, kind: int | str, places: slice = _ALL) -> array[Any]:
+    """The numbers of a blob, of a type of `array` or of so many bytes each. They may name what the segment has not.
+
+    Raises IndexDamaged.
+    """
+    found = array(kind if isinstance(kind, str) else _UNSIGNED[kind])
+    blob = segment.changed(is_inside=_anything).blob(number)
+    first, end, _ = places.indices(len(blob) // found.itemsize)
+    found.frombytes(memoryview(blob)[first * found.itemsize : end * found.itemsize])
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
+
+
+def _anything(segment: Segment, number: int, blob: bytes) -> bool:
+    return True
+
+
+# --- dictionaries ----------------------------------------------------------------------------------------------------
+
+
+def count_of(segment: Segment) -> int:
+    """How many values a DICTIONARY segment has."""
+    return int.from_bytes(segment.meta, "little")
+
+
+def code_width(count: int) -> int:
+    """Bytes of a code, of so many values."""
+    return 1 if count < 1 << 8 else 2 if count < 1 << 16 else 4
+
+
+class DictionaryShape(Shape):
+    """That of a dictionary."""
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        lengths = [*segment.table.lengths]
+        if len(segment.meta) != 4 or len(lengths) != 3:
+            return False
+        count = count_of(segment)
+        return lengths[ENDS::2] == [4 * count, code_width(count) * segment.count]
+
+    @staticmethod
+    def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
+        if number == HEAP:
+            return True
+        import numpy as np
+
+        count = count_of(segment)
+        if number == CODES:
+            codes = np.frombuffer(blob, f"<u{code_width(count)}")
+            return not len(codes) or int(codes.max()) <= count
+        ends = np.frombuffer(blob, "<u4").astype(np.int64)
+        ascend = bool((np.diff(ends, prepend=0) > 0).all())
+        return ascend and (int(ends[-1]) if count else 0) == segment.table.lengths[HEAP]
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        return not count_of(segment)
+
+
+def counted_keys(segment: Segment) -> Iterator[tuple[bytes, int]]:
+    """The key of each value of a dictionary, that of an absent one first, and how many records have it.
+
+    Raises IndexDamaged.
+    """
+    counts = Counter(unchecked(segment, CODES, code_width(count_of(segment))))
+    heap, ends = bytes(segment.blob(HEAP)), [0, *unchecked(segment, ENDS, 4)]
+    if max(counts) >= len(ends) or ends[-1] != len(heap) or any(begin >= end for begin, end in pairwise(ends)):
+        raise segment.damage("a code without a value, or a value without a key")
+    yield ABSENT_KEY, counts[0]
+    yield from ((heap[begin:end], counts[code]) for code, (begin, end) in enumerate(pairwise(ends), 1))
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def number_range(segment: Segment) -> tuple[float, float, int]:
+    """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
+    low, high, flags = _META.unpack_from(segment.meta)
+    return low, high, flags
+
+
+def packing_of(segment: Segment) -> Packing:
+    """How its numbers are written."""
+    return Packing.of(segment.meta[_META.size :])
+
+
+def head_of(low: float, high: float, flags: int, how: Packing) -> bytes:
+    """What a segment of numbers has as its meta."""
+    return _META.pack(low, high, flags) + how.pack()
+
+
+def seen_by(segment: Segment) -> int:
+    """What the scan of a column saw: bits of seen.py."""
+    return number_range(segment)[2] & ALL
+
+
+class NumbersShape(Shape):
+    """That of a column of numbers."""
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        if len(segment.meta) != _META_SIZE or not packing_of(segment).is_known:
+            return False
+        how, rests = packing_of(segment), []
+        if how == packing.NONE and number_range(segment)[2] & HAS_RESTS:
+            rests = [2 * segment.count]
+        width = 8 if how == packing.NONE else how.width
+        return [*segment.table.lengths] == [width * segment.count, *rests, 16 * -(-segment.count // ZONE)]
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        low, high, flags = number_range(segment)
+        return low > high and not flags & OTHERS
+
+
+def counted_numbers(segment: Segment) -> Iterator[tuple[int | float | None, int]]:
+    """Each number of a packed column, None for none, and how many records have it. Raises IndexDamaged."""
+    how = packing_of(segment)
+    for code, count in Counter(_codes(segment)).items():
+        yield None if code == how.none else how.number(code), count
+
+
+def whole_numbers(segment: Segment, begin: int, end: int) -> list[int | None]:
+    """The numbers of its records from one place to another, of a column in which all are whole; None for none.
+
+    Raises IndexDamaged.
+    """
+    how, places = packing_of(segment), slice(begin, end)
+    if how != packing.NONE:
+        none, base, step = how.none, how.base, how.step
+        return [None if code == none else base + step * code for code in _codes(segment, places)]
+    hi, rests = unchecked(segment, 0, "d", places), array("h", bytes(2 * (end - begin)))
+    if number_range(segment)[2] & HAS_RESTS:
+        rests = unchecked(segment, 1, "h", places)
+    return [int(number) + rest if number == number else None for number, rest in zip(hi, rests, strict=True)]
+
+
+def _codes(segment: Segment, places: slice = _ALL) -> array[int]:
+    """Of its records, in their order. Raises IndexDamaged."""
+    width = packing_of(segment).width
+    return unchecked(segment, 0, width, places) if width else array("B", bytes(segment.count))[places]
+
+
+def zone_extremes(segment: Segment) -> Iterator[tuple[float, float]]:
+    """Bounds of hi in each zone: -inf below where a record has none, and above where none has. Raises IndexDamaged."""
+    ends = unchecked(segment, len(segment.table) - 1, "d")
+    half = len(ends) // 2
+    return zip(ends[:half], ends[half:], strict=True)

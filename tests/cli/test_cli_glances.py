@@ -1,0 +1,231 @@
+"""What commands answer at a glance, without numpy, is byte for byte what the engine says: answers, and notes.
+
+Each question is asked twice of the same files: with the short way, and without.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pytest
+from cli_helpers import said
+from thoroughness import tries
+
+from jitdb.cli.commands import find_command
+from jitdb.common.zlib import crc32
+from jitdb.indexes.segment import HEAD, HEAD_SIZE, MAGIC
+
+_DAY: Final = 86_400_000
+_BEGIN: Final = 1_790_000_000_000  # milliseconds
+QUESTIONS: Final = (
+    ("values", "few"), ("values", "many"), ("values", "mixed", "--format", "csv"), ("values", "map"),
+    ("values", "deep.er", "--limit", "2"), ("values", "none"),
+    ("stats", "whole"), ("stats", "cents"), ("stats", "mixed"), ("stats", "spelled"), ("stats", "none"),
+    ("stats", "real"), ("stats", "same"), ("stats", "large", "--format", "json"), ("stats", "few"),
+    ("stats", "cents", "--quantiles", "0,0.1,0.333,1e-05,1", "--format", "json"),
+    ("timeline",), ("timeline", "--every", "1h", "--per", "1m"), ("timeline", "--every", "1mo", "--format", "json"),
+    ("timeline", "--every", "1w", "--format", "csv"), ("timeline", "--every", "10us"), ("timeline", "--every", "1q"),
+    ("query", "--limit", "5", "--descending"), ("query", "--limit", "15"), ("query", "--limit", "16"),
+    ("query", 'few == "b"', "--limit", "7", "--descending"), ("query", 'few == "a" or same == 7', "--limit", "9"),
+    ("query", 'few == "missing"', "--limit", "3"), ("query", "not few is absent", "--limit", "4", "--descending"),
+    ("query", 'few == "b"', "--limit", "2", "--skip", "1"), ("query", 'few == "b"', "--limit", "2", "--fields", "few"),
+    ("query", 'few == "ä"', "--limit", "2"), ("query", 'deep.er == "x"', "--limit", "2"),
+    ("query", 'level == "info"', "--limit", "2"), ("count", 'few == "b"'), ("count", 'few == "ä"'), ("count",),
+)  # fmt: skip
+
+
+def time_of(random: Random, kind: str, number: int) -> Any:
+    at = _BEGIN + number * 600_000 + random.randrange(900_000)
+    if kind == "shuffled":
+        at = _BEGIN + random.randrange(90 * _DAY)
+    if kind == "rests":
+        return f"2026-11-{1 + number % 28:02}T10:00:00.{random.randrange(10**9):09}Z"
+    if kind in ("gaps", "odd") and random.random() < 0.2:
+        return random.choice((None, "soon", 3)) if kind == "odd" else None
+    return at
+
+
+def record(random: Random, times: str, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "timestamp": time_of(random, times, number), "few": random.choice("abbä"), "many": f"v{number % 5000}",
+        "mixed": random.choice((1, 1.0, 2.5, "x", None, True)), "map": random.choice(({"a": 1}, 3)),
+        "deep": {"er": random.choice("xyz")}, "whole": random.randrange(-300, 900),
+        "cents": random.randrange(10_000) / 100, "spelled": random.choice((7, "8")), "real": random.random() * 1e9,
+        "same": 7, "large": random.randrange(2**62, 2**63) if number % 3 else -1, "level": random.choice(("info", "e")),
+    }  # fmt: skip
+    return {key: value for key, value in found.items() if key in ("same", "timestamp") or random.random() < 0.95}
+
+
+class Log:
+    """A file of lines, and what is kept of it, which can be put back."""
+
+    def __init__(self, folder: Path, seed: int, times: str, count: int) -> None:
+        self.path = folder / "events.ndjson"
+        self._random, self._times, self._count = Random(seed), times, 0
+        self.grow(count)
+
+    def grow(self, count: int = 3) -> None:
+        with open(self.path, "a") as file:
+            for number in range(self._count, self._count + count):
+                file.write(json.dumps(record(self._random, self._times, number)) + "\n")
+        self._count += count
+        os.utime(self.path, (1_700_000_000 + self._count, 1_700_000_000 + self._count))
+
+    def replace(self) -> None:
+        """By a file of other records, with as many bytes or more."""
+        self.path.write_text(self.path.read_text().replace('"b"', '"c"'))
+
+    @property
+    def kept(self) -> Path:
+        return self.path.parent / ".jitdb"
+
+    def files(self) -> list[Path]:
+        return sorted(self.kept.rglob("*.index"))
+
+
+@pytest.fixture
+def glanced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The questions that were answered at a glance."""
+    found: list[str] = []
+
+    def noting(look: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any) -> Any:
+            answer = look(*arguments)
+            if answer is not None:
+                found.append(arguments[2].command)
+            return answer
+
+        return noted
+
+    for name in ("count", "values", "stats", "timeline", "query"):
+        command = find_command(name)
+        assert command.look is not None
+        monkeypatch.setattr(command, "look", noting(command.look))
+    return found
+
+
+def asked(capsys: pytest.CaptureFixture[str], question: tuple[str, ...]) -> tuple[int, str, str]:
+    name, *rest = question
+    return said(capsys, name, "events.ndjson", *rest)
+
+
+def compare(
+    log: Log, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], question: tuple[str, ...]
+) -> None:
+    """Ask at a glance, and then, of the same files, without."""
+    before = log.kept.with_name("before")
+    shutil.copytree(log.kept, before)
+    found = asked(capsys, question)
+    shutil.rmtree(log.kept)
+    before.rename(log.kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(find_command(question[0]), "look", None)
+        assert found == asked(capsys, question), question
+
+
+@pytest.mark.parametrize("seed", range(tries(1, 20)))
+@pytest.mark.parametrize("times", ["ordered", "shuffled", "gaps", "odd", "rests"])
+@pytest.mark.parametrize("count", [300, 9000])
+def test_answers_and_notes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str],
+    seed: int, times: str, count: int,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    log = Log(tmp_path, seed, times, count)
+    for question in QUESTIONS:
+        asked(capsys, question)
+        asked(capsys, ("count", *question[1:2]) if question[0] == "query" else question)
+    glanced.clear()
+    for question in QUESTIONS:
+        compare(log, monkeypatch, capsys, question)
+    expected = {"count", "values", "stats", "timeline", "query"} - ({"timeline", "query"} if times == "odd" else set())
+    assert {*glanced} >= expected
+    assert len(glanced) > 8
+
+
+def grow(log: Log, file: Path) -> None:
+    log.grow()
+
+
+def replace(log: Log, file: Path) -> None:
+    log.replace()
+
+
+def remove(log: Log, file: Path) -> None:
+    file.unlink()
+
+
+def flip(log: Log, file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 16
+    file.write_bytes(data)
+
+
+def cut(log: Log, file: Path) -> None:
+    os.truncate(file, file.stat().st_size * 2 // 3)
+
+
+def make_old(log: Log, file: Path) -> None:
+    """As an earlier version wrote it."""
+    data = bytearray(file.read_bytes())
+    at = data.index(MAGIC)
+    magic, kind, version, *rest = HEAD.unpack_from(data, at)
+    HEAD.pack_into(data, at, magic, kind, max(1, version - 1), *rest)
+    struct.pack_into("<I", data, at + HEAD.size, crc32(bytes(data[at : at + HEAD_SIZE - 4])))
+    file.write_bytes(data)
+
+
+CHANGES: Final = (grow, replace, remove, flip, cut, make_old)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("times", ["ordered", "rests"])
+def test_of_files_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str],
+    change: Callable[[Log, Path], None], times: str,
+) -> None:  # fmt: skip
+    """The log, or any one of its indexes: then the engine answers."""
+    monkeypatch.chdir(tmp_path)
+    log = Log(tmp_path, 7, times, 500)
+    few = ("query", 'few == "b"', "--limit", "5")
+    questions = [("values", "many"), ("stats", "cents"), ("timeline",), few, ("count",)]
+    for question in [("count", 'few == "b"'), *questions]:
+        asked(capsys, question)
+    kept = log.kept.with_name("kept")
+    shutil.copytree(log.kept, kept)
+    for file in log.files() if change not in (grow, replace) else log.files()[:1]:
+        change(log, file)
+        for question in questions:
+            compare(log, monkeypatch, capsys, question)
+        shutil.rmtree(log.kept)
+        shutil.copytree(kept, log.kept)
+    assert glanced
+
+
+def test_every_byte_of_the_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str]
+) -> None:
+    """Flipped: what is read has a checksum, and where it does not hold the engine answers."""
+    monkeypatch.chdir(tmp_path)
+    log = Log(tmp_path, 3, "ordered", 30)
+    questions = [("values", "many"), ("stats", "cents"), ("timeline",), ("query", "--limit", "5")]
+    right = {question: asked(capsys, question)[1] for question in questions}
+    for file in log.files():
+        data = file.read_bytes()
+        for at in range(0, len(data), tries(41, 3)):
+            file.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            for question in questions:
+                before = len(glanced)
+                found = asked(capsys, question)
+                assert found[:2] == (0, right[question]), (file, at, question)
+                assert len(glanced) == before or not found[2]
+                file.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            file.write_bytes(data)
+    assert len(glanced) > 20
