@@ -13,7 +13,9 @@ long as the log's beginning is what it was.
 | Logstash, Log4j, winston | @timestamp, timestamp, time | level | message |
 | Stackdriver | timestamp, time | severity | message, textPayload, jsonPayload.message |
 | MongoDB | t.$date | s | msg |
-| PostgreSQL | timestamp | error_severity | message |
+| PostgreSQL | timestamp, log_time | error_severity | message |
+| Terraform | @timestamp | @level | @message |
+| osquery | unixTime | | |
 | Python | asctime | levelname, levelno | message |
 | Serilog | @t | @l (none: information) | @m, @mt |
 | GELF | timestamp (seconds) | level (numbers) | short_message |
@@ -50,16 +52,16 @@ TIMES: Final = (
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
     "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
     "t", "timestamp", "accept_date", "requestdatetime", "instant", "start",
-    "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
+    "log_time", "unixTime", "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (
-    "LevelDisplayName", "level", "severity", "log.level", "levelname", "lvl", "loglevel", "log_level",
+    "LevelDisplayName", "level", "severity", "log.level", "@level", "levelname", "lvl", "loglevel", "log_level",
     "severityText", "severity_text", "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number",
     "syslog_severity", "s", "PRI", "messageType", "Event.System.Level",
 )  # fmt: skip
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
-    "@m", "@mt", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
+    "@m", "@mt", "@message", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
 )  # fmt: skip
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
 _OF_OTHERS: Final = frozenset((

@@ -104,7 +104,9 @@ def form_of(
         return None
     named = "" if is_said_by(form) or looks_like_lines(head) else table_named(name)
     if form.format in HEADED or named:
-        return None if _is_other(head) else headed(head, form.format if form.format in HEADED else named)
+        if _is_other(head):
+            return None
+        return headed(head, form.format if form.format in HEADED else named) or (_of_rows(head) if named else None)
     form = form._replace(format="") if form.format == KNOWN else form
     batches = batch_form(head, form, more, as_it_stands=said or form.format == JSON)
     if batches is not None:
@@ -292,6 +294,14 @@ def _of_text(head: bytes) -> LineForm | None:
         return (headed(head, "csv") if is_table else None) or LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
     return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None
+
+
+def _of_rows(head: bytes) -> LineForm | None:
+    """The form of rows whose fields no header names, but the documentation of who writes them; None of others."""
+    from jitdb.log.lines.formats.table import BY_NAME, recognised
+
+    row = recognised(_first_lines(head), [BY_NAME["csvlog"]])
+    return None if row is None else LineForm(format=row.name)
 
 
 def _begins_json(text: bytes) -> bool:

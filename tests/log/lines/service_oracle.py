@@ -529,6 +529,73 @@ def of(parse: Any, lines: list[bytes]) -> dict[str, Any] | None:
     return record | ({"trace": trace} if trace else {})
 
 
+def dmesg(line: str) -> tuple[dict[str, Any], str, str]:
+    cut, record = Cut(line), dict[str, Any]()
+    if cut.takes("<"):
+        record["PRI"] = digits(cut.upto(">"))
+        must(len(record["PRI"]) <= 3)
+    elif not cut.rest.startswith("["):
+        record["facility"] = cut.upto(":").rstrip(" ")
+        record["level"] = cut.upto(": ").rstrip(" ")
+        must(all(part.isascii() and part.isalpha() and part.islower() for part in record.values()))
+    cut.skip("[")
+    cut.blanks()
+    record["uptime"] = decimal(cut.upto("]"))
+    must(not record["uptime"].startswith("-") and len(record["uptime"].partition(".")[2]) == 6)
+    if cut.takes("["):
+        cut.blanks()
+        record["caller"] = cut.upto("]")
+        must(record["caller"][:1] in _CAPITALS and digits(record["caller"][1:]) != "")
+    cut.skip(" ")
+    return numbers(record, "PRI", "uptime"), "text", cut.rest
+
+
+def npm(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    record = {"number": digits(cut.word()), "level": cut.word()}
+    must(record["level"] in ("silly", "verbose", "http", "timing", "info", "notice", "warn", "error"))
+    return numbers(record, "number"), "text", cut.rest
+
+
+def heroku(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    record: dict[str, Any] = {"time": iso(cut.word())}
+    record["source"] = cut.upto("[")
+    must(record["source"] in ("app", "heroku"))
+    record["dyno"] = cut.upto("]: ", most=" ]")
+    return {**record, **level_in(cut.rest.encode())}, "text", cut.rest
+
+
+def leveltime(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    cut.takes("[")
+    name = cut.rest[: len(cut.rest) - len(cut.rest.lstrip(string.ascii_uppercase))]
+    must(name in ("INFO", "WARNING", "ERROR"))
+    cut.skip(name)
+    cut.takes("]")
+    cut.takes(" -")
+    cut.takes(":")
+    cut.skip(" ")
+    cut.blanks()
+    cut.takes("[")
+    size = next((size for size in (24, 23, 20, 19) if _is_iso(cut.rest[:size])), 0)
+    must(size > 0)
+    record = {"level": name, "time": cut.rest[:size]}
+    cut.rest = cut.rest[size:]
+    cut.takes("]")
+    cut.takes(" -")
+    cut.takes(":")
+    cut.takes(" ")
+    return record, "text", cut.rest
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        return iso(text) != "" and text[-1] not in ".,"
+    except (ValueError, IndexError):
+        return False
+
+
 CLOCKS = ["06:10:01", "16:10:02"]
 ISO = [f"2026-11-20T{clock}{rest}" for clock in CLOCKS for rest in (".123456Z", "Z")]
 COMMAS = [f"2026-11-20 {clock},123" for clock in CLOCKS]
@@ -613,6 +680,20 @@ PARTS: dict[str, list[list[str]]] = {
     "cbs": [
         [f"2026-11-20 {clock}" for clock in CLOCKS], [", ", " "], ["Info                  ", "Error ", "Odd "],
         ["CBS    ", "DISM ", "7 "], TEXTS,
+    ],
+    "dmesg": [
+        ["", "", "<6>", "kern  :err   : ", "kern:"], ["[    0.000000]", "[12345.678901]", "[  1.5]"],
+        ["", "", "[    T1]", "[ C12]", "[x]"], [" ", "  "], TEXTS,
+    ],
+    "npm": [COUNTS[:2], [" "], ["verbose ", "http ", "error ", "silly ", "loud "], TEXTS],
+    "heroku": [
+        ISO, [" heroku[router]: ", " app[web.1]: ", " heroku[]: ", " host x[1]: "],
+        ["at=error code=H12 status=503", "ERROR boom", "State changed", "x"],
+    ],
+    "leveltime": [
+        ["INFO", "ERROR", "[WARNING]", "Info"], [" ", " - ", ": ", "  "], ["", "", "["],
+        [f"2026-11-20 {CLOCKS[0]},123", f"2026-11-20T{CLOCKS[0]}.123Z", f"2026-11-20 {CLOCKS[1]}", "20.11."],
+        ["", "]"], [" ", ": ", " - "], ["no route", "x", "level=error n=5"],
     ],
     "clock": [
         ["", "["], CLOCKS, ["", ".123", ",1", "."], [" ", "] "],

@@ -14,10 +14,13 @@ JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE, LTSV = range(10
 MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')
 
 # What a group of a pattern is.
-TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD, LEVELED, PAIRS = range(9)
+TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD, LEVELED, PAIRS, DOUBLED = range(10)
 FIELD: Final = 4  # numbers that say of a field: its group, where its key stands, the size of that, what it is
 
 # Instructions of a pattern's program (pattern.py).
+# The first four numbers of it: SPLITs, groups; the group (and 1) of a line behind which the next line is never a
+# record's first; whether it describes more than the first line of a record.
+LEADS, SPANS_LINES = 2, 3
 CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH = range(8)
 
 # What may be in a table (headers.py): quotes around values, newlines between these, blanks behind delimiters that are

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, OPEN_MAP, QUOTE, SPACE
+from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.kinds import (
     BODY,
     BSD_TIME,
     CHAR,
     CLASS,
+    DOUBLED,
     END,
     FIELD,
     JUMP,
@@ -27,11 +28,13 @@ from jitdb.log.lines.formats.kinds import (
     PAIRS,
     SAVE,
     SPAN,
+    SPANS_LINES,
     SPLIT,
     WORD,
 )
 from jitdb.log.lines.formats.level_kernels import put_level
 from jitdb.log.lines.formats.logfmt_kernels import put_pairs
+from jitdb.log.lines.formats.table_kernels import quote_from
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
     put_byte,
@@ -44,7 +47,9 @@ from jitdb.log.lines.formats.writing_kernels import (
 )
 
 _1 = np.uint64(1)
-_ZERO, _DASH, _DOT, _SLASH = 48, 45, 46, 47
+_ZERO, _NINE, _DASH, _DOT, _SLASH = 48, 57, 45, 46, 47
+_A, _P, _M = 65, 80, 77
+_NARROW = np.frombuffer(b"\xe2\x80\xaf", np.uint8)  # a blank, U+202F
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
 
@@ -182,7 +187,8 @@ def put_klog_time(data, p, end, out, o, latest):
 
 @part
 def put_odd_time(data, p, end, out, o):
-    """`2026.11.20 14:03:11` of ClickHouse, and `2026-11-20  4:03:11` of MariaDB, as ISO 8601; else nothing."""
+    """`2026.11.20 14:03:11` of ClickHouse, `2026-11-20  4:03:11` of MariaDB, and `2026-11-20  14:03:11` of apt, as ISO
+    8601; else nothing."""
     mark = data[np.uint64(p + 4)]
     if end - p < 19 or data[np.uint64(p + 7)] != mark or data[np.uint64(p + 10)] != SPACE:
         return o
@@ -191,18 +197,79 @@ def put_odd_time(data, p, end, out, o):
         return o
     year = 100 * two_digits(data, p) + two_digits(data, p + 2)
     o = put_day(out, o, year, two_digits(data, p + 5), two_digits(data, p + 8))
-    if is_padded:
+    if is_padded and data[np.uint64(p + 13)] == COLON:
         o = put_byte(out, o, _ZERO)
     return put_byte(out, put_escaped(data, p + 12 if is_padded else p + 11, end, out, o), QUOTE)
 
 
 @part
-def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time, too; else a number
-    or text, as it stands."""
-    if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
-        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
+def digits_at(data, p, end):
+    """How many digits stand at `p`."""
+    first = p
+    while p < end and _ZERO <= data[np.uint64(p)] <= _NINE:
+        p += 1
+    return p - first
+
+
+@part
+def put_clock_of_twelve(data, p, end, out, o):
+    """`2:03:11.5 PM` as 14:03:11.5, and a quote; nothing where it is no such time of day. A narrow blank may stand
+    before PM."""
+    nothing = np.int64(-1)
+    size = digits_at(data, p, end)
+    half = data[np.uint64(end - 2)]
+    is_one = 1 <= size <= 2 and (half == _A or half == _P) and data[np.uint64(end - 1)] == _M
+    stop = end - 3
+    if data[np.uint64(stop)] == _NARROW[2]:
+        stop -= 2
+        is_one &= data[np.uint64(stop)] == _NARROW[0] and data[np.uint64(stop + 1)] == _NARROW[1]
+    else:
+        is_one &= data[np.uint64(stop)] == SPACE
+    if not is_one or stop < p + size + 6 or data[np.uint64(p + size)] != COLON:
+        return nothing
+    hour = np.int64(data[np.uint64(p)]) - _ZERO if size == 1 else two_digits(data, p)
+    o = put_two(out, o, hour % 12 + (12 if half == _P else 0))
+    return put_byte(out, put_escaped(data, p + size, stop, out, o), QUOTE)
+
+
+@part
+def put_other_day(data, p, end, out, o):
+    """`20.11.2026 14:03:11`, `11/20/2026 02:03:11 PM`, `Nov 20, 2026 2:03:11 PM` and `261120 14:03:11` as ISO
+    8601; else nothing."""
+    nothing = np.int64(-1)
+    first = digits_at(data, p, end)
+    if first == 6 and end - p == 15 and data[np.uint64(p + 6)] == SPACE and data[np.uint64(p + 9)] == COLON:
+        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 2), two_digits(data, p + 4))
+        o = put_two(out, o, two_digits(data, p + 7))
         return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
+    if end - p < 19:
+        return nothing
+    if first == 0:
+        month = month_at(data, p)
+        size = digits_at(data, p + 4, end)
+        q = p + 4 + size
+        is_day = month > 0 and data[np.uint64(p + 3)] == SPACE and 1 <= size <= 2
+        is_day = is_day and data[np.uint64(q)] == COMMA and data[np.uint64(q + 1)] == SPACE
+        if not is_day or digits_at(data, q + 2, end) != 4 or data[np.uint64(q + 6)] != SPACE:
+            return nothing
+        day = two_digits(data, p + 4) if size == 2 else np.int64(data[np.uint64(p + 4)]) - _ZERO
+        year = 100 * two_digits(data, q + 2) + two_digits(data, q + 4)
+        return put_clock_of_twelve(data, q + 7, end, out, put_day(out, o, year, month, day))
+    mark = data[np.uint64(p + 2)]
+    is_day = first == 2 and (mark == _DOT or mark == _SLASH) and data[np.uint64(p + 5)] == mark
+    is_day = is_day and digits_at(data, p + 3, end) == 2 and digits_at(data, p + 6, end) == 4
+    if not is_day or data[np.uint64(p + 10)] != SPACE:
+        return nothing
+    year = 100 * two_digits(data, p + 6) + two_digits(data, p + 8)
+    one, other = two_digits(data, p), two_digits(data, p + 3)
+    if mark == _SLASH:
+        return put_clock_of_twelve(data, p + 11, end, out, put_day(out, o, year, one, other))
+    return put_byte(out, put_escaped(data, p + 11, end, out, put_day(out, o, year, other, one)), QUOTE)
+
+
+@part
+def month_at(data, p):
+    """The month whose name begins with the three letters at `p`; 0 of none."""
     month = np.int64(0)
     for number in range(12):
         is_same = True
@@ -210,11 +277,35 @@ def put_bsd_time(data, p, end, out, o, latest):
             is_same &= data[np.uint64(p + i)] == _MONTHS[3 * number + i]
         if is_same:
             month = np.int64(number + 1)
+    return month
+
+
+@part
+def put_bsd_time(data, p, end, out, o, latest):
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time and put_other_day,
+    too; else a number or text, as it stands."""
+    if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
+        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
+        return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
+    month = month_at(data, p)
     is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
     if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:
-        after = put_odd_time(data, p, end, out, o)
+        after = put_other_day(data, p, end, out, o)
+        if after < 0:
+            after = put_odd_time(data, p, end, out, o)
         return after if after > o else put_scalar(data, p, end, out, o)
     return put_date(data, p + 7, end, out, o, month, two_digits(data, p + 4), latest)
+
+
+@part
+def put_doubled(data, p, end, out, o):
+    """A text in which quotes are doubled."""
+    o = put_byte(out, o, QUOTE)
+    while p < end:
+        stop = quote_from(data, p, end)
+        o = put_escaped(data, p, min(stop + 1, end), out, o)
+        p = stop + 2
+    return put_byte(out, o, QUOTE)
 
 
 @part
@@ -223,6 +314,8 @@ def put_field(kind, data, p, end, out, o, latest):
         return put_scalar(data, p, end, out, o)
     if kind == BSD_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
+    if kind == DOUBLED:
+        return put_doubled(data, p, end, out, o)
     if kind == KLOG_TIME and end - p >= 13:
         return put_klog_time(data, p, end, out, o, latest)
     return put_quoted(data, p, end, out, o)
@@ -259,6 +352,8 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
 def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
     """A record that a pattern describes; -1 where it does not."""
     stop, _ = line_end(data, start, end)
+    if program[SPANS_LINES]:
+        stop = without_blanks(data, start, end)
     if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
         return np.int64(-1)
     o, has_body = put_groups(data, end, fields, keys, out, put_byte(out, o, OPEN_MAP), slots, levels, latest)

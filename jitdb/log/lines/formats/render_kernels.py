@@ -25,10 +25,12 @@ from jitdb.log.lines.formats.kinds import (
     GOES_ON,
     HEADER,
     JOURNAL,
+    LEADS,
     LOGFMT,
     LTSV,
     OTLP,
     PATTERN,
+    SPANS_LINES,
     TABLE,
 )
 from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
@@ -67,6 +69,11 @@ def begins_record(how, data, before, before_end, p, end, program, classes, timed
     is_own = False
     if how == PATTERN:
         is_own = matched(data, p, end, program, classes, slots, stack, seen) >= 0
+        if is_own and program[LEADS] and before < before_end:
+            group = 2 * (program[LEADS] - 1)
+            is_own = matched(data, before, before_end, program, classes, slots, stack, seen) < 0 or slots[group] < 0
+        if program[SPANS_LINES]:
+            return is_own
     elif how == LTSV:
         is_own = begins_ltsv(data, p, end)
     else:

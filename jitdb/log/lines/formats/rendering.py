@@ -60,7 +60,8 @@ def _tables(row: Format) -> _Tables:
 
 def _of_pattern(row: Format) -> _Tables:
     program = compile_pattern(row.pattern)
-    code = [(program.splits, len(program.names), 0, 0), *program.code]
+    leads = 1 + program.names.index(row.leads) if row.leads else 0
+    code = [(program.splits, len(program.names), leads, int(row.spans)), *program.code]
     bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
     classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
     names = program.names if row.path is None else tuple(key for _, key in row.path.around)

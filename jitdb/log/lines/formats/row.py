@@ -4,11 +4,13 @@ pattern   of a record's first line (pattern.py); also what a file of the format 
 kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
           stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
-          of logfmt; BSD_TIME and KLOG_TIME are times without a year, or in a form of one program's own, which
-          become ISO 8601
+          of logfmt; DOUBLED is text in which quotes are doubled; BSD_TIME and KLOG_TIME are times without a year, or
+          in a form of one program's own, which become ISO 8601
 joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
+spans     the pattern is of all lines of a record, and has newlines; it alone says which lines begin one
+leads     a group of the first line of a record: where it takes part, the next line begins none
 mark      bytes that each line has: a file without them needs no look by the pattern
 """
 
@@ -24,7 +26,7 @@ from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 9  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 10  # of what kernels make of lines: raise it with each change of that
 
 
 class Format(NamedTuple):
@@ -39,6 +41,8 @@ class Format(NamedTuple):
     is_line: Callable[[bytes], bool] | None = None  # None: the pattern says
     path: BatchPath | None = None  # None: lines are records
     mark: bytes = b""
+    spans: bool = False
+    leads: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,7 +60,18 @@ class Format(NamedTuple):
     def tag(self) -> str:
         """Names the format among the indexes of a file: another one where lines become other records."""
         of_batches = () if self.path is None else (tuple(self.path),)
-        said = repr((VERSION, self.how, self.pattern, sorted(self.kinds.items()), self.joins, *of_batches))
+        said = repr(
+            (
+                VERSION,
+                self.how,
+                self.pattern,
+                sorted(self.kinds.items()),
+                self.joins,
+                self.spans,
+                self.leads,
+                *of_batches,
+            )
+        )
         return f"{self.name}-v{blake2b(said.encode(), digest_size=4).hexdigest()}"
 
 

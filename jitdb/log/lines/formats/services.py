@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, NIL, NUMBER, PAIRS, PATTERN
+from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format
 
 
@@ -27,6 +27,13 @@ _HAPROXY_HTTP: Final = (
     r"(?P<actconn>[0-9]+)/(?P<feconn>[0-9]+)/(?P<beconn>[0-9]+)/(?P<srv_conn>[0-9]+)/\+?(?P<retries>[0-9]+) "
     r"(?P<srv_queue>[0-9]+)/(?P<backend_queue>[0-9]+) (?:\{(?P<captured_request_headers>[^}]*)\} )?"
     r'(?:\{(?P<captured_response_headers>[^}]*)\} )?"(?P<http_request>[^"]*)"?'
+)
+_HAPROXY_TCP: Final = (
+    rf"(?P<client_ip>[^ ]+):(?P<client_port>[0-9]+) \[(?P<accept_date>{ACCESSED}\.[0-9]+)\] (?P<frontend_name>[^ ]+) "
+    r"(?P<backend_name>[^ /]+)/(?P<server_name>[^ ]+) (?P<Tw>-?[0-9]+)/(?P<Tc>-?[0-9]+)/\+?(?P<Tt>-?[0-9]+) "
+    r"\+?(?P<bytes_read>[0-9]+) (?P<termination_state>[^ ]{2}) "
+    r"(?P<actconn>[0-9]+)/(?P<feconn>[0-9]+)/(?P<beconn>[0-9]+)/(?P<srv_conn>[0-9]+)/\+?(?P<retries>[0-9]+) "
+    r"(?P<srv_queue>[0-9]+)/(?P<backend_queue>[0-9]+)"
 )
 _HAPROXY_HEAD: Final = (
     rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) "
@@ -56,9 +63,47 @@ ENVOY_KINDS: Final = MappingProxyType(
 
 
 def _is_haproxy(line: bytes) -> bool:
-    accessed = rb"[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){4} "
+    accessed = rb"[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){2,4} "
     return re.match(rb"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |" + accessed, line) is not None
 
+
+#: Postgres' log_destination csvlog: a row has no header, and values go on in further lines.
+_CSVLOG: Final = (
+    "user_name", "database_name", "process_id", "connection_from", "session_id", "session_line_num",
+    "command_tag", "session_start_time", "virtual_transaction_id", "transaction_id", "error_severity",
+    "sql_state_code", "message", "detail", "hint", "internal_query", "internal_query_pos", "context", "query",
+    "query_pos", "location", "application_name", "backend_type", "leader_pid", "query_id",
+)  # fmt: skip
+_CSVLOG_LEAST: Final = 22  # of these: those behind came with later versions
+_CSVLOG_TIME: Final = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {CLOCK}\.[0-9]{{3}} [A-Z0-9+-]+"
+
+
+def _value(name: str) -> str:
+    return rf',(?:"(?P<{name}>[^"]*(?:(?:""|\n)[^"]*)*)"|(?P<{name}>[^",]+))?'
+
+
+def _csvlog() -> str:
+    values = [_value(name) for name in _CSVLOG]
+    later = ""
+    for value in reversed(values[_CSVLOG_LEAST:]):
+        later = f"(?:{value}{later})?"
+    return rf"(?P<log_time>{_CSVLOG_TIME})(?:{''.join(values[:_CSVLOG_LEAST])}{later}$|,(?P<text>[\s\S]*))"
+
+
+_NL: Final = r"\r?\n"
+_REST: Final = r"[^\r\n]*"
+_JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
+_JUL_LEVEL: Final = "SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST"
+_SLOW_USER: Final = (
+    r"# User@Host: (?P<user>[^\[\r\n]*)\[[^\]\r\n]*\] @ (?P<host>[^ \r\n]*) \[(?P<ip>[^\]\r\n]*)\]"
+    r"(?: +Id: +(?P<Id>[0-9]+))?"
+)
+_SLOW_HEAD: Final = (
+    rf"(?:{_NL}# Thread_id: (?P<Thread_id>[0-9]+)  Schema: (?P<Schema>[^ \r\n]*)  QC_hit: (?P<QC_hit>[A-Za-z]+))?"
+    rf"(?:{_NL}# Query_time: +(?P<Query_time>[0-9.]+) +Lock_time: +(?P<Lock_time>[0-9.]+) +Rows_sent: +"
+    rf"(?P<Rows_sent>[0-9]+) +Rows_examined: +(?P<Rows_examined>[0-9]+){_REST}(?:{_NL}# {_REST})*)?"
+    rf"(?:{_NL}use (?P<db>[^;\r\n]*);)?(?:{_NL}SET timestamp=(?P<timestamp>[0-9.]+);)?(?:{_NL}(?P<query>[\s\S]*))?"
+)
 
 _SECONDS: Final = r"-?[0-9]+(?:\.[0-9]+)?"
 
@@ -71,10 +116,10 @@ SERVICES: Final = (
         joins=True, mark=b" msg=audit(",
     ),
     Format(
-        "haproxy", "HAProxy, HTTP", PATTERN,
-        f"(?:{_HAPROXY_HEAD})?(?:{_HAPROXY_HTTP}|(?P<CONTENT>.*))",
+        "haproxy", "HAProxy", PATTERN,
+        f"(?:{_HAPROXY_HEAD})?(?:{_HAPROXY_HTTP}|{_HAPROXY_TCP}|(?P<CONTENT>.*))",
         MappingProxyType({
-            **_numbers("PRI PID client_port TR Tw Tc Tr Ta status_code bytes_read actconn feconn beconn srv_conn "
+            **_numbers("PRI PID client_port TR Tw Tc Tr Ta Tt status_code bytes_read actconn feconn beconn srv_conn "
                        "retries srv_queue backend_queue"),
             **_absent("captured_request_cookie captured_response_cookie"), "TIMESTAMP": BSD_TIME, "CONTENT": BODY,
         }),
@@ -151,6 +196,66 @@ SERVICES: Final = (
         r"\[(?P<level>[A-Za-z]+)\] (?:\[(?P<err_code>MY-[0-9]+)\] \[(?P<subsystem>[^\]]+)\] )?(?P<msg>.*)",
         MappingProxyType({"time": BSD_TIME, "thread": NUMBER, "msg": BODY}),
         joins=True,
+    ),
+    Format(
+        "mysqlslow", "slow queries of MySQL and MariaDB", PATTERN,
+        rf"(?:# Time: (?P<time>{_REST})(?:{_NL}{_SLOW_USER}{_SLOW_HEAD})?|{_SLOW_USER}{_SLOW_HEAD}|"
+        rf"(?P<text>[^ #]+, Version: [\s\S]*))",
+        MappingProxyType({
+            "time": BSD_TIME, **_numbers("Id Thread_id Query_time Lock_time Rows_sent Rows_examined timestamp"),
+        }),
+        joins=True, spans=True, mark=b"# Query_time: ", leads="time",
+        is_line=re.compile(
+            rb"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |[^ #]+, Version: |Tcp port: |Time +Id Command|"
+            rb"[A-Za-z ]+.*;$"
+        ).match,
+    ),
+    Format(
+        "csvlog", "Postgres' csvlog", PATTERN, _csvlog(),
+        MappingProxyType({
+            "log_time": BSD_TIME, **dict.fromkeys(_CSVLOG, DOUBLED),
+            **_numbers("process_id session_line_num transaction_id internal_query_pos query_pos leader_pid query_id"),
+        }),
+        joins=True, spans=True, mark=b",",
+        is_line=re.compile(rf"{_CSVLOG_TIME},".encode()).match,
+    ),
+    Format(
+        "jul", "java.util.logging", PATTERN,
+        rf"(?P<time>{_JUL_TIME}) (?P<logger>[^ \r\n]+)(?: (?P<method>{_REST}))?"
+        rf"(?:{_NL}(?P<level>{_JUL_LEVEL}): ?(?P<message>{_REST}))?",
+        MappingProxyType({"time": BSD_TIME, "message": BODY}),
+        joins=True, spans=True,
+        is_line=re.compile(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): ".encode("latin-1")).match,
+    ),
+    Format(
+        "apt", "apt's history.log", PATTERN,
+        rf"Start-Date: (?P<time>{_REST})(?:{_NL}Commandline: (?P<Commandline>{_REST}))?"
+        rf"(?:{_NL}Requested-By: (?P<Requested_By>{_REST}))?"
+        + "".join(rf"(?:{_NL}{what}: (?P<{what}>{_REST}))?" for what in (
+            "Install", "Reinstall", "Upgrade", "Downgrade", "Remove", "Purge", "Error"
+        )) + rf"(?:{_NL}End-Date: (?P<end>{_REST}))?",
+        MappingProxyType({"time": BSD_TIME, "end": BSD_TIME}),
+        joins=True, spans=True, mark=b"Start-Date: ",
+        is_line=re.compile(rb"[A-Z][A-Za-z-]+: ").match,
+    ),
+    Format(
+        "dmesg", "the kernel's ring buffer", PATTERN,
+        r"(?:<(?P<PRI>[0-9]{1,3})>|(?P<facility>[a-z]+) *:(?P<level>[a-z]+) *: )?"
+        r"\[ *(?P<uptime>[0-9]+\.[0-9]{6})\](?:\[ *(?P<caller>[A-Z][0-9]+)\])? (?P<text>.*)",
+        MappingProxyType({"PRI": NUMBER, "uptime": NUMBER, "text": BODY}),
+        joins=True, mark=b"] ",
+    ),
+    Format(
+        "npm", "npm's debug log", PATTERN,
+        r"(?P<number>[0-9]+) (?P<level>silly|verbose|http|timing|info|notice|warn|error) (?P<text>.*)",
+        MappingProxyType({"number": NUMBER, "text": BODY}),
+        joins=True,
+    ),
+    Format(
+        "heroku", "Heroku", PATTERN,
+        rf"(?P<time>{ISO}) (?P<source>app|heroku)\[(?P<dyno>[^\] ]+)\]: (?P<text>.*)",
+        MappingProxyType({"text": LEVELED}),
+        joins=True, mark=b"]: ",
     ),
     Format(
         "redis", "Redis and Valkey", PATTERN,

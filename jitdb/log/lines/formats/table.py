@@ -119,10 +119,13 @@ _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0
 _C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
 _LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
+_DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
+_TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
+_SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
 _COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = re.compile(
-    rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]+ "
+    rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]*[^ \[:] "
     r"[^ :\[{]+(?:\[[^\]]*\])?(?: \([^)]*\))?:".encode()
 )
 
@@ -158,15 +161,20 @@ FORMATS: Final = (
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
-        rf"(?:{_COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
-        rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME})"
-        rf"(?:{_COLOUR})?(?: #[0-9]+\]|\])?:? ?(?P<text>.*)",
+        rf"(?:(?:{_COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
+        rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
+        rf"(?:{_COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
     ),
     Format(
         "clock", "text with times of day", PATTERN,
         rf"(?:{_COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{_COLOUR})? (?P<text>.*)",
         MappingProxyType({"text": LEVELED}), joins=True,
+    ),
+    Format(
+        "leveltime", "text with levels and times", PATTERN,
+        rf"\[?(?P<level>{_LEVELS})\]?(?: -)?:? +\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
+        MappingProxyType({"text": BODY}), joins=True,
     ),
     Format(
         "levels", "text with levels", PATTERN,
@@ -205,7 +213,8 @@ BY_NAME: Final = {row.name: row for row in (*FORMATS, *BATCHES, *TABLES)}
 @lru_cache
 def _line_test(name: str) -> Callable[[bytes], Any]:
     row = BY_NAME[name]
-    return row.is_line or re.compile(row.pattern.encode("latin-1")).match
+    unnamed = re.sub(r"\(\?P<\w+>", "(?:", row.pattern)  # for re, two groups cannot have the same name
+    return row.is_line or re.compile(unnamed.encode("latin-1")).match
 
 
 def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -> Format | None:

@@ -1,0 +1,244 @@
+"""Formats whose records are several lines: slow queries of MySQL, Postgres' csvlog, java.util.logging, apt's history.
+Times at the beginnings of lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from log.lines.walking import walked
+from thoroughness import tries
+
+import jitdb
+from jitdb.log.lines.detection import form_at
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.formats.services import _CSVLOG
+from jitdb.log.lines.line_log import LineLog
+
+BANNER = "/usr/sbin/mysqld, Version: 8.0.36 (MySQL). started with:\nTcp port: 3306  Unix socket: /x\nTime  Id Command"
+USERS = ["root", "a b", ""]
+QUERIES = [
+    "select 1;",
+    "select a,\n b\nfrom t where a=1 and b=2;",
+    "a=1 b=2;",
+    "# administrator command: Quit;",
+    '{"a": 1};',
+]
+
+
+@st.composite
+def slow_query(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """The lines of a slow query, and its record."""
+    lines, record = list[str](), dict[str, Any]()
+    if draw(st.booleans()):
+        said, time = draw(
+            st.sampled_from([
+                ("2026-11-20T06:10:01.123456Z", "2026-11-20T06:10:01.123456Z"),
+                ("261120  6:10:01", "2026-11-20T06:10:01"),
+                ("261120 16:10:01", "2026-11-20T16:10:01"),
+            ])
+        )  # fmt: skip
+        lines.append(f"# Time: {said}")
+        record["time"] = time
+    user = draw(st.sampled_from(USERS))
+    is_maria = draw(st.booleans())
+    lines.append(f"# User@Host: {user}[x] @ db [10.0.0.1]" + ("" if is_maria else "  Id:    17"))
+    record |= {"user": user, "host": "db", "ip": "10.0.0.1"}
+    if is_maria:
+        lines.append("# Thread_id: 17  Schema: d  QC_hit: No")
+        record |= {"Thread_id": 17, "Schema": "d", "QC_hit": "No"}
+    else:
+        record["Id"] = 17
+    took = draw(st.sampled_from(["0.027177", "12.5"]))
+    lines.append(f"# Query_time: {took}  Lock_time: 0.5  Rows_sent: 2  Rows_examined: 6")
+    record |= {"Query_time": float(took), "Lock_time": 0.5, "Rows_sent": 2, "Rows_examined": 6}
+    if is_maria:
+        lines.append("# Rows_affected: 0  Bytes_sent: 11")
+    if draw(st.booleans()):
+        lines.append("use `d`;")
+        record["db"] = "`d`"
+    query = draw(st.sampled_from(QUERIES))
+    lines += ["SET timestamp=1795155001;", query]
+    return "\n".join(lines), {**record, "timestamp": 1795155001, "query": query}
+
+
+def test_slow_queries(tmp_path: Path) -> None:
+    banner = st.just((BANNER, {"text": BANNER}))
+    check(tmp_path, "mysqlslow", st.one_of(slow_query(), slow_query(), slow_query(), banner))
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.sampled_from(["x", "a b", 'says "no"', "two\nlines", "a,b", '""', "2026-11-20 06:10:01", "level=error n=5"]),
+    st.text(st.sampled_from('a,"\n é'), max_size=8),
+)
+
+
+@st.composite
+def row(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """A row of csvlog, as Postgres quotes it: texts are in quotes, numbers and what is absent are not."""
+    time = "2026-11-20 06:10:01.123 UTC"
+    counts = {
+        "process_id",
+        "session_line_num",
+        "transaction_id",
+        "internal_query_pos",
+        "query_pos",
+        "leader_pid",
+        "query_id",
+    }
+    record: dict[str, Any] = {"log_time": time}
+    parts = [time]
+    for name in _CSVLOG[: draw(st.sampled_from([22, 23, 25]))]:
+        value = 17 if name in counts else draw(VALUES)
+        if value is not None:
+            record[name] = value
+        parts.append("" if value is None else str(value) if name in counts else '"' + value.replace('"', '""') + '"')
+    return ",".join(parts), record
+
+
+def test_rows_of_postgres(tmp_path: Path) -> None:
+    check(tmp_path, "csvlog", row())
+
+
+@st.composite
+def of_java(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    said, time = draw(
+        st.sampled_from([
+            ("Nov 20, 2026 2:10:01 PM", "2026-11-20T14:10:01"), ("Nov 2, 2026 12:10:01 AM", "2026-11-02T00:10:01"),
+            ("Nov 20, 2026 12:10:01\u202fPM", "2026-11-20T12:10:01"),
+        ])
+    )  # fmt: skip
+    message = draw(
+        st.sampled_from(["up", "two\nlines", "no\njava.io.IOException: x\n\tat A.b(A.java:1)", "", "a=1 then"])
+    )
+    level = draw(st.sampled_from(["INFO", "SEVERE", "FINEST"]))
+    record = {"time": time, "logger": "com.x.App", "method": "main", "level": level, "message": message}
+    return f"{said} com.x.App main\n{level}: {message}", record
+
+
+def test_java_util_logging(tmp_path: Path) -> None:
+    check(tmp_path, "jul", of_java())
+
+
+@st.composite
+def of_apt(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    lines, record = ["Start-Date: 2026-11-20  06:10:01"], dict[str, Any](time="2026-11-20T06:10:01")
+    for name in ("Commandline", "Requested-By", "Install", "Upgrade", "Remove", "Purge"):
+        if draw(st.booleans()):
+            value = draw(st.sampled_from(["apt-get install x", "x:amd64 (1.0, 1.1), y:amd64 (2)", "ada (1000)"]))
+            lines.append(f"{name}: {value}")
+            record[name.replace("-", "_")] = value
+    lines.append("End-Date: 2026-11-20  06:10:09")
+    return "\n".join(lines) + "\n", {**record, "end": "2026-11-20T06:10:09"}
+
+
+def test_history_of_apt(tmp_path: Path) -> None:
+    check(tmp_path, "apt", of_apt())
+
+
+def check(tmp_path: Path, name: str, records: st.SearchStrategy[tuple[str, dict[str, Any]]]) -> None:
+    """Whatever way through a file is taken, its records are these; and its format is recognised."""
+    path = tmp_path / "a.log"
+
+    @settings(max_examples=tries(60, 500), deadline=None)
+    @given(st.lists(records, min_size=1, max_size=8), st.sampled_from(["\n", "\n", "\r\n"]))
+    def all_ways(parts: list[tuple[str, dict[str, Any]]], newline: str) -> None:
+        path.write_bytes("".join(f"{text}\n" for text, _ in parts).replace("\n", newline).encode())
+        os.utime(path, (1_795_200_000, 1_795_200_000))  # nobody waits whether more of the last record comes
+        wanted = [{key: _with(value, newline) for key, value in record.items()} for _, record in parts]
+        with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
+            assert [record.value for record in log.stream()] == wanted
+        for size in (13, 1 << 16):
+            with LineLog(path, folder="memory", form=LineForm(format=name)) as log:
+                assert [value for _, value in walked(log, size) if value is not None] == wanted
+        if any(set(record) > {"text"} for _, record in parts):
+            found = form_at(path)
+            assert found is not None
+            assert found.format == name
+
+    all_ways()
+
+
+def _with(value: Any, newline: str) -> Any:
+    """Texts of several lines keep their newlines; blanks and newlines at their end are the file's."""
+    return value.replace("\n", newline) if isinstance(value, str) else value
+
+
+def test_a_text_of_a_row_may_look_like_anything(tmp_path: Path) -> None:
+    path = tmp_path / "postgresql.csv"  # whose name says that it has a header
+    texts = ["2026-11-20 06:10:01 x", "a=1 b=2\nc=3 d=4", '{"a": 1}\n{"b": 2}', "x" * 200_000 + '"\n' * 1000]
+    out = io.StringIO()
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    for text in texts:
+        cells = ["x"] * 22
+        cells[12] = text
+        out.write("2026-11-20 06:10:01.123 CET,")
+        writer.writerow(cells)
+    path.write_text(out.getvalue())
+    with jitdb.open(path, indexes="memory") as db:
+        assert [record["message"] for record in db.all()] == texts
+        assert db.query().since("2026-11-20T06:10").count() == 4
+
+
+def test_a_row_that_does_not_fit_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text('2026-11-20 06:10:01.123 UTC,"a",b"c\nmore\n')
+    with jitdb.open(path, format="csvlog", indexes="memory") as db:
+        assert db.all() == [{"log_time": "2026-11-20 06:10:01.123 UTC", "text": '"a",b"c\nmore'}]
+
+
+@pytest.mark.parametrize(
+    ("line", "time"),
+    [
+        ("20.11.2026 14:03:11.5 *ERROR* [main] x", "2026-11-20T14:03:11.5"),
+        ("11/20/2026 02:03:11 PM|ERROR|x", "2026-11-20T14:03:11"),
+        ("11/20/2026 12:03:11 AM ERROR x", "2026-11-20T00:03:11"),
+        ("1795155001: ERROR x", 1795155001),
+        ("[1795155001] ERROR x", 1795155001),
+        ("2026-11-20T14:03:11.123Z query-errors: ERROR: x", "2026-11-20T14:03:11.123Z"),  # no host of syslog
+        ("ERROR 2026-11-20 14:03:11,123 77 x", "2026-11-20 14:03:11,123"),
+    ],
+)
+def test_times_at_the_beginning_of_a_line(tmp_path: Path, line: str, time: Any) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{line}\n" * 9)
+    with jitdb.open(path, indexes="memory") as db:
+        record = db.all()[0]
+        assert (record["time"], record["level"]) == (time, "ERROR")
+        assert db.query().since("2026-11-20").count() == 9
+        assert db.count('level >= "error"') == 9
+
+
+def test_a_date_is_no_time_unless_all_of_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    odd = [
+        "20.11.26 14:03:11",
+        "11/20/2026 14:03:11",
+        "11/20/2026 2:03 PM",
+        "Nov 20, 2026 14:03",
+        "99.99.9999",
+        "261120 14.03.11",
+    ]
+    path.write_text("".join(f"{text} | x\n" for text in odd))
+    with jitdb.open(path, format=r"(?P<time>[^|]*[^| ]) ?\| (?P<text>.*)", indexes="memory") as db:
+        assert [record["time"] for record in db.all()] == odd
+
+
+def test_connections_of_haproxy(tmp_path: Path) -> None:
+    path = tmp_path / "haproxy.log"
+    http = '10.0.0.1:5 [20/Nov/2026:06:10:01.655] fe be/s1 0/0/1/2/3 200 125 - - ---- 1/1/0/0/0 0/0 "GET /h HTTP/1.1"'
+    tcp = "10.0.0.1:6 [20/Nov/2026:06:10:02.655] tc tb/s1 1/0/+5007 150 sD 1/1/0/0/0 0/0"
+    path.write_text(f"[NOTICE]   (9740) : New worker forked\n{tcp}\n{http}\n" * 4)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count("status_code == 200") == 4
+        assert (
+            db.query("Tt > 5000").select("client_port", "termination_state", "bytes_read").all()
+            == [{"client_port": 6, "termination_state": "sD", "bytes_read": 150}] * 4
+        )
