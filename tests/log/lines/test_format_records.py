@@ -199,6 +199,30 @@ def values_walked(path: Path, name: str, most: int) -> list[Any]:
 
 
 SAMPLES = {
+    "mysqlslow": (
+        b"# User@Host: ada[ada] @ db []  Id: 17\n# Query_time: 1.5  Lock_time: 0.0 Rows_sent: 1  Rows_examined: 9\n"
+        b"SET timestamp=1795132803;\nselect 1;",
+        {"user": "ada", "host": "db", "ip": "", "Id": 17, "Query_time": 1.5, "Lock_time": 0.0, "Rows_sent": 1,
+         "Rows_examined": 9, "timestamp": 1795132803, "query": "select 1;"},
+    ),
+    "csvlog": (
+        b'2026-11-20 14:03:11.123 UTC,"ada","shop",17,"[local]",6b0b39.286a,1,"SELECT",2026-11-20 14:00:00 UTC,3/5,0,'
+        b'ERROR,22012,"division by ""zero""",,,,,,"select 1\n/0",,,"psql","client backend",,0',
+        {"log_time": "2026-11-20 14:03:11.123 UTC", "user_name": "ada", "database_name": "shop", "process_id": 17,
+         "connection_from": "[local]", "session_id": "6b0b39.286a", "session_line_num": 1, "command_tag": "SELECT",
+         "session_start_time": "2026-11-20 14:00:00 UTC", "virtual_transaction_id": "3/5", "transaction_id": 0,
+         "error_severity": "ERROR", "sql_state_code": "22012", "message": 'division by "zero"',
+         "query": "select 1\n/0", "application_name": "psql", "backend_type": "client backend", "query_id": 0},
+    ),
+    "jul": (
+        b"Nov 20, 2026 2:03:11 PM com.x.App main\nSEVERE: no route",
+        {"time": "2026-11-20T14:03:11", "logger": "com.x.App", "method": "main", "level": "SEVERE",
+         "message": "no route"},
+    ),
+    "apt": (
+        b"Start-Date: 2026-11-20  14:03:11\nCommandline: apt-get upgrade\nEnd-Date: 2026-11-20  14:03:12",
+        {"time": "2026-11-20T14:03:11", "Commandline": "apt-get upgrade", "end": "2026-11-20T14:03:12"},
+    ),
     "journald": (
         b'{"__REALTIME_TIMESTAMP": "1795132803724838", "PRIORITY": "6", "MESSAGE": [82, 97, 119, 255], "_PID": "1"}',
         {"__REALTIME_TIMESTAMP": "1795132803724838", "PRIORITY": "6", "MESSAGE": "Raw\ufffd", "_PID": "1"},
