@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format
+
+
+def _begins(pattern: bytes) -> Callable[[bytes], bool]:
+    """Whether a line begins so."""
+    compiled = re.compile(pattern)
+    return lambda line: compiled.match(line) is not None
 
 
 def _numbers(names: str) -> dict[str, int]:
@@ -205,10 +212,10 @@ SERVICES: Final = (
             "time": BSD_TIME, **_numbers("Id Thread_id Query_time Lock_time Rows_sent Rows_examined timestamp"),
         }),
         joins=True, spans=True, mark=b"# Query_time: ", leads="time",
-        is_line=re.compile(
+        is_line=_begins(
             rb"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |[^ #]+, Version: |Tcp port: |Time +Id Command|"
             rb"[A-Za-z ]+.*;$"
-        ).match,
+        ),
     ),
     Format(
         "csvlog", "Postgres' csvlog", PATTERN, _csvlog(),
@@ -217,7 +224,7 @@ SERVICES: Final = (
             **_numbers("process_id session_line_num transaction_id internal_query_pos query_pos leader_pid query_id"),
         }),
         joins=True, spans=True, mark=b",",
-        is_line=re.compile(rf"{_CSVLOG_TIME},".encode()).match,
+        is_line=_begins(rf"{_CSVLOG_TIME},".encode()),
     ),
     Format(
         "jul", "java.util.logging", PATTERN,
@@ -225,7 +232,7 @@ SERVICES: Final = (
         rf"(?:{_NL}(?P<level>{_JUL_LEVEL}): ?(?P<message>{_REST}))?",
         MappingProxyType({"time": BSD_TIME, "message": BODY}),
         joins=True, spans=True,
-        is_line=re.compile(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): ".encode("latin-1")).match,
+        is_line=_begins(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): ".encode("latin-1")),
     ),
     Format(
         "apt", "apt's history.log", PATTERN,
@@ -236,7 +243,7 @@ SERVICES: Final = (
         )) + rf"(?:{_NL}End-Date: (?P<end>{_REST}))?",
         MappingProxyType({"time": BSD_TIME, "end": BSD_TIME}),
         joins=True, spans=True, mark=b"Start-Date: ",
-        is_line=re.compile(rb"[A-Z][A-Za-z-]+: ").match,
+        is_line=_begins(rb"[A-Z][A-Za-z-]+: "),
     ),
     Format(
         "dmesg", "the kernel's ring buffer", PATTERN,
