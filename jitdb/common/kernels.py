@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from array import array
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from importlib.util import find_spec
@@ -132,6 +133,25 @@ def _jit(function: Function, inline: Literal["never", "always"] = "never") -> Fu
 
 _Place: Final = ctypes.c_char * 0  # the address of an array, for as long as a call takes
 _UNUSED: Final = (ctypes.c_void_p * 1)()  # where numba's calling convention puts a result; kernels have none
+
+
+def called_plainly(symbol: str, *arguments: int | array[Any]) -> bool:
+    """Call a kernel that gives nothing by its name in the library, without its module, which imports numpy; False where
+    kernels run in another way. Nobody checks that these are the numbers and the types of arrays that it takes.
+    """
+    found = kernel_library.library() if WAY == "native" else None
+    if found is None:
+        return False
+    passed: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, int):
+            passed.append(ctypes.c_int64(argument))
+        else:
+            passed += [ctypes.c_void_p(argument.buffer_info()[0]), ctypes.c_int64(len(argument))]
+    room = ctypes.c_int64()
+    if found[symbol](_UNUSED, None, *passed, ctypes.byref(room), ctypes.byref(room)):
+        raise AssertionError(f"{symbol} failed")  # the build rules this out
+    return True
 
 
 class NativeKernel:

@@ -19,7 +19,10 @@ from cli_helpers import said
 from thoroughness import tries
 
 from jitdb.cli.commands import find_command
+from jitdb.common.kernel_library import Signature, symbol
 from jitdb.common.zlib import crc32
+from jitdb.indexes.kinds import columns
+from jitdb.indexes.kinds.dictionary_kernels import count_codes
 from jitdb.indexes.segment import HEAD, HEAD_SIZE, MAGIC
 
 _DAY: Final = 86_400_000
@@ -138,6 +141,8 @@ def test_answers_and_notes(
     seed: int, times: str, count: int,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
+    if count > 1000:  # by a kernel, as codes of many records are
+        monkeypatch.setattr(columns, "_FEW", 0)
     log = Log(tmp_path, seed, times, count)
     for question in QUESTIONS:
         asked(capsys, question)
@@ -148,6 +153,14 @@ def test_answers_and_notes(
     expected = {"count", "values", "stats", "timeline", "query"} - ({"timeline", "query"} if times == "odd" else set())
     assert {*glanced} >= expected
     assert len(glanced) > 8
+
+
+def test_the_kernel_takes_what_it_is_given() -> None:
+    """Without its module nobody checks that."""
+    plain = getattr(count_codes, "_function", None) or getattr(count_codes, "py_func", count_codes)
+    takes, gives = Signature.of(plain)
+    assert symbol(count_codes) == columns._COUNT
+    assert (takes, gives) == (("U8", "int", "int", "int", "U32", "I64"), ())
 
 
 def grow(log: Log, file: Path) -> None:

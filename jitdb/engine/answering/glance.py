@@ -27,9 +27,8 @@ from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
-from jitdb.indexes.kinds.columns import counted_keys, counted_numbers, packing_of, seen_by
+from jitdb.indexes.kinds.columns import are_few, counted_keys, counted_numbers, seen_by
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.kinds.packing import NONE
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SAMPLE: Final = 200  # records, as hints.py looks at
-_MOST: Final = 1 << 21  # records whose codes are counted one by one about as fast as numpy is imported
+_MOST: Final = 1 << 24  # records whose codes are counted before numpy is imported
 
 
 def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | None) -> int | None:
@@ -108,7 +107,7 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
     if spec.is_owned:  # a record may count more than once
         return None
     found = _counted(log, folder, spec, BITMAPS, _counted_sets)
-    return found or _counted(log, folder, spec._replace(form="dictionary"), DICTIONARY, counted_keys)
+    return found or _counted(log, folder, spec._replace(form="dictionary"), DICTIONARY, _counted_keys)
 
 
 def numbers_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[int | float | None, int] | None:
@@ -138,8 +137,14 @@ def _counted_sets(segment: Segment) -> Iterable[tuple[bytes, int]]:
     return zip(dictionary, map(int, dictionary.cardinalities), strict=True)
 
 
+def _counted_keys(segment: Segment) -> Iterable[tuple[bytes, int]]:
+    if not are_few(segment):
+        raise NotPlain
+    return counted_keys(segment)
+
+
 def _counted_plain(segment: Segment) -> Iterable[tuple[int | float | None, int]]:
-    if packing_of(segment) == NONE or seen_by(segment) & (seen.OTHERS | seen.TEXTS):
+    if not are_few(segment) or seen_by(segment) & (seen.OTHERS | seen.TEXTS):
         raise NotPlain
     return counted_numbers(segment)
 

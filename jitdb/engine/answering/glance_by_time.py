@@ -110,15 +110,16 @@ def timeline_at_a_glance(log: LogSource, folder: FilePath, asked: TimelineAsked)
 def _counted(zones: Sequence[_Zone], step: Step) -> dict[int, int]:
     """How many records are in each step. Raises NotPlain, IndexDamaged."""
     counts: dict[int, int] = {}
-    mixed = 0
+    mixed = []
     for zone in zones:
         number = None if zone.low == _NEVER else step.number(zone.low)
         if number is not None and zone.high < step.begin(number + 1):
             counts[number] = counts.get(number, 0) + zone.end - zone.begin
-            continue
-        mixed += 1
-        if mixed > _MOST:
-            raise NotPlain
+        else:
+            mixed.append(zone)
+    if len(mixed) > _MOST:
+        raise NotPlain
+    for zone in mixed:
         for number, count in _runs(sorted(time for time in zone.times() if time is not None), step):
             counts[number] = counts.get(number, 0) + count
     return counts

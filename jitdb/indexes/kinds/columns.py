@@ -17,7 +17,7 @@ from jitdb.indexes.kinds.bitmaps import ABSENT_KEY
 from jitdb.indexes.kinds.content import Shape
 from jitdb.indexes.kinds.packing import Packing
 from jitdb.indexes.kinds.seen import ALL, OTHERS
-from jitdb.indexes.segment import ZONE, Segment
+from jitdb.indexes.segment import DICTIONARY, ZONE, Segment
 
 ENDS, HEAP, CODES = range(3)  # blobs of a dictionary
 HAS_RESTS: Final = 1  # flags of a column. On disk: never change
@@ -25,6 +25,8 @@ ALL_WHOLE: Final = 2
 _META: Final = struct.Struct("<ddI")
 _META_SIZE: Final = _META.size + packing.META_SIZE
 _ALL: Final = slice(None)
+_FEW: Final = 1 << 16  # codes that are counted in less time than kernels take to load
+_COUNT: Final = "jitdb_indexes_kinds_dictionary_kernels_count_codes"
 _UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}  # by bytes
 
 
@@ -44,6 +46,29 @@ def unchecked(segment: Segment, number: int, kind: int | str, places: slice = _A
 
 def _anything(segment: Segment, number: int, blob: bytes) -> bool:
     return True
+
+
+def _counts(codes: array[int]) -> array[int]:
+    """How often each code of one byte, or two, is there."""
+    counts = array("q", bytes(8 << 8 * codes.itemsize))
+    if len(codes) < _FEW or not _counted_by_kernel(codes, counts):
+        for code, count in Counter(codes).items():
+            counts[code] = count
+    return counts
+
+
+def _counted_by_kernel(codes: array[int], counts: array[int]) -> bool:
+    from jitdb.common.kernels import called_plainly
+
+    no_places = array("I")
+    return called_plainly(_COUNT, array("B", codes.tobytes()), codes.itemsize, 0, len(codes), no_places, counts)
+
+
+def are_few(segment: Segment) -> bool:
+    """Whether its values, or numbers, have codes of two bytes at most."""
+    if segment.kind == DICTIONARY:
+        return code_width(count_of(segment)) <= 2
+    return packing_of(segment) != packing.NONE and packing_of(segment).width <= 2
 
 
 # --- dictionaries ----------------------------------------------------------------------------------------------------
@@ -90,16 +115,17 @@ class DictionaryShape(Shape):
 
 
 def counted_keys(segment: Segment) -> Iterator[tuple[bytes, int]]:
-    """The key of each value of a dictionary, that of an absent one first, and how many records have it.
+    """The key of each value of a dictionary (are_few), that of an absent one first, and how many records have it.
 
     Raises IndexDamaged.
     """
-    counts = Counter(unchecked(segment, CODES, code_width(count_of(segment))))
+    counts = _counts(unchecked(segment, CODES, code_width(count_of(segment))))
     heap, ends = bytes(segment.blob(HEAP)), [0, *unchecked(segment, ENDS, 4)]
-    if max(counts) >= len(ends) or ends[-1] != len(heap) or any(begin >= end for begin, end in pairwise(ends)):
+    are_keys = ends[-1] == len(heap) and all(begin < end for begin, end in pairwise(ends))
+    if not are_keys or sum(counts[: len(ends)]) != segment.count:
         raise segment.damage("a code without a value, or a value without a key")
     yield ABSENT_KEY, counts[0]
-    yield from ((heap[begin:end], counts[code]) for code, (begin, end) in enumerate(pairwise(ends), 1))
+    yield from zip((heap[begin:end] for begin, end in pairwise(ends)), counts[1:], strict=False)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -146,10 +172,11 @@ class NumbersShape(Shape):
 
 
 def counted_numbers(segment: Segment) -> Iterator[tuple[int | float | None, int]]:
-    """Each number of a packed column, None for none, and how many records have it. Raises IndexDamaged."""
+    """Each number of a packed column (are_few), None for none, and how many records have it. Raises IndexDamaged."""
     how = packing_of(segment)
-    for code, count in Counter(_codes(segment)).items():
-        yield None if code == how.none else how.number(code), count
+    for code, count in enumerate(_counts(_codes(segment))):
+        if count:
+            yield None if code == how.none else how.number(code), count
 
 
 def whole_numbers(segment: Segment, begin: int, end: int) -> list[int | None]:

@@ -6,6 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable, Sequence
+from heapq import nlargest
 from typing import Any, Final, NamedTuple, Self
 
 from jitdb.common.paths import Path, format_path
@@ -219,7 +220,11 @@ def in_order(pairs: Iterable[tuple[Keys, int]], limit: int | None) -> list[tuple
     """The values of most records first, of equally many the smaller ones: by kind (null, false, true, numbers, text,
     bytes, the others), numbers by size, text by its bytes.
     """
-    return sorted(pairs, key=lambda pair: (-pair[1], *map(_order_of, pair[0])))[:limit]
+    held = list(pairs)
+    if limit is not None and limit < len(held):  # few have as many records as the last of the first ones
+        least = nlargest(limit, (count for _, count in held))[-1]
+        held = [pair for pair in held if pair[1] >= least]
+    return sorted(held, key=lambda pair: (-pair[1], *map(_order_of, pair[0])))[:limit]
 
 
 def _order_of(key: bytes) -> tuple[int, float, int, bytes]:
