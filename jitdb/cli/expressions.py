@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import UsageError
-from jitdb.common.paths import CASTS
+from jitdb.common.paths import CASTS, format_path
 from jitdb.log.io.filenames import without_sidecars
 from jitdb.log.objects.door import names_file
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
+_KEY: Final = r"""\["[^"]*"\]|\['[^']*'\]"""  # a key that may have any letters
+_ODD_NAME: Final = r"[^\W\d][^<>=!\"',;]*"  # of a field with a blank, brackets and the like
 _CAST: Final = rf"\b(?:{'|'.join(CASTS)})\(([^()]+)\)"
 _BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
@@ -46,6 +48,13 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
+    if has_field and texts and re.fullmatch(r"[^\W\d][\w.]*", texts[0]):
+        first = format_path(options.path)
+        alone = f"jitdb {options.command} {shlex.quote(options.log)} {shlex.quote(first)}"
+        raise UsageError(
+            f"{options.command}: one field is expected behind the log, not {first} and {texts[0]}",
+            f"of each other value: {alone} --by {texts[0]}",
+        )
     options.written = read_expression(texts[0]) if texts else None
     options.operation = within(options.written, options)
     found: Operation | None = options.operation
@@ -58,7 +67,7 @@ def _take_field(options: argparse.Namespace) -> Path:
     count = _behind_logs(texts)
     if count > 0 and is_expression(texts[count]) and os.path.isdir(texts[count - 1]):
         count -= 1  # a field, and a folder that is called so
-    if not texts or is_expression(texts[count]):
+    if not texts or (is_expression(texts[count]) and not _is_odd_name(texts[count])):
         raise UsageError(
             f"{options.command}: a field is missing behind the log",
             f"jitdb {options.command} {options.log} PATH [EXPR]",
@@ -71,15 +80,34 @@ def _one_field(options: argparse.Namespace, text: str) -> Path:
     """The path. Raises UsageError where the text is an expression, or several paths."""
     from jitdb.operators.nodes.field_ref import as_path
 
-    plain = re.sub(r'\["[^"]*"\]', "", text)  # without keys that may have any letters
+    plain = re.sub(_KEY, "", text)
+    if _is_odd_name(text):
+        return (text,)
     if re.search(r"[\s,]", plain):
         behind = shlex.join(["jitdb", options.command, options.log, "FIELD", text])
         told = f"{options.command}: one field is expected here, not {text}"
         if _is_whole_expression(text):
             raise UsageError(told, f"an expression stands behind the field: {behind}")
         if "," in plain:
-            raise UsageError(told, f'ask for each alone; the field whose name has the comma is written ["{text}"]')
+            first, _, others = text.partition(",")
+            alone = f"jitdb {options.command} {shlex.quote(options.log)} {shlex.quote(first)}"
+            by = f"of each other value: {alone} --by {shlex.quote(others.strip())}"
+            raise UsageError(told, f'the field whose name has the comma is written ["{text}"]; {by}')
     return as_path(options.command, text)
+
+
+def _is_odd_name(text: str) -> bool:
+    """Whether it is the name of a field with brackets in it, as tables have them, and no expression.
+
+    >>> _is_odd_name("Duration (ms)"), _is_odd_name("cs(User-Agent)"), _is_odd_name("Status [code]")
+    (True, True, True)
+    >>> _is_odd_name("number(status)"), _is_odd_name("items[0].sku"), _is_odd_name("present(level)")
+    (False, False, False)
+    """
+    has_brackets = "(" in text or re.search(r"\s\[[^\]]*[^\W\d]", text) is not None
+    if not has_brackets or not re.fullmatch(_ODD_NAME, text) or re.search(_CAST, text):
+        return False
+    return not _is_whole_expression(text)
 
 
 def _is_whole_expression(text: str) -> bool:
@@ -179,7 +207,10 @@ def is_expression(text: str) -> bool:
 
     >>> is_expression('level == "error"'), is_expression("user.name"), is_expression("number(json(log).took)")
     (True, False, False)
+    >>> is_expression('["Duration (ms)"]'), is_expression('["a"] > 5')
+    (False, True)
     """
+    text = re.sub(_KEY, "[]", text)
     while (without := re.sub(_CAST, r"\1", text)) != text:
         text = without
     return re.search(_EXPRESSION, text) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import warnings
@@ -463,6 +464,8 @@ def check_exists(path: str) -> None:
         if is_pattern(path):
             raise Failure(f"{path}: this is a pattern, not a log", _ONE)
         near = nearest_file(path)
+        if re.search(r"\{[^{}]*,[^{}]*\}", path):
+            near = "the shell makes several names of {a,b} where no quotes are around it"
         raise Failure(f"{path}: there is no such file", *([near] if near else []))
     if not os.path.isfile(path):
         raise Failure(f"{path}: this is no file but a device or a pipe; a log is a file")

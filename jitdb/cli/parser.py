@@ -178,6 +178,10 @@ class Parser(argparse.ArgumentParser):
         if is_expression_option(option) and any(action.dest == "expressions" for action in self._actions):
             told = f"the expression stands behind the log: jitdb {self.name} LOG 'EXPR'"
             raise UsageError(f"{self.name}: there is no option {option}", told)
+        if (
+            option == "--last" and "--since" in self._option_string_actions
+        ):  # as in --last 1h; of others it is of --dedup
+            raise UsageError(f"{self.name}: there is no option --last; did you mean --since?")
         others = [f"`jitdb {name}`" for name in commands_with(option)] if option.startswith("--") else []
         if others:
             have = "has it" if len(others) == 1 else "have it"

@@ -134,7 +134,7 @@ def test_files_without_a_level_that_is_known_are_named(tmp_path: Path, capsys: p
     assert err.count("no level is found in the first records of") == 1
     assert "odd.log" in err
     assert "rows.json" not in err
-    assert "--log-format '(?P<level>[A-Z]+) (?P<text>.*)'" in err
+    assert '`* contains "ERROR"` asks all' in err
 
 
 @pytest.mark.parametrize("other", ['{"http": {"status": 503}}', '{"res": {"statusCode": 503}}'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return call
 
 
+Run = Callable[..., Any]
 NO_ORDER = "this is the order of arrival; say --timestamp "
 
 
@@ -493,3 +495,54 @@ def test_what_is_proposed_is_the_expression(run, tmp_path: Path) -> None:
             "jitdb: `level` is called `PRIORITY` in logs/b.ndjson: "
             '`level >= "error" or PRIORITY >= "error"` asks those, too'
         )
+
+
+TABLE = "Time,Duration (ms),Status [code]\n2026-11-20 06:10:01,155.2,503\n2026-11-20 06:10:02,5,200\n"
+
+
+def _said(run: Run, *arguments: object) -> tuple[int, str, str]:
+    done = run(*map(str, arguments))
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("field", ["Duration (ms)", '["Duration (ms)"]', "Status [code]", '["Status [code]"]'])
+@pytest.mark.parametrize("command", ["values", "stats", "histogram"])
+def test_a_field_may_have_brackets_in_its_name(tmp_path: Path, run: Run, command: str, field: str) -> None:
+    (tmp_path / "x.csv").write_text(TABLE)
+    code, out, err = _said(run, command, tmp_path / "x.csv", field, '["Status [code]"] > 0')
+    assert (code, err) == (0, "")
+    assert "2 records" in out
+
+
+def test_what_is_counted_of_a_folder_says_which_logs_call_the_field_otherwise(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.json").write_text('{"status": 503}\n' * 2)
+    (tmp_path / "b.json").write_text('{"http": {"status": 503}}\n' * 3)
+    for command in ("values", "stats"):
+        code, _, err = _said(run, command, tmp_path, "status")
+        assert code == 0
+        assert err.count("`status` is called `http.status` in ") == 1
+    _, _, err = _said(run, "values", tmp_path / "a.json", "status")
+    assert "is called" not in err
+
+
+def test_a_field_that_other_records_have_is_not_called_unknown(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.json").write_text('{"n": 1, "_rid": "x"}\n{"n": 2, "rid": "x"}\n')
+    _, _, err = _said(run, "query", tmp_path / "a.json", "--fields", "n,rid", "--limit", "1")
+    assert "did you mean" not in err
+    assert "none of these records has the field `rid`, which others have" in err
+    _, _, err = _said(run, "query", tmp_path / "a.json", "--fields", "*", "--limit", "1")
+    assert "without --fields all fields are shown" in err
+
+
+def test_a_time_of_day_alone_is_told_how_it_is_asked(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.json").write_text('{"time": "2026-11-20T06:10:01Z"}\n')
+    code, _, err = _said(run, "count", tmp_path / "a.json", 'time >= "06:00"')
+    assert code == 2
+    assert "--since 06:00" in err
+
+
+def test_braces_that_no_shell_has_seen(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.json").write_text('{"n": 1}\n')
+    code, _, err = _said(run, "count", tmp_path / "{a,b}.json")
+    assert code == 1
+    assert "where no quotes are around it" in err

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from cli_helpers import EVENTS, make_log
 
+TABLE = b"Time,Duration (ms),Status [code],User name,Failed?\n2026-11-20 06:10:01,155.2,503,ada,Yes\n" * 2
+W3C = b"#Fields: date time cs(User-Agent) sc-status\n2026-11-20 06:10:01 curl/8 503\n"
+ERRORS = [b'{"level": "error"}\n', b'{"@level": "error"}\n', b'{"level": "ERROR"}\n']
 LINES = "".join(json.dumps(event) + "\n" for event in EVENTS).encode()
 BATCH = json.dumps({"items": EVENTS}).encode() + b"\n"
 
@@ -90,6 +93,41 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "lines that begin with a bracket": ({"logs/a.txt": b"[20/Nov/2026 13:00:00] x\n[b\n"}, "count logs"),
     "a bracket and a number": ({"logs/a.txt": b"[   3.5] x\n" * 9}, "count logs"),
     "a format of text that fits no line": ({"x.log": b"one\ntwo\n"}, "count x.log --log-format text"),
+    "a field with a blank and brackets": ({"x.csv": TABLE}, "count x.csv 'Duration (ms) > 100'"),
+    "one in quotes of another kind": ({"x.csv": TABLE}, "count x.csv '`Duration (ms)` > 100'"),
+    "one that is nearly right": ({"x.csv": TABLE}, "count x.csv 'Duration > 100'"),
+    "one with a blank, and one with a sign": (
+        {"x.csv": TABLE}, "count x.csv 'User name == \"ada\" and Failed? == \"Yes\"'",
+    ),
+    "one with other brackets": ({"x.csv": TABLE}, "count x.csv 'Status [code] >= 500'"),
+    "one that is called status elsewhere": ({"x.csv": TABLE}, "count x.csv 'status >= 500'"),
+    "a field of a header of requests": ({"x.log": W3C}, "count x.log 'cs(User-Agent) contains \"curl\"'"),
+    "a field with a dash": ({"x.log": W3C}, "values x.log 'cs(User-Agent)' 'sc-status >= 500'"),
+    "a key with an at sign": ({"x.log": b'{"@l": "Error"}\n'}, "count x.log '@l == \"Error\"'"),
+    "the status of a proxy": (
+        {"x.log": b'{"DownstreamStatus": 503, "OriginStatus": 502, "StartUTC": "2026-11-20T06:10:01Z"}\n'},
+        "count x.log 'status >= 500'",
+    ),
+    "two fields": ({"events.log": _ours}, "values events.log level,status"),
+    "two fields, one behind the other": ({"events.log": _ours}, "values events.log level status"),
+    "a level that is called otherwise": (
+        {"logs/a.log": ERRORS[0], "logs/b.log": ERRORS[1]}, "count logs 'level == \"error\"'",
+    ),
+    "levels in another case": (
+        {"logs/a.log": ERRORS[0], "logs/b.log": ERRORS[2]}, "count logs 'level == \"error\"'",
+    ),
+    "text without a level that is known": (
+        {"logs/a.log": ERRORS[0], "logs/b.log": b"main ERROR.java x\n" * 3},
+        "count logs 'level == \"error\"'",
+    ),
+    "a field of another folder's log": (
+        {"logs/a.log": b'{"request_id": "9f3a77b0c2d144aa"}\n', "logs/b.log": b'{"RequestId": "9f3a77b0c2d144aa"}\n'},
+        "count logs 'request_id == \"9f3a77b0c2d144aa\"'",
+    ),
+    "an option of another command": ({"events.log": _ours}, "count events.log --last 90000d"),
+    "a word alone": ({"events.log": _ours}, "count events.log error"),
+    "a time of day": ({"x.log": b"14:03:11 INFO x\n" * 9}, "count x.log --since 2026-11-20"),
+    "a length of time": ({"x.log": b"took=5ms a=1\n" * 9}, "stats x.log took"),
     "numbers that are none": ({"events.log": _ours}, "stats events.log level"),
 }  # fmt: skip
 
@@ -125,10 +163,21 @@ def remedies(arguments: list[str], said: str) -> list[list[str]]:
             found.append([*arguments[: at + 1], value, *arguments[at + 2 :]])
         found += [[*arguments[:-1], meant] for meant in re.findall(r"did you mean: (.*)", line)]
         found += [["sh", shell] for shell in re.findall(r"unpack it first: (.*)", line)]
-        for typed, meant in re.findall(r"(?:field `|has )([^`]+?)`?; did you mean `([^`]+)`\?", line):
+        for asked in re.findall(r"a text in any field: (.*)", line):
+            found.append([*arguments[:-1], asked])
+        for asked in re.findall(r"`([^`]+)` (?:asks (?:those|all)|looks in all)", line):
+            found.append([*arguments[:-1], asked])
+        for asked in re.findall(r"ask the time of day as text: (.*)", line):
+            found.append([*arguments[:2], asked])
+        for cast in re.findall(r"`(duration\([^`]+)` is the length", line):
+            found.append([*arguments[:-1], cast])
+        for typed, meant in re.findall(r"(?:in `|field `|has )([^`]+?)`?; did you mean `([^`]+)`\?", line):
             found.append([word.replace(typed, meant) for word in arguments])
         for meant in re.findall(r"did you mean ([^`?]+)\?", line):
-            near = min(arguments, key=lambda word: len(set(word) ^ set(meant)))
+            near = min(
+                arguments[1:],
+                key=lambda word: (meant.startswith("-") != word.startswith("-"), len(set(word) ^ set(meant))),
+            )
             found.append([meant if word == near else word for word in arguments])
     return found
 

@@ -97,6 +97,8 @@ def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | Gro
     counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(options.path, limit=limit)
     show(counts)
     _note_nothing(db, options, counts.total, paths if counts.missing == counts.total else ())
+    if 0 < counts.missing < counts.total:
+        _note_otherwise(db, options, paths)
     _note_maps(db, options, paths)
     return counts
 
@@ -203,6 +205,8 @@ def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats | Shares:
     show(found)
     is_empty, counted = not isinstance(found, Stats) and found.missing == found.total, [path] * options.distinct + by
     _note_nothing(db, options, found.total, counted if is_empty else ())
+    if 0 < numbers < found.total:
+        _note_otherwise(db, options, [path, *by])
     _note_maps(db, options, counted)
     if options.every is not None and not isinstance(found, Stats):
         _note_times(db, options, found)
@@ -362,6 +366,12 @@ def _note_nothing(
     if total and fields and not options.quiet:
         unknown = fields if len(fields) == 1 else list(filter(db.evidence().lack, fields))
         note_unknown_columns(db, unknown, options)
+
+
+def _note_otherwise(db: AnyDatabase, options: Namespace, fields: Sequence[Path]) -> None:
+    from jitdb.cli.output.notes import note_called_otherwise
+
+    note_called_otherwise(db, options.operation, fields, options)
 
 
 def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> None:

@@ -50,9 +50,13 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
     """That no field of these records holds a time that is known, and what helps; in words."""
+    if ("clock",) in known:
+        return "no time is found: lines begin with a time of day, and no day is known", (
+            'ask the time of day as text: clock like "14:%"'
+        )
     if known.keys() <= OF_TEXT:
         return "no time is found in the first records: no line begins with a time in a form that is known", (
-            "say where it stands: --log-format '(?P<time>[^ ]+ [^ ]+) (?P<text>.*)'"
+            "say where it stands in a line: --log-format '...(?P<time>...)...', with a pattern of what is around it"
         )
     named = "no field with a usual name (time, timestamp, ts, @timestamp, date, …) holds a time"
     return f"no time is found in {counted(len(records), 'record', 'records')} looked at: {named}", (
@@ -177,11 +181,30 @@ def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespac
             say(f"jitdb: {hint}")
 
 
+def note_called_otherwise(
+    db: AnyDatabase, operation: Operation | None, fields: Sequence[Path], options: Namespace
+) -> None:
+    """Note which logs call a field otherwise whose values are counted, so that these are of the others alone."""
+    from jitdb.engine.hinting.dialects import where_others
+    from jitdb.operators import everything
+
+    if options.quiet:
+        return
+    for path, others in db.evidence().elsewhere(everything() if operation is None else operation, fields).items():
+        say(f"jitdb: {where_others(path, others)}: their records are counted as those without `{format_path(path)}`")
+
+
 def note_unknown_columns(db: AnyDatabase, fields: Iterable[Path], options: Namespace) -> None:
     """Note that none of the records shown has these fields."""
     paths = list(fields)
     if paths and not options.quiet:
-        _note_unknown("none of these records has", paths, fields_in(db.sample(SAMPLE)), options)
+        known = fields_in(db.sample(SAMPLE))
+        for path in paths:
+            if is_known(path, known):
+                note(options, f"none of these records has the field `{format_path(path)}`, which others have")
+        _note_unknown(
+            "none of these records has", [path for path in paths if not is_known(path, known)], known, options
+        )
 
 
 def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:

@@ -24,7 +24,7 @@ from jitdb.operators.summaries.fields import fields_in
 _LEVEL_WORD: Final = r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|CRITICAL|FATAL)\b"
 _STATUSES: Final = (
     "statuscode", "httpstatus", "httpstatuscode", "responsecode", "scstatus", "responsestatus", "elbstatuscode",
-    "elbresponsecode",
+    "elbresponsecode", "downstreamstatus", "originstatus",
 )  # fmt: skip
 _OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -149,11 +149,11 @@ def no_time(logs: Collection[str]) -> str:
     return f"no time is found in the first records of {_named(logs)}: what is asked by time leaves them out"
 
 
-def no_level(logs: Collection[str], pattern: str) -> str:
+def no_level(logs: Collection[str]) -> str:
     """That these logs have no level that is known, but words of levels in their text; in words."""
     return (
         f"no level is found in the first records of {_named(logs)}, though their text has words such as ERROR: what is "
-        f"asked by level leaves them out; {pattern} finds it where a line begins with one"
+        'asked by level leaves them out; `* contains "ERROR"` asks all for the word'
     )
 
 
@@ -183,6 +183,11 @@ def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
         if ANY not in other and not isinstance(value, dict) and _plain_key(str(other[-1]).rpartition(".")[2]) == asked
     ]  # fmt: skip
     return min(found, key=len, default=None)
+
+
+def is_status(path: Path) -> bool:
+    """Whether its name is one of the status of a response."""
+    return bool(path) and _plain_key(path[-1]) == "status"
 
 
 def _plain_key(key: Any) -> str:

@@ -20,6 +20,7 @@ from jitdb.engine.hinting.dialects import (
     asked_of,
     ends_so,
     held_otherwise,
+    is_status,
     no_level,
     where_others,
     within,
@@ -48,8 +49,8 @@ _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where an
     "Level": (("LevelDisplayName",), "syslog"),
     "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
 }
-_AS_PATTERN: Final = "--log-format '(?P<level>[A-Z]+) (?P<text>.*)'"
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
+_ID: Final = r"(?=[^0-9]*[0-9])[0-9A-Za-z][0-9A-Za-z-]{11,63}"  # of a request, a trace, a session
 _STREAMS: Final = ("stdout", "stderr")  # of containers
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
@@ -215,7 +216,7 @@ def _on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
         isinstance(leaf, CompareLevel) or is_level_name(path) for leaf in operation.leaves() for path in leaf.paths
     )
     logs = evidence.unleveled(operation) if asked else []
-    return [no_level(logs, _AS_PATTERN)] if logs else []
+    return [no_level(logs)] if logs else []
 
 
 def replaced_in(record: Any) -> bool:
@@ -299,8 +300,19 @@ def _on_fields(
         return list(told.values())
     return [
         *told.values(),
-        "; ".join(partly) + (f": `{typed(instead)}` asks those, too" if instead is not None else ""),
+        "; ".join(partly)
+        + (f": `{typed(instead)}` asks those, too" if instead is not None else "")
+        + _anywhere(operation),
     ]
+
+
+def _anywhere(operation: Operation) -> str:
+    """The question for a value in any field, in words, where one is asked for that is long and no word, as that of a
+    request is, which other logs have, too; else empty.
+    """
+    values = (leaf.value for leaf in operation.leaves() if isinstance(leaf, Equal) and isinstance(leaf.value, str))
+    found = next((value for value in values if re.fullmatch(_ID, value)), "")
+    return f'; `* contains "{found}"` looks in all fields' if found else ""
 
 
 def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
@@ -457,17 +469,20 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
             numbers = f"{there} holds numbers written as text, such as {shown(held)}, without a unit"
             return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
-    meant = in_its_place(first, known) or _inside_text(first, known) or nearest_field(first, known)
-    meant = meant or ends_so(first, known)
+    same = ends_so(first, known)
+    meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_status(first) else None)
+    meant = meant or nearest_field(first, known) or same
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
-    if not meant and any("," in str(step) for step in path):
+    if path == ("*",):
+        guess = "; without --fields all fields are shown"
+    elif not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
     elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
         guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
     elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
-        guess += f", or say which fields there are: {_AS_PATTERN}" if text == ("text",) else ""
+        guess += ", or say which fields a line has: --log-format '(?P<name>...)'" if text == ("text",) else ""
     return f"{who} `{format_path(path)}`{guess}"
 
 

@@ -14,6 +14,7 @@ from jitdb.errors import QueryError
 _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
 _OF_SYSLOG: Final = r"(?P<month>[A-Za-z]{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)"
+_CLOCK: Final = r"\d\d?:\d\d(?::\d\d)?"
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
 _DAY: Final = 86_400 * 10**9
 _PART: Final = (
@@ -48,6 +49,12 @@ def instant_of(value: Any) -> Instant | None:
     if isinstance(value, str):
         _check_zone(value)
         found = time_of_text(value)
+        if found is None and re.fullmatch(_CLOCK, value.strip()):
+            clock = value.strip()
+            raise QueryError(
+                f"{shown(value)} is a time of day, and no day is said",
+                remedy=f"a time of today is asked by --since {clock}, in Python by .since({clock!r})",
+            )
         if found is None:
             raise QueryError(
                 f"text is above or below as a time or a level only, and {shown(value)} is neither",

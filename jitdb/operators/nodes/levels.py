@@ -6,6 +6,7 @@ A level has a rank. Names have one in any case, numbers by the scale of their fi
 - **A priority value of syslog** (`PRI`): eight times the facility, and one of these.
 - **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
 - **Windows** (`Event.System.Level`): 1 is critical, 4 information, 5 verbose.
+- **NXLog** (`SeverityValue`): 1 is debug, 2 info, 3 warning, 4 error, 5 critical.
 - **Python** (`levelno`, `level_number`): 10 is debug, 30 warning, 50 critical.
 - Under any other name (`level`, `severity`, …) numbers go by their size. From 10 on they are those of pino and bunyan
   (10 is trace, 30 info, 50 error, 60 fatal; one between two levels is between them), from 5000 on those of Logback
@@ -65,9 +66,11 @@ _GOOGLE: Final = ((100, 200, 300, 400, 500, 600, 700, 800), (1, 2, 3, 4, 5, 6, 7
 _LOGBACK: Final = ((5000, 10_000, 20_000, 30_000, 40_000, 50_000), (0, 1, 2, 4, 5, 6))
 _NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_LOGBACK[0]})  # that libraries write
 _WINDOWS: Final = (2, 6, 5, 4, 2, 0)  # ranks of 0 (always logged) to 5
+_NXLOG: Final = (1, 2, 4, 5, 6)  # ranks of 1 to 5
 _OPENTELEMETRY: Final = (0, 1, 2, 4, 5, 6)  # ranks of 1 to 4, 5 to 8, …
 _SCALES: Final = {
     "pri": "pri", "severitynumber": "opentelemetry", "levelno": "python", "levelnumber": "python", "severity": "google",
+    "severityvalue": "nxlog",
 }  # fmt: skip
 _LONGEST: Final = 32  # characters of a level
 
@@ -113,6 +116,8 @@ def rank_of(value: Any, path: Path) -> float | None:
             return _SYSLOG[int(number)] if number in range(8) else None
         case "windows":
             return _WINDOWS[int(number)] if number in range(6) else None
+        case "nxlog":
+            return _NXLOG[int(number) - 1] if number in range(1, 6) else None
         case "opentelemetry":
             return _OPENTELEMETRY[int(number - 1) // 4] if number in range(1, 25) else None
         case "python":

@@ -26,6 +26,16 @@ _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "null", "true", "fals
 _COMPARED: Final = frozenset({"==", "!=", "<", "<=", ">", ">=", *TEXT_OPERATORS})
 _PLAIN: Final = re.compile(r"[+-]?[0-9.]+(?:e[+-]?[0-9]+)?|true|false|null|None|True|False", re.IGNORECASE)
 _CLASS_OF_STATUS: Final = re.compile(r"(?<![\w\"'.])([\w.]+)\s*(?:==?|:)\s*([1-9])xx\b(?![\"'])", re.IGNORECASE)
+_OPERATOR: Final = rf"\s*(?:[=!<>]=?|:|(?:{'|'.join(TEXT_OPERATORS)}|in|is)\b)"
+# Names of fields that are no paths, as tables and W3C have them: `Duration (ms)`, `cs(User-Agent)`, `User name`,
+# `Failed?`, `sc-status`, `@level`.
+_NO_WORD: Final = rf"(?!(?:{'|'.join(sorted(_WORDS))})\b)"
+_NO_PATH: Final = re.compile(
+    r"""(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`(?P<ticked>[^`"]+)`|(?<![\w"'.\]`@])(?P<odd>@\w[\w.-]*"""
+    rf"""|{_NO_WORD}[^\W\d]\w*(?:\ [(\[][^"'()\[\]<>=,]*[)\]]|(?<=\b[csr]s)\([\w-]+\)|[?#%]"""
+    rf"""|[ -]{_NO_WORD}\w+)+)(?={_OPERATOR})""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _PATH: Final = re.compile(r"\$?(\.)(?=[^\W\d])")
 
 
@@ -38,9 +48,12 @@ def mended(text: str) -> str:
     'level like "err%" and user is not absent'
     >>> mended('level == “error” and text like “it is%”')
     'level == "error" and text like "it is%"'
+    >>> mended("Duration (ms) > 500 and cs(User-Agent) contains 'x'"), mended('`User name` == "ada" or Failed? == 1')
+    ('["Duration (ms)"] > 500 and ["cs(User-Agent)"] contains \\'x\\'', '["User name"] == "ada" or ["Failed?"] == 1')
     >>> mended("status == 5xx")
     'status >= 500 and status <= 599'
     """
+    text = _NO_PATH.sub(_as_key, text)
     text = _CLASS_OF_STATUS.sub(r"\g<1> >= \g<2>00 and \g<1> <= \g<2>99", text)
     tokens = [(found.lastgroup or "", found[0]) for found in _TOKEN.finditer(text)]
     made: list[str] = []
@@ -60,6 +73,13 @@ def mended(text: str) -> str:
             made.append(token)
         before = before if kind == "blank" or not token else token
     return re.sub(r"(?<=\S) +(?=\S)", " ", "".join(made)).replace(" == is not absent", " is not absent").strip()
+
+
+def _as_key(found: re.Match[str]) -> str:
+    if found["quoted"]:
+        return found[0]
+    name = found["ticked"] or found["odd"]
+    return name if re.fullmatch(r"[^\W\d][\w.]*", name) else f'["{name}"]'
 
 
 def _sign(sign: str, following: str) -> str:

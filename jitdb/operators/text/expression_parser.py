@@ -200,7 +200,8 @@ class Parser(Tokens):
             in_any = f", or look for it in any: * contains {text}" if isinstance(part.value, str) else ""
             raise self._error(f"a value alone is no question; compare a field with it{in_any}", part)
         path = format_path(self._field(part).path)
-        raise self._error(f"a field alone is no question: compare it, or write present({path})", part)
+        in_any = f'; a text in any field: * contains "{path}"' if path.isidentifier() else ""
+        raise self._error(f"a field alone is no question: compare it, or write present({path}){in_any}", part)
 
     def _is_bracketed(self, part: Part) -> bool:
         """Whether it may be a path that begins with a bracket: `["log.level"]`, `[0]`, `[]`; or such a list."""
@@ -441,6 +442,9 @@ class Parser(Tokens):
     def _called(self, name: str, start: int, arguments: list[Part], options: dict[str, Any]) -> Operation:
         if name not in _FUNCTIONS:
             names = (*_FUNCTIONS, *CASTS)
+            typed = self._text[start : self._done]
+            if name not in errors.FUNCTIONS and re.search(r"\s\(|\([^\"',]*[\w]-", typed):
+                raise self._error(f'there is no function {name!r}; a field of this name is written ["{typed}"]', start)
             hint = did_you_mean(name, names, f"there are {', '.join(names)}")
             raise self._error(errors.FUNCTIONS.get(name, f"there is no function {name!r}; {hint}"), start)
         make, kind, usage, takes = _FUNCTIONS[name]

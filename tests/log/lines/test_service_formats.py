@@ -141,6 +141,15 @@ def test_levels_of_services(tmp_path: Path, levels: list[str], least: str, count
         assert db.count(f'level >= "{least}"') == count
 
 
+def test_levels_of_nxlog_are_numbers_that_rise(tmp_path: Path) -> None:
+    path = tmp_path / "events.json"
+    path.write_text("".join(f'{{"SeverityValue": {number}, "EventID": 4624}}\n' for number in range(1, 6)))
+    with jitdb.open(path, indexes="memory") as db:
+        assert [db.count(f'SeverityValue >= "{level}"') for level in ("debug", "info", "warn", "error", "crit")] == [
+            5, 4, 3, 2, 1,
+        ]  # fmt: skip
+
+
 def test_levels_of_windows_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "evtx.json"
     time = {"#attributes": {"SystemTime": "2026-11-20T06:10:01.123456Z"}}
