@@ -117,6 +117,10 @@ class SetEvidence:
 
         return [log for log, _ in self._told(operation, is_one)]
 
+    def asked(self, operation: Operation, count: int) -> list[Any]:
+        logs = [look()[0] for _, look in islice(self._beginnings(operation), count)]
+        return [record for records in logs for record in records[: max(1, count // len(logs))]]
+
     @property
     def convert(self) -> str:
         return "iconv -f LATIN1 -t UTF-8 FILE > FILE.utf8"

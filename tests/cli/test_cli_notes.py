@@ -546,3 +546,14 @@ def test_braces_that_no_shell_has_seen(tmp_path: Path, run: Run) -> None:
     code, _, err = _said(run, "count", tmp_path / "{a,b}.json")
     assert code == 1
     assert "where no quotes are around it" in err
+
+
+def test_how_times_are_held_is_told_of_the_logs_that_are_asked(tmp_path: Path, run: Run) -> None:
+    for name, time in (("a", "1795155001123"), ("b", '"2026-11-20T06:10:01Z"')):
+        (tmp_path / f"{name}.json").write_text(f'{{"ts": {time}}}\n' * 3)
+    _, out, err = _said(run, "count", ".", 'ts > 1795155001000 and _path contains "a.json"')
+    assert out == "3\n"
+    assert "holds times such as" not in err
+    _, out, err = _said(run, "count", ".", 'ts > 1795155001000 and _path contains "b.json"')
+    assert out == "0\n"
+    assert "holds times such as" in err

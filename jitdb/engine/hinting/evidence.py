@@ -111,6 +111,9 @@ class LogEvidence:
     def unleveled(self, operation: Operation) -> list[str]:
         return []
 
+    def asked(self, operation: Operation, count: int) -> list[Any]:
+        return self.sample(count)
+
     @property
     def convert(self) -> str:
         from jitdb.log.lines.detection import converted

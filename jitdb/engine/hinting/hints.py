@@ -84,6 +84,9 @@ class Evidence(Protocol):
     def unleveled(self, operation: Operation) -> list[str]:
         """Of several: the logs that are asked whose first records have no level that is known, and words of levels."""
 
+    def asked(self, operation: Operation, count: int) -> list[Any]:
+        """At most so many records of the logs that are asked."""
+
     @property
     def convert(self) -> str:
         """The command that makes UTF-8 of the log's file."""
@@ -339,7 +342,7 @@ def _on_times(evidence: Evidence, operation: Operation) -> Iterator[str]:
     above nothing, and 1700000000000 of seconds below all.
     """
     asked = {leaf: other for leaf in operation.leaves() if (other := as_time(leaf)) is not leaf}
-    records = evidence.sample(_FEW) if asked else []
+    records = evidence.asked(operation, _FEW) if asked else []
     for leaf, other in asked.items():
         if why := held_otherwise(leaf, records):
             yield f"{why}; did you mean `{typed(other)}`?"
