@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Final
+
+_CONTAINERS: Final = (list, tuple, dict, set, frozenset, deque)
+_LEVELS: Final = 100
+
 
 def duration(milliseconds: float) -> str:
     """A duration in three significant digits, with a unit.
@@ -55,7 +63,24 @@ def shown(value: object, most: int = 60) -> str:
     ("'text'", '[1, …', '<int>')
     """
     try:
-        text = repr(value)
-    except Exception:  # thousands of digits, endlessly nested lists, a faulty class
+        text = f"<{type(value).__name__}>" if _is_deep(value) else repr(value)
+    except Exception:  # thousands of digits, endlessly nested objects, a faulty class
         text = f"<{type(value).__name__}>"
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _is_deep(value: object) -> bool:
+    """Whether containers lie in one another in more levels than an error message shows.
+
+    From Python 3.12 on, `repr()` follows them till the stack is full, in a time that grows with their number's square.
+    """
+    level = [value]
+    for _ in range(_LEVELS):
+        level = [part for each in level if isinstance(each, _CONTAINERS) for part in _parts(each)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(container: Any) -> Iterable[object]:
+    return chain.from_iterable(container.items()) if isinstance(container, dict) else container

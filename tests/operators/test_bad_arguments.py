@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,9 @@ from jitdb.operators.nodes.equal import FieldOperation
 from jitdb.operators.nodes.predicate import Predicate
 
 
-def nested(make: Callable[[Any], Any]) -> Any:
+def nested(make: Callable[[Any], Any], levels: int = 100_000) -> Any:
     value: Any = make(None)
-    for _ in range(100_000):
+    for _ in range(levels):
         value = make(value)
     return value
 
@@ -357,6 +358,14 @@ def test_a_record_is_not_got_by_what_only_equals_its_offset(db: JITDB) -> None:
     for equal_to_it in (0.0, False, np.float64(0), -0.0):
         with pytest.raises(InvalidOffset, match="an offset is an integer"):
             db.log.get(equal_to_it)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, deque, frozenset, dict])
+def test_what_is_nested_in_many_levels_is_named_by_its_type(kind: Any) -> None:
+    """Its repr() takes seconds for an error message, where Python lets it go on till the stack is full."""
+    deep = nested(lambda value: {None: value} if kind is dict else kind([value]), 300)
+    with pytest.raises(QueryError, match=f"<{kind.__name__}>"):
+        paginate(deep)
 
 
 def test_paths_of_bytes_say_what_to_do(tmp_path: Path) -> None:
