@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ QUICK = {
 
 #: A Java that starts fast, also in processes that tests start: it compiles little, and has few threads.
 QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+if (KEPT := Path(sys.prefix, "spark.jsa")).exists():  # Spark's classes, as dev.py has them written down
+    QUICK_JAVA += f" -XX:SharedArchiveFile={shlex.quote(str(KEPT))} -Xlog:disable"  # nor a word if it is another Java's
 for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_name, QUICK_JAVA)
 
@@ -51,13 +54,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Program:
     """One of these programs, which runs in a folder of its own until somebody asks what it printed."""
 
-    def __init__(self, script: str, folder: Path) -> None:
+    def __init__(self, script: str, folder: Path, python: Path) -> None:
         self._output, self._errors = folder / "output", folder / "errors"
         with open(self._output, "w") as output, open(self._errors, "w") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, TESTS / "spark" / script, folder],
                 # SPARK_TESTING: a Connect server listens on any port that is free.
-                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": FOUND, "SPARK_TESTING": "1"},
+                env={**os.environ, "PYSPARK_PYTHON": str(python), "PYTHONPATH": FOUND, "SPARK_TESTING": "1"},
                 cwd=folder, stdout=output, stderr=errors,
             )  # fmt: skip
 
@@ -73,12 +76,32 @@ class Program:
         self.process.wait()
 
 
+#: Runs Python as it is told to, but for Spark's daemon of workers, of which it takes one that has imported already what
+#: each worker would: that is most of what short ones do. Programs that tests start as users do have Spark's own.
+READY = """\
+#!/bin/sh
+[ "$2" = pyspark.daemon ] && shift 2 && set -- -m ready_daemon "$@"
+exec {python} "$@"
+"""
+
+
 @pytest.fixture(scope="session")
-def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
+def ready_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("ready") / "python"
+    made.write_text(READY.format(python=shlex.quote(sys.executable)))
+    made.chmod(0o755)
+    return made
+
+
+@pytest.fixture(scope="session")
+def programs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ready_python: Path
+) -> Iterator[dict[str, Program]]:
     """Those whose tests are among the ones that are run, by their scripts' names."""
     asked = {item.path.name for item in request.session.items} if INSTALLED else set()
     scripts = [script for test, script in PROGRAMS.items() if test in asked]
-    started = {script: Program(script, tmp_path_factory.mktemp(script.removesuffix(".py"))) for script in scripts}
+    folders = {script: tmp_path_factory.mktemp(script.removesuffix(".py")) for script in scripts}
+    started = {script: Program(script, folder, ready_python) for script, folder in folders.items()}
     yield started
     for program in started.values():
         program.end()
@@ -97,7 +120,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(programs: dict[str, Program], javas_folder: Path, packages: Path) -> Iterator[Any]:
+def spark(programs: dict[str, Program], javas_folder: Path, packages: Path, ready_python: Path) -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 
@@ -105,5 +128,6 @@ def spark(programs: dict[str, Program], javas_folder: Path, packages: Path) -> I
     with chdir(javas_folder):
         made = session("local[2,2]", app="jitdb tests", **QUICK)
     made.sparkContext.setLogLevel("ERROR")
+    made.sparkContext.pythonExec = str(ready_python)
     yield made
     made.stop()
