@@ -566,6 +566,50 @@ def heroku(line: str) -> tuple[dict[str, Any], str, str]:
     return {**record, **level_in(cut.rest.encode())}, "text", cut.rest
 
 
+def nest(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    cut.skip("[")
+    record: dict[str, Any] = {"app": cut.upto("] ", most="] "), "pid": digits(cut.word())}
+    cut.blanks()
+    cut.skip("- ")
+    month, day, year = cut.upto(", ").split("/")
+    must(len(month) == len(day) == 2 and month[0] in "01" and day[0] in "0123" and digits(month + day + year) != "")
+    hour, rest = cut.word().split(":", 1)
+    half = cut.word()
+    must(len(digits(hour)) <= 2 and half in ("AM", "PM"))
+    of_day = clock(f"{int(hour) % 12 + 12 * (half == 'PM'):02}:{rest}")
+    record["time"] = f"{year}-{month}-{day}T{of_day}"
+    cut.blanks()
+    record["level"] = cut.word()
+    must(record["level"] in ("LOG", "ERROR", "WARN", "DEBUG", "VERBOSE", "FATAL"))
+    return numbers(record, "pid"), "text", cut.rest
+
+
+def uwsgi(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    cut.skip("[pid: ")
+    record: dict[str, Any] = {"pid": digits(cut.upto("|app: ")), "app": signed(cut.upto("|req: "))}
+    record["req"] = cut.upto("] ", most=" ")
+    record["addr"] = cut.word()
+    cut.skip("(")
+    record["user"] = cut.upto(") ", least=0)
+    cut.skip("{")
+    cut.upto("} [")
+    record["time"] = cut.upto("] ")
+    weekday, month, day, of_day, year = record["time"].split()
+    must(len(weekday) == 3 and month in _MONTHS and digits(day + year) != "" and clock(of_day) != "")
+    record["method"] = cut.word()
+    record["uri"] = cut.word()
+    cut.skip("=> generated ")
+    record["rsize"] = digits(cut.upto(" bytes in "))
+    record["msecs"] = digits(cut.upto(" msecs ("))
+    record["proto"] = cut.upto(" ", most=")")
+    record["status"] = digits(cut.upto(")"))
+    if cut.takes(" "):
+        record["more"] = cut.rest
+    return numbers(record, "pid", "app", "rsize", "msecs", "status"), "", ""
+
+
 def leveltime(line: str) -> tuple[dict[str, Any], str, str]:
     cut = Cut(line)
     cut.takes("[")
@@ -686,6 +730,17 @@ PARTS: dict[str, list[list[str]]] = {
         ["", "", "[    T1]", "[ C12]", "[x]"], [" ", "  "], TEXTS,
     ],
     "npm": [COUNTS[:2], [" "], ["verbose ", "http ", "error ", "silly ", "loud "], TEXTS],
+    "nest": [
+        ["[Nest] ", "[api] ", "[] "], ["123 ", "x "], [" - ", "- "],
+        ["11/20/2026, 2:10:01 PM", "11/20/2026, 12:10:01 AM", "x"],
+        ["     ", " "], ["LOG ", "ERROR ", "INFO "], ["[X] no route", "up"],
+    ],
+    "uwsgi": [
+        ["[pid: 7|app: 0|req: 1/2] ", "[pid: 7|app: -1|req: 1/2] ", "[pid: x] "], ["10.0.0.1 (ada) ", "::1 () "],
+        ["{28 vars in 300 bytes} "], ["[Fri Nov 20 06:10:01 2026] ", "[x] "], ["GET /a ", "POST /b?c=1 "],
+        ["=> generated 5 bytes in 2 msecs ", "=> x "], ["(HTTP/1.1 200)", "(HTTP/1.1 503)", "()"],
+        ["", " 2 headers in 60 bytes"],
+    ],
     "heroku": [
         ISO, [" heroku[router]: ", " app[web.1]: ", " heroku[]: ", " host x[1]: "],
         ["at=error code=H12 status=503", "ERROR boom", "State changed", "x"],

@@ -242,3 +242,12 @@ def test_connections_of_haproxy(tmp_path: Path) -> None:
             db.query("Tt > 5000").select("client_port", "termination_state", "bytes_read").all()
             == [{"client_port": 6, "termination_state": "sD", "bytes_read": 150}] * 4
         )
+
+
+@pytest.mark.parametrize("more", ["0.005", "rt=0.005 id=ab", "12"])
+def test_what_stands_behind_an_access_is_more(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "access.log"
+    path.write_text(f'10.0.0.1 - - [20/Nov/2026:06:10:01 +0000] "GET / HTTP/1.1" 503 5 {more}\n' * 9)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count("status >= 500") == 9
+        assert db.all()[0]["more"] == more

@@ -258,13 +258,14 @@ def put_other_day(data, p, end, out, o):
     mark = data[np.uint64(p + 2)]
     is_day = first == 2 and (mark == _DOT or mark == _SLASH) and data[np.uint64(p + 5)] == mark
     is_day = is_day and digits_at(data, p + 3, end) == 2 and digits_at(data, p + 6, end) == 4
-    if not is_day or data[np.uint64(p + 10)] != SPACE:
+    clock = p + 12 if data[np.uint64(p + 10)] == COMMA else p + 11
+    if not is_day or data[np.uint64(clock - 1)] != SPACE:
         return nothing
     year = 100 * two_digits(data, p + 6) + two_digits(data, p + 8)
     one, other = two_digits(data, p), two_digits(data, p + 3)
     if mark == _SLASH:
-        return put_clock_of_twelve(data, p + 11, end, out, put_day(out, o, year, one, other))
-    return put_byte(out, put_escaped(data, p + 11, end, out, put_day(out, o, year, other, one)), QUOTE)
+        return put_clock_of_twelve(data, clock, end, out, put_day(out, o, year, one, other))
+    return put_byte(out, put_escaped(data, clock, end, out, put_day(out, o, year, other, one)), QUOTE)
 
 
 @part

@@ -101,6 +101,7 @@ _NL: Final = r"\r?\n"
 _REST: Final = r"[^\r\n]*"
 _JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
 _JUL_LEVEL: Final = "SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST"
+_NEST_TIME: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4}, [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
 _SLOW_USER: Final = (
     r"# User@Host: (?P<user>[^\[\r\n]*)\[[^\]\r\n]*\] @ (?P<host>[^ \r\n]*) \[(?P<ip>[^\]\r\n]*)\]"
     r"(?: +Id: +(?P<Id>[0-9]+))?"
@@ -257,6 +258,22 @@ SERVICES: Final = (
         r"(?P<number>[0-9]+) (?P<level>silly|verbose|http|timing|info|notice|warn|error) (?P<text>.*)",
         MappingProxyType({"number": NUMBER, "text": BODY}),
         joins=True,
+    ),
+    Format(
+        "nest", "NestJS", PATTERN,
+        rf"\[(?P<app>[^\] ]+)\] (?P<pid>[0-9]+) +- (?P<time>{_NEST_TIME}) +"
+        r"(?P<level>LOG|ERROR|WARN|DEBUG|VERBOSE|FATAL) (?P<text>.*)",
+        MappingProxyType({"pid": NUMBER, "time": BSD_TIME, "text": BODY}),
+        joins=True, mark=b" - ",
+    ),
+    Format(
+        "uwsgi", "uWSGI", PATTERN,
+        r"\[pid: (?P<pid>[0-9]+)\|app: (?P<app>-?[0-9]+)\|req: (?P<req>[^ \]]+)\] (?P<addr>[^ ]+) \((?P<user>[^)]*)\) "
+        rf"\{{[^}}]*\}} \[(?P<time>[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK} [0-9]{{4}})\] (?P<method>[^ ]+) "
+        r"(?P<uri>[^ ]+) => generated (?P<rsize>[0-9]+) bytes in (?P<msecs>[0-9]+) msecs \((?P<proto>[^ )]+) "
+        r"(?P<status>[0-9]+)\)(?: (?P<more>.*))?",
+        MappingProxyType(_numbers("pid app rsize msecs status")),
+        joins=True, mark=b"[pid: ",
     ),
     Format(
         "heroku", "Heroku", PATTERN,

@@ -156,7 +156,7 @@ FORMATS: Final = (
         _ACCESS + rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"(?: (?P<more>.*))?$',
         _ACCESS_KINDS,
     ),
-    Format("common", "Apache, common", PATTERN, _ACCESS + "$", _ACCESS_KINDS),
+    Format("common", "Apache, common", PATTERN, _ACCESS + "(?: (?P<more>.*))?$", _ACCESS_KINDS),
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
