@@ -50,10 +50,9 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
         )
     if has_field and texts and re.fullmatch(r"[^\W\d][\w.]*", texts[0]):
         first = format_path(options.path)
-        alone = f"jitdb {options.command} {shlex.quote(options.log)} {shlex.quote(first)}"
         raise UsageError(
             f"{options.command}: one field is expected behind the log, not {first} and {texts[0]}",
-            f"of each other value: {alone} --by {texts[0]}",
+            _each_of(options, first, texts[0]),
         )
     options.written = read_expression(texts[0]) if texts else None
     options.operation = within(options.written, options)
@@ -90,10 +89,17 @@ def _one_field(options: argparse.Namespace, text: str) -> Path:
             raise UsageError(told, f"an expression stands behind the field: {behind}")
         if "," in plain:
             first, _, others = text.partition(",")
-            alone = f"jitdb {options.command} {shlex.quote(options.log)} {shlex.quote(first)}"
-            by = f"of each other value: {alone} --by {shlex.quote(others.strip())}"
-            raise UsageError(told, f'the field whose name has the comma is written ["{text}"]; {by}')
+            asked = _each_of(options, first, others.strip())
+            raise UsageError(told, f'the field whose name has the comma is written ["{text}"]; {asked}')
     return as_path(options.command, text)
+
+
+def _each_of(options: argparse.Namespace, first: str, other: str) -> str:
+    """How two fields are asked for, in words."""
+    if "by" not in options:
+        return "ask for each alone"
+    alone = shlex.join(["jitdb", options.command, options.log, first])
+    return f"for each value of the other one: {alone} --by {shlex.quote(other)}"
 
 
 def _is_odd_name(text: str) -> bool:

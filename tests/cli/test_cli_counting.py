@@ -322,7 +322,8 @@ def test_one_field_is_expected(run: Run, events: Path, command: str) -> None:
     for several in ("level,status", "level, status", 'user["a"],status'):
         done = run(command, "events.log", several)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"jitdb: {command}: one field is expected here, not {several}\n  ask for each")
+        assert done.stderr.startswith(f"jitdb: {command}: one field is expected here, not {several}\n  the field whose")
+        assert ("--by status" in done.stderr) == (command != "histogram")
     for one in ('["level,status"]', '["level like 5"].x', "user name", '["a, b"]["c d"]'):
         assert run(command, "events.log", one).returncode == 0
 
