@@ -76,10 +76,15 @@ class Program:
         self.process.wait()
 
 
-#: Runs Python as it is told to, but for Spark's daemon of workers, of which it takes one that has imported already what
-#: each worker would: that is most of what short ones do. Programs that tests start as users do have Spark's own.
+#: Runs Python as it is told to, but without the archives that Spark names first, PySpark's own among them: a worker
+#: would compile what it imports from these, and read their tables of contents some twenty times, for
+#: `importlib.invalidate_caches()`. And the daemon of workers has imported what each would: that is most of what short
+#: ones do. Programs that tests start as users do have what users have.
 READY = """\
 #!/bin/sh
+IFS=:
+for place in $PYTHONPATH; do [ -f "$place" ] || kept="$kept:$place"; done
+export PYTHONPATH="${{kept#:}}"
 [ "$2" = pyspark.daemon ] && shift 2 && set -- -m ready_daemon "$@"
 exec {python} "$@"
 """
