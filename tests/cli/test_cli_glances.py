@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 import pytest
-from cli_helpers import said
+from cli_helpers import make_log, said
 from thoroughness import tries
 
 from jitdb.cli.commands import find_command
@@ -242,3 +242,70 @@ def test_every_byte_of_the_columns(
                 file.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
             file.write_bytes(data)
     assert len(glanced) > 20
+
+
+def note_of(log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *question: str) -> str:
+    """The note of the engine, which stands where indexes are fresh, too."""
+    name, *rest = question
+    with monkeypatch.context() as patch:
+        patch.setattr(find_command(name), "look", None)
+        asked = said(capsys, name, log, *rest)
+        assert said(capsys, name, log, *rest) == asked
+    assert said(capsys, name, log, *rest) == asked
+    return asked[2]
+
+
+_RENAMED: Final = [{"level": "info"} if number % 2 else {"severity": "info"} for number in range(60)]
+
+
+def logs_of(folder: Path, records: list[dict[str, Any]]) -> list[Path]:
+    """The records as JSON Lines, as lines of another format, and in a log of jitdb."""
+    lines, pairs, own = folder / "x.ndjson", folder / "x.log", folder / "own.log"
+    lines.write_text("".join(json.dumps(record) + "\n" for record in records))
+    pairs.write_text(
+        "".join(" ".join(f"{key}={value}" for key, value in {**each, "n": 1}.items()) + "\n" for each in records)
+    )
+    for path in (lines, pairs):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    return [lines, pairs, make_log(own, records)]
+
+
+@pytest.mark.parametrize("question", [("count", 'level == "info"'), ("values", "level")])
+def test_other_names_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], question: tuple[str, str]
+) -> None:
+    """Also of logs of other kinds than JSON Lines, and by each command."""
+    for log in logs_of(tmp_path, _RENAMED):
+        assert "`level` is called `severity` in other records" in note_of(log, monkeypatch, capsys, *question)
+
+
+def test_other_names_of_numbers_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for log in logs_of(tmp_path, [{("level", "severity")[number % 2]: number % 7} for number in range(60)]):
+        assert "`level` is called `severity` in other records" in note_of(log, monkeypatch, capsys, "stats", "level")
+
+
+@pytest.mark.parametrize(
+    ("records", "question", "note"),
+    [
+        ([{"a": [1]}, {"a": 2}], "not a == 1", "holds arrays, so `not` is true of all"),
+        ([{"code": 200}, {"code": 404}], 'code != "4xx"', "did you mean `code >= 400 and code < 500`?"),
+    ],
+)
+def test_values_that_are_denied_and_that_none_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    records: list[dict[str, Any]], question: str, note: str,
+) -> None:  # fmt: skip
+    assert note in note_of(logs_of(tmp_path, records * 30)[0], monkeypatch, capsys, "count", question)
+
+
+def test_lines_that_are_not_as_the_pattern_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "x.txt"
+    log.write_text("2026-11-01|info|7\n2026-11-01 10:00:00 other\n" * 30)
+    os.utime(log, (1_700_000_000, 1_700_000_000))
+    pattern = r"(?P<time>[^|]+)\|(?P<level>\w+)\|(?P<n>\d+)"
+    note = note_of(log, monkeypatch, capsys, "count", "--log-format", pattern)
+    assert "30 records are as the pattern says" in note

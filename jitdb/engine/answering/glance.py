@@ -9,7 +9,7 @@ left to the engine, which repairs and warns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path as FilePath
@@ -26,7 +26,7 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, records_with
 from jitdb.indexes.kinds.columns import are_few, counted_keys, counted_numbers, seen_by
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.roaring import bitmap_of_range
@@ -75,22 +75,34 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
         raise NotPlain  # the engine warns of a field that no record has
     if any(spelled_otherwise(leaf, by_spec[spec].segments) for leaf, (spec, _) in bitmaps.items()):
         raise NotPlain  # and of a value that is there in another form, too
-    if log.framing.is_plain and _may_be_told_of(log, operation):
-        raise NotPlain
     by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
+    if any(leaf.names_value and not by_leaf.get(leaf, True) for leaf in operation.denied_leaves()):
+        raise NotPlain  # and of one that is denied, and that none has
+    partly = [path for path, spec in _paths(bitmaps) if records_with(by_spec[spec].segments, ABSENT_KEY)]
+    if _may_be_told_of(log, operation, partly):
+        raise NotPlain
     return Fresh(operation.records(by_leaf.__getitem__, lambda: found.records), others, found.places)
 
 
-def _may_be_told_of(log: LogSource, operation: Operation) -> bool:
-    """Whether a note may be due on the first records: that they call a field otherwise, or that a number is a time; or
-    on any, that they have bytes that are no UTF-8.
+def _paths(bitmaps: Mapping[Operation, tuple[IndexSpec, bytes]]) -> Iterator[tuple[Path, IndexSpec]]:
+    """The fields that leaves look at, each with the index that is of it."""
+    return ((path, spec) for leaf, (spec, _) in bitmaps.items() for path in leaf.paths)
+
+
+def _may_be_told_of(log: LogSource, operation: Operation, partly: Iterable[Path]) -> bool:
+    """Whether a note may be due: on a number that is a time; on records with bytes that are no UTF-8; or on another
+    name of these fields, which some records lack.
     """
-    paths = operation.all_paths()
-    if any(map(is_time_name, paths)):
+    if any(map(is_time_name, operation.all_paths())):
         return True
     if not repr(operation).isascii() and any(map(_is_odd, sample_raw(log, _SAMPLE))):
         return True
-    differing = [path for path in paths if is_usual(path) or len(path) > 1 or "." in str(path[0])]
+    return _may_be_called_otherwise(log, partly)
+
+
+def _may_be_called_otherwise(log: LogSource, partly: Iterable[Path]) -> bool:
+    """Whether one of the first records lacks one of these fields, and may have it by another name."""
+    differing = [path for path in partly if is_usual(path) or len(path) > 1 or "." in str(path[0])]
     records = first_of(log) if differing else []
     return any(value_at(record, path) is UNDEFINED for record in records for path in differing)
 
@@ -106,21 +118,29 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
     spec = IndexSpec("auto", (path,))
     if spec.is_owned:  # a record may count more than once
         return None
-    found = _counted(log, folder, spec, BITMAPS, _counted_sets)
-    return found or _counted(log, folder, spec._replace(form="dictionary"), DICTIONARY, _counted_keys)
+    found = _counted(log, folder, spec, BITMAPS, _counted_sets, ABSENT_KEY)
+    return found or _counted(log, folder, spec._replace(form="dictionary"), DICTIONARY, _counted_keys, ABSENT_KEY)
 
 
 def numbers_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[int | float | None, int] | None:
     """How many records have which number in the field, by None those without; None as above, and where it holds text
     that spells a number, or what is none: of that a note is due.
     """
-    return _counted(log, folder, IndexSpec("column", (path,)), NUMBERS, _counted_plain)
+    return _counted(log, folder, IndexSpec("column", (path,)), NUMBERS, _counted_plain, None)
 
 
 def _counted(
-    log: LogSource, folder: FilePath, spec: IndexSpec, kind: int, counted: Callable[[Segment], Iterable[tuple[T, int]]]
+    log: LogSource,
+    folder: FilePath,
+    spec: IndexSpec,
+    kind: int,
+    counted: Callable[[Segment], Iterable[tuple[T, int]]],
+    absent: T,
 ) -> dict[T, int] | None:
-    """How many records have what, by an index in which each has one thing."""
+    """How many records have what, by an index in which each has one thing; `absent` of those that may lack the field.
+
+    None where it may be called otherwise in other records, of which a note is due, too.
+    """
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = fresh(log, folder, (spec,))
         if found is None or found.fields[0].kind != kind or len(found.records) > _MOST:
@@ -128,6 +148,8 @@ def _counted(
         counts: dict[T, int] = {}
         for key, count in chain.from_iterable(map(counted, found.fields[0].segments)):
             counts[key] = counts.get(key, 0) + count
+        if counts.get(absent) and _may_be_called_otherwise(log, spec.paths):
+            return None
         return counts if sum(counts.values()) == len(found.records) else None
     return None
 

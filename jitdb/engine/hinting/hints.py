@@ -31,7 +31,7 @@ from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Equal, Includes
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
-from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
+from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
@@ -273,7 +273,7 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
     named_values = dict.fromkeys(leaf for leaf in operation.leaves() if leaf.names_value)  # others have no hash
     asked = [leaf for leaf in named_values if leaf.paths and leaf.paths[0] in paths][:_MOST_VALUES]
-    denied = set(_below_not(operation))
+    denied = set(operation.denied_leaves())
     asked = [leaf for leaf in asked if leaf not in denied or evidence.has(leaf)]  # else denied_values() says it
     named, others = set(named_values), dict[Operation, list[Operation]]()
     for leaf in asked:
@@ -354,22 +354,13 @@ def _denied_values(evidence: Evidence, operation: Operation) -> list[str]:
     `status != 200` is true of all records where the status is text, and `level != "error"` where errors are 50.
     Whether a record has other values may take reads.
     """
-    leaves = list(_below_not(operation))
+    leaves = list(operation.denied_leaves())
     of_elements = {leaf.paths for leaf in leaves if isinstance(leaf, Includes)}  # `not in` denies `contains`, too
     denied = dict.fromkeys(leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths not in of_elements)
     wrong = [leaf for leaf in islice(denied, _MOST_VALUES) if not evidence.has(leaf)]
     records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     found = (_meant(evidence, leaf, records) for leaf in wrong if records)
     return [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
-
-
-def _below_not(operation: Operation, is_below: bool = False) -> Iterator[Operation]:
-    """The leaves that are denied."""
-    is_below = is_below or isinstance(operation, Not)
-    if is_below and not operation.children():
-        yield operation
-    for child in operation.children():
-        yield from _below_not(child, is_below)
 
 
 def numbers_of(question: Question) -> list[Path]:

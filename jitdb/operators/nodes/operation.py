@@ -298,6 +298,11 @@ class Operation(Immutable):
         for child in children:
             yield from child.leaves()
 
+    def denied_leaves(self) -> Iterator[Operation]:
+        """Those of the leaves that stand below a `not`."""
+        for child in self.children():
+            yield from child.denied_leaves()
+
     def all_paths(self) -> list[Path]:
         """The paths that leaves below look at."""
         return [path for leaf in self.leaves() for path in leaf.paths]
@@ -416,6 +421,9 @@ class Not(_Combination):
 
     def _identify(self) -> Identity:
         return ("not", self.arg.identity)
+
+    def denied_leaves(self) -> Iterator[Operation]:
+        return self.arg.leaves()
 
     def rebuild(self, children: tuple[Operation, ...]) -> Operation:
         return ~children[0]
