@@ -22,6 +22,7 @@ from jitdb.log.io import osfile
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.windows import LineOpener, LineWindow
+from jitdb.logset import open_logs
 from jitdb.operators import field
 
 
@@ -70,6 +71,25 @@ def test_lines_between_copy_and_truncation_come_once(tmp_path: Path, is_seen: bo
         cursor = feed.cursor
     with following(tmp_path, cursor) as feed:
         assert drained(feed) == []
+
+
+def test_a_copy_of_a_file_that_was_closed_is_no_new_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more files than stay open; the one that is opened to be compared was without news for longest."""
+    monkeypatch.setattr(open_logs, "most_open", lambda: 4)
+    path, others = tmp_path / "app.log", [tmp_path / f"{name}.log" for name in "bcdefgh"]
+    for number, each in enumerate([path, *others]):
+        write(each, number)
+    with following(tmp_path) as feed:
+        assert sorted(drained(feed)) == [*range(8)]
+        for number, each in enumerate(others):
+            write(each, 10 + number)
+            drained(feed)
+        copy = tmp_path / "app.log.1.gz"
+        copy.write_bytes(gzip.compress(path.read_bytes()))
+        os.utime(copy, (1, 1))  # so it is looked at once, and a warning would be of what was found
+        assert drained(feed) == []
+        write(path, 20)
+        assert drained(feed) == [20]
 
 
 def test_a_copy_that_goes_on_otherwise_is_a_log_of_its_own(tmp_path: Path) -> None:

@@ -372,8 +372,8 @@ class Texts:
             if kin is Kinship.NONE or not self.is_there(text):
                 continue
             try:
+                self.make_room()  # before it is opened: it may be the one that had no news for longest
                 other = text.file()
-                self.make_room()
                 most = min(size, other.written_size(other.stamp()))
                 is_near = most >= ENDS or os.path.dirname(text.place) == os.path.dirname(path)
                 is_alike = is_near and 0 < most == size and begin_alike(file.read, other.read, size)
