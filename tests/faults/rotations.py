@@ -12,6 +12,7 @@ import logging
 import logging.handlers
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,7 @@ from typing import Final
 from faults.campaign import Campaign
 
 SECONDS: Final = 3.0  # of writing
+_FEW: Final = 100  # files that a tail may have open, which closes most of those that it follows then
 _LATE: Final = 60.0  # seconds without one more line, until what has not come counts as missing
 
 
@@ -190,9 +192,13 @@ WAYS: Final[dict[str, Callable[[Writer], None]]] = {
 
 
 class Tail:
-    """A tail, run after run; `found` is what all of them wrote."""
+    """A tail, run after run; `found` is what all of them wrote.
 
-    def __init__(self, folder: Path, number: int, where: str, indexes: list[str]) -> None:
+    files: how many it may have open; 0 as many as it likes
+    """
+
+    def __init__(self, folder: Path, number: int, where: str, indexes: list[str], files: int) -> None:
+        self._files = files
         self._out, place = folder / f"out{number}", folder / f"place{number}"
         self._said = folder / f"said{number}"
         python = [sys.executable, "-X", "faulthandler"]
@@ -202,8 +208,12 @@ class Tail:
 
     def start(self) -> None:
         with self._out.open("ab") as out, self._said.open("ab") as said:
-            self._process = subprocess.Popen(self._command, stdout=out, stderr=said)
+            self._process = subprocess.Popen(self._command, stdout=out, stderr=said, preexec_fn=self._limit)
         self.runs += 1
+
+    def _limit(self) -> None:
+        if self._files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self._files, self._files))
 
     def end(self) -> None:
         assert self._process is not None
@@ -256,7 +266,7 @@ def run(seed: int) -> int:
         path = logs / "app.log"
         writer = Handled(path, rng, one) if way == "by Python" else Writer(path, rng)
         writer.write()
-        tails = [Tail(folder, number, where, rng.choice(options)) for number in range(rng.randrange(1, 7))]
+        tails = [Tail(folder, number, where, rng.choice(options), rng.choice((0, _FEW))) for number in range(rng.randrange(1, 7))]
         for tail in tails:
             tail.start()
             held.callback(tail.kill)
