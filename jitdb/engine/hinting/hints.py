@@ -50,7 +50,8 @@ _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where an
     "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
 }
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
-_ID: Final = r"(?=[^0-9]*[0-9])[0-9A-Za-z][0-9A-Za-z-]{11,63}"  # of a request, a trace, a session
+#: Of a request, a trace, a session; no date, nor one with a time.
+_ID: Final = r"(?=[^0-9]*[0-9])(?!\d{4}-\d\d-\d\d(?:T|$))[0-9A-Za-z][0-9A-Za-z-]{11,63}"
 _STREAMS: Final = ("stdout", "stderr")  # of containers
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 SAMPLE: Final = 200  # records that are looked at for the names of fields
