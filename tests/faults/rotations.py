@@ -266,7 +266,8 @@ def run(seed: int) -> int:
         path = logs / "app.log"
         writer = Handled(path, rng, one) if way == "by Python" else Writer(path, rng)
         writer.write()
-        tails = [Tail(folder, number, where, rng.choice(options), rng.choice((0, _FEW))) for number in range(rng.randrange(1, 7))]
+        count = rng.randrange(1, 7)
+        tails = [Tail(folder, each, where, rng.choice(options), rng.choice((0, _FEW))) for each in range(count)]
         for tail in tails:
             tail.start()
             held.callback(tail.kill)
