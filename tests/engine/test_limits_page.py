@@ -13,7 +13,7 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING as DEEPEST_VALUE
 from jitdb.log.lines.line_walkers import LONGEST
 from jitdb.logset import open_logs
 from jitdb.operators.nodes.operation import MAX_NESTING
-from jitdb.operators.summaries.arithmetic import bins
+from jitdb.operators.summaries.arithmetic import calendar
 from jitdb.operators.text.expression import MAX_LENGTH
 
 ROWS = {
@@ -33,7 +33,7 @@ def test_figures() -> None:
         "operations within each other": (MAX_NESTING,),
         "an expression": (MAX_LENGTH,),
         "the distinct values of a field that is counted, sorted or searched by value": (dictionary.MOST_BYTES,),
-        "bins of a histogram or a timeline": (bins.MOST,),
+        "bins of a histogram or a timeline": (calendar.MOST,),
     }.items():
         for figure in figures:
             assert f"{figure:,}" in ROWS[row][0], row

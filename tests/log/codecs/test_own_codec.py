@@ -69,6 +69,7 @@ class TestJson(CodecTests):
             try:
                 text = bytes(record[position:]).decode()
                 value, end = json.JSONDecoder().raw_decode(text)
+                json.dumps(value, ensure_ascii=False).encode()  # half a pair of surrogates is no text
             except (ValueError, RecursionError) as error:
                 raise DecodeError(str(error)) from error
             if whole and end != len(text):
