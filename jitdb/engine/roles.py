@@ -26,6 +26,7 @@ long as the log's beginning is what it was.
 | Windows | TimeCreated, Event.System.TimeCreated | LevelDisplayName, Event.System.Level | Message |
 | macOS | timestamp | messageType | eventMessage |
 | Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis, instant | level | message |
+| Bluesky, Debezium | time_us, ts_ms | | |
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ TIMES: Final = (
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
     "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
     "t", "timestamp", "accept_date", "requestdatetime", "instant", "start",
+    "time_us", "time_ms", "time_ns", "timestamp_ms", "timestampMs", "timestamp_ns", "ts_ms", "event_timestamp",
+    "eventTimestamp", "occurred_at", "occurredAt", "logged_at", "epoch",
     "log_time", "unixTime", "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (

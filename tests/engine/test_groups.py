@@ -215,26 +215,34 @@ def check_order(db: Any, records: list[Any], by: list[str], every: str | None = 
     """The first values in an order are those of all of them in that order."""
     groups = Expected(records, by, None, None).groups
     whole = db.stats_by("n", by)
-    for order in ("sum", "max", "count", "p95", "median", "stddev"):
-        found = db.stats_by("n", by, order=order)
-        weights = [stats_weight(row.stats, order) for row in found]
-        assert weights == sorted(weights, key=lambda weight: (weight is None, 0 if weight is None else -weight))
+    orders = ("sum", "max", "count", "p95", "median", "stddev", "min", "records")
+    for order, asked, sign in ((order, order + way, sign) for order in orders for way, sign in ((" asc", 1), ("", -1))):
+        found = db.stats_by("n", by, order=asked)
+        weights = [stats_weight(row, order) for row in found]
+        assert weights == sorted(weights, key=lambda weight: (weight is None, 0 if weight is None else sign * weight))
         assert {keys_of(row, by) for row in found} == {keys for _, keys in groups}
-        tied = {weight: [row for row in whole if stats_weight(row.stats, order) == weight] for weight in weights}
+        tied = {weight: [row for row in whole if stats_weight(row, order) == weight] for weight in weights}
         assert list(found) == [row for weight in dict.fromkeys(weights) for row in tied[weight]]
-        assert db.stats_by("n", by, order=order, limit=2).rows == found.rows[:2]
+        for limit in (1, 2, 5):
+            shown = db.stats_by("n", by, order=asked, limit=limit)
+            assert shown.rows == found.rows[:limit]
+            assert (shown.distinct, shown.total, shown.missing) == (found.distinct, found.total, found.missing)
     rows = [row.distinct for row in db.count_distinct("a", by)]
     assert rows == sorted(rows, reverse=True)
-    counts = [row.count for row in db.count_distinct("a", by, order="count")]
-    assert counts == sorted(counts, reverse=True)
-    for order in ("matching", "share", "count"):
-        rows = [getattr(row, order) for row in db.share("n > 0", by, order=order)]
-        assert rows == sorted(rows, reverse=True)
-        assert [getattr(row, order) for row in db.share("n > 0", by, order=order, limit=2)] == rows[:2]
+    for way, falls in (("", True), (" asc", False), (" desc", True)):
+        counts = [row.count for row in db.count_distinct("a", by, order="count" + way)]
+        assert counts == sorted(counts, reverse=falls)
+        for order in ("matching", "share", "count"):
+            rows = [getattr(row, order) for row in db.share("n > 0", by, order=order + way)]
+            assert rows == sorted(rows, reverse=falls)
+            assert [getattr(row, order) for row in db.share("n > 0", by, order=order + way, limit=2)] == rows[:2]
 
 
-def stats_weight(stats: Any, order: str) -> Any:
-    return stats.quantile({"p95": 0.95, "median": 0.5}[order]) if order in ("p95", "median") else getattr(stats, order)
+def stats_weight(row: Any, order: str) -> Any:
+    if order == "records":
+        return row.count
+    shares = {"p95": 0.95, "median": 0.5}
+    return row.stats.quantile(shares[order]) if order in shares else getattr(row.stats, order)
 
 
 @settings(max_examples=20, deadline=None)
@@ -322,6 +330,8 @@ def test_what_is_refused(events: JITDB) -> None:
         (lambda: events.stats_by("ms", "host", order="summ"), "did you mean sum"),
         (lambda: events.stats_by("ms", every="1h", order="sum"), "needs another field"),
         (lambda: events.stats_by("ms", "host", order="p98"), "no order by"),
+        (lambda: events.stats_by("ms", "host", order="sum asc desc"), "no order by"),
+        (lambda: events.stats_by("ms", "host", order="asc"), "no order by"),
         (lambda: events.stats_by("ms", "host", tz="UTC"), "needs steps of time"),
         (lambda: events.stats_by("ms", every="1us"), "bins"),
         (lambda: events.count_distinct("tags[]", "host"), "may lead to many"),

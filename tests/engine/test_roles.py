@@ -49,6 +49,8 @@ DIALECTS: list[tuple[str, dict[str, Any], tuple[Any, Any, Any]]] = [
     ("access logs", {"time_local": "20/Nov/2026:14:03:11 +0100", "request": "GET / HTTP/1.1", "status": 200},
      (("time_local",), None, ("request",))),
     ("CRI", {"time": TIME, "stream": "stdout", "message": "x"}, (("time",), None, ("message",))),
+    ("Bluesky", {"did": "did:plc:x", "time_us": 1795132803724838, "commit": {"record": {"createdAt": TIME}}},
+     (("time_us",), None, None)),
     ("numbers alone", {"t": 12, "s": "soon", "level": "ground"}, (None, None, None)),
 ]  # fmt: skip
 

@@ -177,7 +177,8 @@ def seen_timeline(log: AnyLog, indexes: File, options: Namespace) -> Timeline | 
     option("--share EXPR", "the share of the records for which EXPR is true; give no FIELD with it"),
     option(
         "--order NAME",
-        "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, matching, share, …",
+        "the rows of --by with the greatest first: records, count, sum, mean, max, p95, distinct, matching, share, …; "
+        "'min asc' puts the least first",
     ),
     option("--quantiles SHARES", "such as 0.5,0.9,0.99", type=shares),
     changed("limit", f"at most N values of --by (default: {TABLE_ROWS} in a table, else all)"),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.operators.summaries.arithmetic.numbers import Numbers
+
 _CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
 _TOGETHER: Final = 1 << 20  # pairs, or bytes of such bits, that are looked at together
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
@@ -71,6 +73,32 @@ def _places_by_code(column: Coded, codes: NDArray[np.int64]) -> NDArray[np.int64
     places[codes] = np.arange(len(codes))
     places[0] = OTHERS  # of values that no record has
     return places
+
+
+def leading(
+    codes: int,
+    parts: Iterable[tuple[NDArray[np.uint32], Numbers]],
+    counts: NDArray[np.int64],
+    weighed_by: str,
+    limit: int,
+    ascending: bool,
+) -> NDArray[np.bool_] | None:
+    """Of which codes the values are that may be the first ones: see View.leading.
+
+    parts: the code, and the number, of each of some records; counts: how many records have each code
+    """
+    from jitdb.operators.summaries.arithmetic.summary_kernels import add_weights
+
+    which = ("count", "min", "max").index(weighed_by)
+    weights = np.full(codes, np.nan if which else 0.0)
+    for some, numbers in parts:
+        add_weights(np.ascontiguousarray(numbers.hi), some, which, weights)
+    weights[counts == 0] = np.nan
+    weights[0] = np.nan
+    least = weights if ascending else -weights
+    if np.count_nonzero(least == least) < limit:
+        return None
+    return np.asarray(least <= np.partition(least, limit - 1)[limit - 1])
 
 
 class Pairs:

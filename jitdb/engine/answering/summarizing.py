@@ -24,9 +24,10 @@ from jitdb.engine.answering.coded import (
     ranked_groups,
     ranked_values,
 )
+from jitdb.engine.answering.coded_column import CodedColumn
 from jitdb.engine.answering.marking import marked
 from jitdb.engine.answering.members import Members, places_in
-from jitdb.engine.answering.placing import places_by_code, placing, values_in
+from jitdb.engine.answering.placing import leading, places_by_code, placing, values_in
 from jitdb.engine.answering.spread import cells_in, numbers_in
 from jitdb.engine.answering.stepping import counted_in_runs, runs_of_steps
 from jitdb.engine.plan import serving_spec
@@ -37,7 +38,7 @@ from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Or, combine
 from jitdb.operators.summaries.arithmetic.calendar import Window
 from jitdb.operators.summaries.arithmetic.cells import Cells, Taken, cells_of_one
-from jitdb.operators.summaries.arithmetic.numbers import Numbers
+from jitdb.operators.summaries.arithmetic.numbers import Numbers, joined
 from jitdb.operators.summaries.summary import DECLARED_TIME, Opposed, Ranked, Summary, ValuesIn, View
 
 if TYPE_CHECKING:
@@ -105,6 +106,18 @@ class LogView(NamedTuple):
             (coded,) = columns
             return ranked_values(coded, coded.counts(self.members), len(self.matches), limit)
         return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
+
+    def leading(self, path: Path, column: Path, weighed_by: str, limit: int, ascending: bool) -> Ranked | None:
+        coded = self.coded(path)
+        if not isinstance(coded, CodedColumn):
+            return None
+        parts = ((coded.codes(part.matches), joined(list(part.numbers(column)))) for part in self.parts())
+        counts = coded.counts(self.members)
+        chosen = leading(len(coded), parts, counts, weighed_by, limit, ascending)
+        if chosen is None:
+            return None
+        found = ranked_values(coded, np.where(chosen, counts, 0), len(self.matches), None)
+        return found._replace(distinct=int(np.count_nonzero(counts[1:])), missing=int(counts[0]))
 
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
         found = placing(list(map(self.coded, paths)), values)

@@ -104,7 +104,7 @@ class Summaries:
         by:    another field, or a list of several
         every: the step, and `tz` its zone, as timeline() has them
         order: the values with the greatest of these first: records, count, min, max, sum, mean, stddev, median, or p95
-               (any of the quantiles)
+               (any of the quantiles); "min asc": the least first
         limit: only so many values, the first in this order
 
         db.stats_by("duration", "host"), db.stats_by("duration", ["host", "status"], every="1h")

@@ -135,7 +135,7 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
         return list(zip(counts.tolist(), distinct.tolist(), strict=True))
 
     def weights(self, found: Any) -> Sequence[int]:
-        return [count if self.order == "count" else distinct for count, distinct in found]
+        return [count if self.weighed_by == "count" else distinct for count, distinct in found]
 
     def result(self, counts: Sequence[Any], settled: Settled) -> DistinctCounts:
         if self._is_whole(self.by, self.every):

@@ -61,6 +61,7 @@ By: TypeAlias = "PathLike | Sequence[PathLike] | None"
 Every: TypeAlias = "str | timedelta | Step | None"
 
 RECORDS: Final = "records"  # groups of most records first
+_ASCENDING: Final = " asc"  # behind an order: the least first
 _MOST: Final = 50  # steps that are chosen: what a screen has room for
 
 
@@ -75,16 +76,28 @@ def paths_by(caller: str, by: By) -> tuple[Path, ...]:
 
 
 def order_of(order: str | None, names: Sequence[str], by: Sequence[Path]) -> str:
-    """An order of groups by these fields: one of the names, of which the first is the usual one. Raises QueryError."""
+    """An order of groups by these fields: one of the names, of which the first is the usual one, and maybe `asc` behind
+    it. Raises QueryError.
+    """
     if order is None:
         return names[0]
     if not by:
         remedy = Remedy("say by='user'", "say --by user")
         raise QueryError("an order needs another field, whose values it puts in order", remedy=remedy)
-    if order in names:
-        return order
-    usual = f"groups are ordered by {', '.join(names)}"
-    raise QueryError(f"there is no order by {shown(order)}", remedy=did_you_mean(str(order), names, usual))
+    words = str(order).lower().split()
+    name, ways = " ".join(words[:1]), words[1:]
+    if name in names and ways in ([], ["desc"], ["asc"]):
+        return name + (_ASCENDING if ways == ["asc"] else "")
+    usual = f"groups are ordered by {', '.join(names)}, the greatest first; '{names[-1]} asc' puts the least first"
+    raise QueryError(f"there is no order by {shown(order)}", remedy=did_you_mean(name, names, usual))
+
+
+def without_direction(order: str) -> str:
+    """
+    >>> without_direction("max"), without_direction("max asc")
+    ('max', 'max')
+    """
+    return order.removesuffix(_ASCENDING)
 
 
 def named(paths: Sequence[Path]) -> str:
@@ -198,7 +211,11 @@ class Grouped(Summary[S]):
         return self.limit
 
     def survey(self, view: View) -> tuple[Extent, Ranked]:
-        return self.extent(view), view.ranked(self.by, self.most) if self.by else ALL
+        return self.extent(view), self.ranked_in(view) if self.by else ALL
+
+    def ranked_in(self, view: View) -> Ranked:
+        """The values of a log that have groups, if no other log has more."""
+        return view.ranked(self.by, self.most)
 
     def extent(self, view: View) -> Extent:
         """The times of the records, where they choose the step."""
@@ -305,7 +322,7 @@ class Grouping:
 class GroupsAsked(Grouped[S]):
     """What is asked of a field, of each group by itself.
 
-    order: what of a group decides where it stands, the greatest first
+    order: what of a group decides where it stands, the greatest first; the least, where it ends with ` asc`
     """
 
     __slots__ = ()
@@ -316,6 +333,14 @@ class GroupsAsked(Grouped[S]):
     @property
     def most(self) -> int | None:
         return self.limit if self.order == RECORDS else None
+
+    @property
+    def weighed_by(self) -> str:
+        return without_direction(self.order)
+
+    @property
+    def is_ascending(self) -> bool:
+        return self.order.endswith(_ASCENDING)
 
     def count(self, view: View, settled: Settled) -> Part:
         zone = None if self.tz is None else zone_called(self.tz)
@@ -340,7 +365,7 @@ class GroupsAsked(Grouped[S]):
         if settled.step is None or (self.by and self.order != RECORDS):
             of_values = self.summed(parts, [part.places for part in parts], settled.many)
         if self.by and self.order != RECORDS:
-            places = ranked(self.weights(of_values), self.limit)
+            places = ranked(self.weights(of_values), self.limit, ascending=self.is_ascending)
 
         def value(place: int) -> Any:
             return settled.value(place) if self.by else None
@@ -372,13 +397,16 @@ class GroupsAsked(Grouped[S]):
         return total, missing, self.path, self.by, settled.values.distinct, every
 
 
-def ranked(weights: Sequence[Any] | NDArray[np.float64], limit: int | None = None) -> list[int]:
-    """The places of these, the greatest first; of equal ones the first. With a limit only so many."""
+def ranked(
+    weights: Sequence[Any] | NDArray[np.float64], limit: int | None = None, *, ascending: bool = False
+) -> list[int]:  # fmt: skip
+    """The places of these, the greatest first, or the least; of equal ones the first. With a limit only so many."""
     if isinstance(weights, Sequence):
-        return sorted(range(len(weights)), key=lambda place: _from_greatest(weights[place]))[:limit]
+        sign = 1 if ascending else -1
+        return sorted(range(len(weights)), key=lambda place: _weighed(weights[place], sign))[:limit]
     import numpy as np
 
-    places, least = np.arange(len(weights)), -weights  # NaN stays the last
+    places, least = np.arange(len(weights)), weights if ascending else -weights  # NaN stays the last
     if limit is not None and 4 * limit < len(weights):
         last = np.partition(least, limit)[limit]
         places = places if np.isnan(last) else np.flatnonzero(least <= last)
@@ -386,9 +414,9 @@ def ranked(weights: Sequence[Any] | NDArray[np.float64], limit: int | None = Non
     return found
 
 
-def _from_greatest(weight: Any) -> tuple[bool, Any]:
+def _weighed(weight: Any, sign: int) -> tuple[bool, Any]:
     is_last = weight is None or weight != weight
-    return is_last, 0 if is_last else -weight
+    return is_last, 0 if is_last else sign * weight
 
 
 class GroupRows(Rows[R]):

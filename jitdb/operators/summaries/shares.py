@@ -150,7 +150,7 @@ class ShareAsked(GroupsAsked[Shares]):
 
     def weights(self, found: Any) -> Sequence[float | None]:
         rows = (GroupShare(None, *each) for each in found)
-        return [getattr(row, self.order) for row in rows]
+        return [getattr(row, self.weighed_by) for row in rows]
 
     def about(self, parts: Sequence[Part], settled: Settled) -> tuple[Any, ...]:
         matching = sum(int(part.measured.sum()) for part in parts)

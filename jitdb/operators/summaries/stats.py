@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.arguments import is_list
@@ -23,8 +23,9 @@ from jitdb.operators.summaries.groups import (
     Settled,
     order_of,
     ranked,
+    without_direction,
 )  # fmt: skip
-from jitdb.operators.summaries.summary import QUANTILES, Lazy, Result, Summary, View
+from jitdb.operators.summaries.summary import QUANTILES, Lazy, Ranked, Result, Summary, View
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.arithmetic.quantiles import Measured, Stream
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
+_AT_ONCE: Final = ("count", "min", "max")  # orders of View.leading()
+_KEPT: Final = 1 << 20  # records whose numbers and groups are kept for the next pass: 18 MB
 _TOGETHER: Final = 64  # groups whose stats are made at once
 _PARTS: Final = ("min", "max", "sum", "mean", "stddev")
 
@@ -217,6 +220,8 @@ class _Found(Sequence[Stats]):
 
     def weights(self, order: str) -> Sequence[Any] | NDArray[np.float64]:
         """What the groups have of this; None, or NaN, where they have nothing."""
+        if order == RECORDS:
+            return self._totals
         shares = {_share_name(share): at for at, share in enumerate(self._shares)}
         return self._found.column(shares[order]) if order in shares else self._found.moments.weights(order)
 
@@ -242,7 +247,8 @@ class StatsByAsked(GroupsAsked[StatsBy]):
         fields, step, most, zone = self._grouped(by, every, limit, tz)
         shares = _quantiles(quantiles)
         order = order_of(order, (RECORDS, "count", *_PARTS, *map(_share_name, shares)), fields)
-        leading = [share for share in shares if _share_name(share) == order and share not in _SHARES]
+        weighed_by = without_direction(order)
+        leading = [share for share in shares if _share_name(share) == weighed_by and share not in _SHARES]
         if shares == QUANTILES and leading:  # of these few are shown: then this one, too
             shares = tuple(sorted([*_SHARES, *leading]))
         self._keep(as_single_path(self.name, path), fields, most, shares, step, zone, order)
@@ -251,14 +257,26 @@ class StatsByAsked(GroupsAsked[StatsBy]):
     def columns(self) -> tuple[str | Path, ...]:
         return (*super().columns, self.path)
 
+    def ranked_in(self, view: View) -> Ranked:
+        """Of a field with many values only the few that are shown, where one number of each tells which these are."""
+        found = None
+        if len(self.by) == 1 and self.limit and view.is_whole and self.every is None and self.weighed_by in _AT_ONCE:
+            found = view.leading(self.by[0], self.path, self.weighed_by, self.limit, self.is_ascending)
+        return super().ranked_in(view) if found is None else found
+
     def part(self, view: View, grouping: Grouping) -> Part:
         import numpy as np
 
         from jitdb.operators.summaries.arithmetic.numbers import Moments, joined
         from jitdb.operators.summaries.arithmetic.quantiles import measured
 
-        def stream() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
+        def passed() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
             return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
+
+        kept = list(passed()) if len(view.matches) <= _KEPT else []
+
+        def stream() -> Iterable[tuple[Numbers, NDArray[np.int64]]]:
+            return kept or passed()
 
         moments = Moments()
         totals: NDArray[np.int64] = np.zeros(2, np.int64)
@@ -279,9 +297,10 @@ class StatsByAsked(GroupsAsked[StatsBy]):
 
         if not view.is_whole or (self.every is not None and self.order != RECORDS):
             return None
-        if self.limit is None or self.order not in ("count", *_PARTS):
+        if self.limit is None or self.weighed_by not in ("count", *_PARTS):
             return np.arange(len(moments))
-        return np.array(ranked(moments.weights(self.order), self.limit), np.int64)
+        weights = moments.weights(self.weighed_by)
+        return np.array(ranked(weights, self.limit, ascending=self.is_ascending), np.int64)
 
     def summed(self, parts: Sequence[Part], to: Sequence[NDArray[np.int64]], groups: int) -> _Found:
         import numpy as np
@@ -296,7 +315,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
 
     def weights(self, found: Any) -> Sequence[Any] | NDArray[np.float64]:
         held: _Found = found
-        return held.weights(self.order)
+        return held.weights(self.weighed_by)
 
     def result(self, counts: Sequence[Part], settled: Settled) -> StatsBy:
         found = self.rows_of(counts, settled)

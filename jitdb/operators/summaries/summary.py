@@ -169,6 +169,11 @@ class View(Protocol):
     def ranked(self, paths: Sequence[Path], limit: int | None) -> Ranked:
         """The most frequent values of these fields; all values where other logs are asked, too."""
 
+    def leading(self, path: Path, column: Path, weighed_by: str, limit: int, ascending: bool) -> Ranked | None:
+        """Those values of a field among which the first `limit` are by how many numbers of another field their records
+        have (count), the least of these (min) or the largest (max); None where all values are to be looked at.
+        """
+
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
         """What gives, of this view or a part of it, for each record the place of its values in these fields among the
         pairs; -1 (OTHERS) for other values, and -2 (LACKING) where it lacks one of the fields.

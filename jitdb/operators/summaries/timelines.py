@@ -161,7 +161,7 @@ class TimelineAsked(Grouped[Timeline]):
         found: list[Series | None] = [Series(number, counts[np.newaxis]) for number, counts in known]
         places = view.placing(self.by, settled.values) if self.by else None
         for part in rest.parts():
-            columns = None if places is None else places(part) % width
+            columns = None if places is None else places(part)
             found.append(by_clock(joined(list(part.numbers(DECLARED_TIME))), step, columns, width, zone))
         return Tally.of(((series, 0, 0) for series in found), len(view.matches))
 

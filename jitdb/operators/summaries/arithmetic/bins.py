@@ -36,7 +36,9 @@ class Series(NamedTuple):
 
     @classmethod
     def of(cls, bins: NDArray[np.int64], columns: NDArray[np.int64] | None, width: int) -> Self | None:
-        """Of a bin, and a column, for each record; None of none. Raises QueryError where they are too far apart."""
+        """Of a bin, and a column, for each record; None of none. A column below 0 counts from the last one. Raises
+        QueryError where they are too far apart.
+        """
         if not len(bins):
             return None
         first, last = int(bins.min()), int(bins.max())
@@ -44,7 +46,7 @@ class Series(NamedTuple):
         places = bins - first
         if width == 1 or columns is None:
             return cls(first, np.bincount(places)[:, np.newaxis])
-        counts = np.bincount(places * width + columns, minlength=(last - first + 1) * width)
+        counts = np.bincount(places * width + columns % width, minlength=(last - first + 1) * width)
         return cls(first, counts.reshape(-1, width))
 
     @property
@@ -192,7 +194,8 @@ def _days(times: NDArray[np.float64], extent: Extent) -> Iterable[int]:
 def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
     """Count times (nanoseconds since 1970) by step, and by column; None where there are none.
 
-    Times outside of the years 1 to 9999 are left out. Raises QueryError where they are too far apart.
+    A column below 0 counts from the last one. Times outside of the years 1 to 9999 are left out. Raises QueryError
+    where they are too far apart.
     """
     from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 

@@ -38,7 +38,8 @@ _32 = np.uint64(32)
 def count_steps(hi: F64, lo: I16, columns: I64, width: int, size: int, shift: int, first: int, counts: I64) -> int:
     """counts[(step - first) * width + column] += 1 for each time; how many that were.
 
-    `lo` and `columns` may be empty, for zeros. What is no time (NaN), is far, or in no step of `counts` is passed over.
+    `lo` and `columns` may be empty, for zeros; a column below 0 counts from the last one. What is no time (NaN), is
+    far, or in no step of `counts` is passed over.
     """
     found = 0
     begin = np.int64(0)  # of the step before: it holds no time yet
@@ -61,10 +62,28 @@ def count_steps(hi: F64, lo: I16, columns: I64, width: int, size: int, shift: in
             column = np.int64(0)
             if columns.shape[0] != 0:
                 column = columns[i]
+                if column < 0:
+                    column += width
             if 0 <= column < width:
                 counts[np.uint64(place * width + column)] += 1
                 found += 1
     return found
+
+
+@kernel
+def add_weights(hi: F64, codes: U32, which: int, weights: F64) -> None:
+    """Let the number of each record, if it has one (not NaN), count for the weight of its code: how many there are (0),
+    the least (1) or the largest (2), which is NaN before the first.
+    """
+    for i in range(hi.shape[0]):
+        number = hi[i]
+        if number == number:
+            code = np.uint64(codes[i])
+            weight = weights[code]
+            if which == 0:
+                weights[code] = weight + 1
+            elif not (weight <= number if which == 1 else weight >= number):
+                weights[code] = number
 
 
 @part
