@@ -19,7 +19,7 @@ from jitdb.errors import DecodeError
 from jitdb.log.codecs import get_codec
 from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
-from jitdb.operators.nodes.equal import Absent, Equal, Includes
+from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn
 from jitdb.operators.nodes.fits import Fits
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
@@ -231,14 +231,16 @@ class Oracle:
             return any(_compared(operation.op, rank, bound) for rank in ranks)
         if isinstance(operation, Anywhere):
             return any(text_within(operation, held) for held in scalars(record))
-        assert isinstance(operation, (Equal, Includes, Absent, Predicate, TextMatch, Fits))
+        assert isinstance(operation, (Equal, IsIn, Includes, Absent, Predicate, TextMatch, Fits))
         (path,) = operation.paths
         found = fields(record, path)
         if isinstance(operation, Absent):
             return not found
         return any(self._value_holds(operation, value) for value in found)
 
-    def _value_holds(self, operation: Equal | Includes | Predicate | TextMatch | Fits, value: Any) -> bool:
+    def _value_holds(self, operation: Equal | IsIn | Includes | Predicate | TextMatch | Fits, value: Any) -> bool:
+        if isinstance(operation, IsIn):
+            return any(same(value, each) for each in operation.value)
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
         if isinstance(operation, TextMatch):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -18,7 +19,10 @@ import numpy as np
 from jitdb.common.values import BYTES, STRING, value_of_key
 from jitdb.engine import text_kernels as kernels
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.dictionary import values_of_heap
+from jitdb.indexes.numbering import NumberingTable
 from jitdb.log.codecs.search import wanted_byte
+from jitdb.operators.nodes.equal import IsIn
 from jitdb.operators.nodes.text_match import (
     LITERAL,
     RUN,
@@ -33,6 +37,7 @@ from jitdb.operators.nodes.text_match import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.operation import Operation
 
 PART: Final = 1 << 20  # bytes that are tested in one call; between two calls a question can be cancelled
@@ -90,6 +95,8 @@ def joined(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
 
 def matcher_of(leaf: Operation) -> Test:
     """What tells which of some values the leaf is true of."""
+    if isinstance(leaf, IsIn):
+        return _Known(leaf.keys).test
     if not isinstance(leaf, TextMatch):
         return partial(_by_value, leaf)
     if leaf.op == "matches":
@@ -125,6 +132,27 @@ def _one_by_one(leaf: TextMatch, texts: Texts) -> NDArray[np.bool_]:
     held = (payload.decode("utf-8", "surrogateescape") for payload in texts.payloads(numbers))
     found[numbers] = [holds_text(leaf.op, leaf.value, leaf.ignore_case, text) for text in held]
     return found
+
+
+class _Known:
+    """Values of any kind, in a table."""
+
+    def __init__(self, keys: frozenset[bytes]) -> None:
+        self._keys, self._table = keys, NumberingTable()
+        values = _values(Texts.of(list(keys)))
+        assert values is not None  # all are keys
+        self._table.number(values, np.zeros(len(values.kind), np.uint8))
+
+    def test(self, texts: Texts) -> NDArray[np.bool_]:
+        values = _values(texts)
+        if values is None:  # bitmaps, which are few, have the key of no value, too
+            data, ends = texts.buffer[: texts.size].tobytes(), texts.ends.tolist()
+            return np.array([data[begin:end] in self._keys for begin, end in pairwise([0, *ends])], np.bool_)
+        return np.asarray(self._table.find(values) != 0)
+
+
+def _values(texts: Texts) -> FieldValues | None:
+    return values_of_heap(texts.buffer[: texts.size], texts.ends)
 
 
 class _Like:

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         where,
     )
     from jitdb.operators.nodes.anywhere import anywhere
-    from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, lt, lte
+    from jitdb.operators.nodes.compare import between, declared_sequence, declared_time, gt, gte, isin, lt, lte
     from jitdb.operators.nodes.equal import absent, equal, includes
     from jitdb.operators.nodes.field import field
     from jitdb.operators.nodes.fits import fits
@@ -91,8 +91,8 @@ __all__ = [
     "Operation", "Query", "absent", "and_", "anywhere", "as_of", "as_offsets", "as_raw", "batch", "between",
     "contains", "count", "count_distinct", "debug", "declared_sequence", "declared_time", "dedup", "deferred",
     "descending", "difference", "ends_with", "equal", "everything", "facets", "field", "fits", "format_expression",
-    "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live", "live_seqs", "lt",
-    "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "patterns", "predicate", "query",
+    "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "isin", "like", "live", "live_seqs",
+    "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "patterns", "predicate", "query",
     "select", "seqs", "share", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by",
     "sort_by_arrival", "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow", "to_async_iter",
     "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result", "to_set",
@@ -110,7 +110,7 @@ _HOMES = {
     ),
     "nodes.field": ("field",),
     "nodes.fits": ("fits",),
-    "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "lt", "lte"),
+    "nodes.compare": ("between", "declared_sequence", "declared_time", "gt", "gte", "isin", "lt", "lte"),
     "nodes.equal": ("absent", "equal", "includes"),
     "nodes.operation": ("Operation", "everything"),
     "nodes.positions": ("offsets", "seqs"),

@@ -28,6 +28,7 @@ from jitdb.operators import (
     gt,
     gte,
     includes,
+    isin,
     like,
     lt,
     lte,
@@ -39,6 +40,7 @@ from jitdb.operators import (
     starts_with,
 )
 from jitdb.operators import offsets as at_offsets
+from jitdb.operators.nodes.compare import FEW
 from jitdb.operators.nodes.operation import Operation
 from jitdb.operators.nodes.selection import SortKey
 
@@ -146,6 +148,7 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             st.booleans(),
         ),
         st.builds(lambda f, p: f(p, b"os"), st.sampled_from([contains, ends_with]), PATHS),
+        st.builds(lambda path, some: isin(path, [*some, *range(100, 100 + FEW)]), PATHS, st.lists(value, min_size=1)),
         st.builds(fits, PATHS, st.sampled_from(["", "post", "<*>", "p%d", "x" * 39, "<num>"])),
         st.builds(
             lambda t, case: anywhere(t, ignore_case=case), st.sampled_from(["os", "É", "1", "ul"]), st.booleans()

@@ -15,6 +15,7 @@ from jitdb.operators import (
     gt,
     gte,
     includes,
+    isin,
     like,
     lt,
     lte,
@@ -25,6 +26,7 @@ from jitdb.operators import (
     seqs,
     starts_with,
 )
+from jitdb.operators.nodes.compare import FEW
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 keys = st.one_of(
@@ -65,6 +67,7 @@ leaves = st.one_of(
     st.builds(lambda text, case: anywhere(text, ignore_case=case), texts.filter(bool), st.booleans()),
     st.builds(like, paths, st.sampled_from(["a%", r"_\%", ""])),
     st.builds(fits, paths, texts),
+    st.builds(lambda path, given: isin(path, [*given, *range(FEW)]), paths, st.lists(values, min_size=1, max_size=3)),
     st.builds(lambda path, case: matches(path, r"^a|\d'\"", ignore_case=case), paths, st.booleans()),
     st.builds(
         lambda make, value, index: make(value, index),

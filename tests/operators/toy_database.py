@@ -16,7 +16,7 @@ from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key, values_
 from jitdb.errors import QueryCancelled
 from jitdb.operators.nodes.anywhere import Anywhere
 from jitdb.operators.nodes.compare import Between, Compare
-from jitdb.operators.nodes.equal import Absent, Equal, Includes
+from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn
 from jitdb.operators.nodes.fits import Fits
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
@@ -244,6 +244,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
                 for held in values_at(record, field.path)
                 for found in (values_at(held, (None, *(pluck or ()))) if isinstance(held, list) else [held])
             )
+        case IsIn(path, values):
+            return any(same(held, value) for held in values_at(record, path) for value in values)
         case Absent(field):
             return not list(values_at(record, field.path))
         case Predicate(field, fn):

@@ -9,21 +9,22 @@ Records without a number there are in none of the answers.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from jitdb.common.arguments import is_list
 from jitdb.common.paths import ANY, Path, single
 from jitdb.common.times import time_of
-from jitdb.common.values import NUMBER, kind_of, number_of
+from jitdb.common.values import NUMBER, UNDEFINED, kind_of, number_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import Requirement
-from jitdb.operators.nodes.equal import equal
+from jitdb.operators.nodes.equal import IsIn, equal
 from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.nodes.instants import Instant, day_of
 from jitdb.operators.nodes.levels import CompareLevel, check_spelling, rank_of_name
-from jitdb.operators.nodes.literals import plain_bound
-from jitdb.operators.nodes.operation import And, Answering, Core, Operation, combine
+from jitdb.operators.nodes.literals import plain_bound, plain_value
+from jitdb.operators.nodes.operation import NOTHING, And, Answering, Core, Operation, Or, combine
 
 if TYPE_CHECKING:
     from datetime import date
@@ -38,6 +39,8 @@ Bound: TypeAlias = "float | str | date | Instant"
 PlainBound: TypeAlias = "int | float | Instant"
 
 DERIVED_INDEXES: Final = ("timestamp", "sequence")
+
+FEW: Final = 32  # values that isin() asks for one by one, from the index that == has
 
 _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
     "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
@@ -159,6 +162,26 @@ def equal_or_within(path: Path, value: Any) -> Operation:
     """
     day = None if ANY in path else day_of(value)  # of several values the column knows the extremes only
     return equal(path, value) if day is None else Between(path, *day)
+
+
+def isin(path: PathLike, values: Iterable[Any]) -> Operation:
+    """The records whose field holds one of `values`; of none, no records. A date alone is its day, as in `==`.
+
+    >>> isin("value.content.type", ["post", "about"])
+    or_(equal('value.content.type', 'post'), equal('value.content.type', 'about'))
+    >>> isin("user.id", range(100)) == isin("user.id", reversed(range(100)))
+    True
+    """
+    keys = as_path("isin", path)
+    if not is_list(values):
+        raise QueryError(f"isin() takes a list of values, not {shown(values)}")
+    given = list(values)
+    if len(given) <= FEW:
+        return combine(Or, tuple(equal_or_within(keys, value) for value in given)) if given else NOTHING
+    others = [] if ANY in keys else [value for value in given if value is UNDEFINED or day_of(value) is not None]
+    rest = plain_value([value for value in given if value is not UNDEFINED and (ANY in keys or day_of(value) is None)])
+    parts = [equal_or_within(keys, value) for value in others]
+    return combine(Or, (*([IsIn(keys, rest)] if rest else []), *parts))
 
 
 def _is_declared(index: object) -> bool:

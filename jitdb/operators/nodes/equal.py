@@ -1,5 +1,5 @@
-"""`equal`, `includes` and `absent`: which value a field holds. FieldOperation is the base of operators that look at
-one field, and whose index may be chosen by options.
+"""`equal`, `includes` and `absent`: which value a field holds; IsIn: whether that is one of many. FieldOperation is the
+base of operators that look at one field, and whose index may be chosen by options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Unpack
 
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.values import ABSENT, UNDEFINED, value_key, values_at
-from jitdb.indexes.spec import IndexSpec, Requirement
+from jitdb.indexes.spec import IndexSpec, Requirement, values_spec
 from jitdb.operators.nodes.field_ref import (
     FieldKeywords,
     FieldLike,
@@ -183,6 +183,65 @@ class Equal(_ValueOperation):
 
     def of_elements(self) -> Operation:
         return Includes(self.field, self.value, None)
+
+
+class IsIn(Operation):
+    """The field holds one of many values: they are looked up among all that the field has, once for each of these."""
+
+    __slots__ = ("_keys", *("path", "value"))
+    __match_args__ = arguments = ("path", "value")
+    op = "isin"
+    signs = ("{} in {}", "{} not in {}")
+    names_value = True
+
+    path: Path
+    value: list[Any]
+    _keys: frozenset[bytes]
+
+    def __init__(self, path: Path, value: list[Any]) -> None:
+        self._keep(path, value)
+        object.__setattr__(self, "_keys", frozenset(map(value_key, value)))
+
+    def _identify(self) -> Identity:
+        return (self.op, self.path, self._keys)
+
+    @property
+    def keys(self) -> frozenset[bytes]:
+        """The canonical bytes of the values (`value_key`)."""
+        return self._keys
+
+    @property
+    def longest(self) -> int:  # type: ignore[override]
+        return max(map(len, self._keys))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    def holds(self, value: Any) -> bool:
+        return value_key(value) in self._keys
+
+    def need(self, core: Core) -> Requirement:
+        return Requirement(values_spec(self.path))
+
+    def answer(self, asked: Answering) -> BitMap:
+        return asked.with_text(self)
+
+    def others(self) -> Iterator[Operation]:
+        """For numbers text, and for text numbers, where all values have such."""
+        others = [
+            next((other for other in other_values(value) if _is_text(other) != _is_text(value)), None)
+            for value in self.value
+        ]
+        if None not in others:
+            yield self.changed(value=others)
+
+    def of_elements(self) -> Operation:
+        return self.changed(path=(*self.path, ANY))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 class Includes(_ValueOperation):

@@ -14,7 +14,7 @@ from jitdb.operators.nodes import compare, equal, fits, text_match
 from jitdb.operators.nodes.compare import Bound
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.literals import describe_path
-from jitdb.operators.nodes.operation import Operation, everything, not_, or_
+from jitdb.operators.nodes.operation import Operation, not_
 from jitdb.operators.nodes.predicate import predicate
 from jitdb.operators.nodes.selection import SortKey
 
@@ -103,10 +103,7 @@ class Field:
         >>> field("value.content.type").isin(["post", "about"])
         or_(equal('value.content.type', 'post'), equal('value.content.type', 'about'))
         """
-        if not is_list(values):
-            raise QueryError(f"isin() takes a list of values, not {shown(values)}")
-        given = [compare.equal_or_within(self.path, _value(value)) for value in values]
-        return or_(*given) if given else not_(everything())
+        return compare.isin(self.path, [_value(value) for value in values] if is_list(values) else values)
 
     def as_number(self) -> Field:
         """The field, where it is a number or text that spells one, as that number.

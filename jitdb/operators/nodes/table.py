@@ -8,8 +8,8 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from jitdb.operators.nodes import text_match
 from jitdb.operators.nodes.anywhere import Anywhere, anywhere
-from jitdb.operators.nodes.compare import Between, Compare, between, gt, gte, lt, lte
-from jitdb.operators.nodes.equal import Absent, Equal, Includes, absent, equal, includes
+from jitdb.operators.nodes.compare import Between, Compare, between, gt, gte, isin, lt, lte
+from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent, equal, includes
 from jitdb.operators.nodes.fits import Fits, fits
 from jitdb.operators.nodes.operation import And, Everything, Not, Operation, Or, and_, everything, not_, or_
 from jitdb.operators.nodes.positions import Offsets, Seqs, offsets, seqs
@@ -34,6 +34,7 @@ OPERATORS: Final[dict[str, Row]] = {
     "equal": Row(equal, Equal, "equal(field, value)", "options"),
     "includes": Row(includes, Includes, 'includes(field, value) or includes(field, value, pluck="key")', "options"),
     "absent": Row(absent, Absent, "absent(field)", "options"),
+    "isin": Row(isin, IsIn, 'isin(field, ["a", "b"])'),
     **{
         name: Row(getattr(text_match, name), text_match.TextMatch, f'{name}(field, "text")', "ignore_case")
         for name in get_args(text_match.TextOperator)

@@ -18,7 +18,7 @@ from jitdb.common.times import length_of_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.anywhere import anywhere
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
-from jitdb.operators.nodes.equal import Absent, Equal, absent, equal
+from jitdb.operators.nodes.equal import Absent, absent, equal
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.operation import OPTIONAL, Operation, and_, not_, or_
 from jitdb.operators.nodes.table import OPERATORS, TEXT_OPERATORS, Row
@@ -471,15 +471,10 @@ def _present(path: Any, **options: Any) -> Operation:
     return not_(absent(path, **options))
 
 
-def _isin(path: Any, values: Any) -> Operation:
-    return Field(path).isin(values)
-
-
 _FUNCTIONS: Final = {
     **{name: row for name, row in OPERATORS.items() if row.usage},
     **{name: Row(make, TextMatch, f'{name}(field, "text")') for name, make in TEXT_OPERATORS.items()},
     "present": Row(_present, Absent, "present(field)", "options"),
-    "isin": Row(_isin, Equal, 'isin(field, ["a", "b"])'),
 }
 _POSITIONS: Final = (("seqs",), ("offsets",))  # of integers, or of one list of them
 _SPECIAL: Final = {
