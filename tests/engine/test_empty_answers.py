@@ -23,6 +23,7 @@ from jitdb.operators import (
     equal,
     gt,
     includes,
+    isin,
     lt,
     matches,
     not_,
@@ -70,6 +71,11 @@ def told(ask: Callable[[], object]) -> list[str]:
             'no record has the field `log.level`; did you mean `["log.level"] == "ERROR"`?'
         ]),
         (equal("area", "180"), ['no record has area == "180"; did you mean `area == 180`?']),
+        (
+            isin("area", list(map(str, range(1000)))),
+            ["none of the 1,000 values is in `area`; did you mean numbers, without quotes?"],
+        ),
+        (isin("area", range(1_000_000, 1_000_100)), []),
         (equal("n", 7), ['no record has n == 7; did you mean `n == "7"`?']),
         (equal("land", "europe"), ['no record has land == "europe"; did you mean `land == "Europe"`?']),
         (equal("land", "europe", prefix=32), [

@@ -28,7 +28,7 @@ from jitdb.engine.hinting.dialects import (
 from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
-from jitdb.operators.nodes.equal import Equal, Includes
+from jitdb.operators.nodes.equal import Equal, Includes, IsIn
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
@@ -146,10 +146,13 @@ def _text(value: Any) -> str:
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
     """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
     other = next((other for other in leaf.others() if evidence.has(other)), None)
-    if other is not None:
-        return f"no record has {typed(leaf)}", f"did you mean `{typed(other)}`?"
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
+    if isinstance(other, IsIn):
+        meant = "text, in quotes" if isinstance(other.value[0], str) else "numbers, without quotes"
+        return f"none of the {len(other.value):,} values is in {name}", f"did you mean {meant}?"
+    if other is not None:
+        return f"no record has {typed(leaf)}", f"did you mean `{typed(other)}`?"
     if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None:
         return f"{name} holds arrays", f"did you mean `{typed(of_elements)}`?"
     if isinstance(held, dict):
