@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -27,9 +28,9 @@ _QUOTING: Final = "put all of one between single quotes and text in it between d
 
 
 def read_question(options: argparse.Namespace, has_field: bool = False) -> Operation | None:
-    """Read the operands behind the log: `options.path`, if a field is one of them; `options.written`, the expression;
-    and `options.operation`, which is that within --since and --until, and is returned; None: all records. Raises
-    UsageError, QueryError.
+    """Read the operands behind the log: `options.path`, if a field is one of them; `options.written`, the expression
+    and --in; and `options.operation`, which is that within --since and --until, and is returned; None: all records.
+    Raises UsageError, QueryError, Failure.
     """
     if "expressions" not in options:
         options.written = options.operation = None
@@ -55,6 +56,10 @@ def read_question(options: argparse.Namespace, has_field: bool = False) -> Opera
             _each_of(options, first, texts[0]),
         )
     options.written = read_expression(texts[0]) if texts else None
+    for path, file in getattr(options, "one_of", ()):
+        from jitdb.operators import and_, isin
+
+        options.written = and_(options.written, isin(path, values_in(file, options)))
     options.operation = within(options.written, options)
     found: Operation | None = options.operation
     return found
@@ -162,6 +167,25 @@ def within(found: Operation | None, options: argparse.Namespace) -> Operation | 
         None if since is None else declared_time >= since,
         *(declared_time < end for end in ends if end is not None),
     )
+
+
+def values_in(file: str, options: argparse.Namespace) -> list[str | int | float]:
+    """The lines of a file; beside one that spells a number, that number. Raises UsageError, Failure."""
+    from jitdb.cli.failures import Failure
+
+    if file == options.log == "-":
+        raise UsageError(f"{options.command}: standard input is the log, and cannot be the values of --in, too")
+    try:
+        with open(sys.stdin.fileno() if file == "-" else file, encoding="utf-8-sig", closefd=file != "-") as lines:
+            texts = [line.rstrip("\n") for line in lines]
+    except (OSError, UnicodeDecodeError) as error:
+        told = f"{error.strerror or error}" if isinstance(error, OSError) else "it is no text of UTF-8"
+        raise Failure(f"--in: the values of {file} cannot be read: {told}", "a file has a value a line") from None
+    texts = list(filter(None, texts))
+    if not texts:
+        raise UsageError(f"{options.command}: --in {file} has no line with a value")
+    numbers = filter(re.compile(r"-?(0|[1-9][0-9]{0,18})(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII).fullmatch, texts)
+    return [*texts, *(int(text) if text.lstrip("-").isdigit() else float(text) for text in numbers)]
 
 
 def expressions_of(options: argparse.Namespace) -> list[Operation]:

@@ -11,6 +11,7 @@ from jitdb.common.formats import CODECS
 from jitdb.common.times import UNITS
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.operators.nodes.instants import Instant
     from jitdb.operators.nodes.selection import SortKey
 
@@ -138,6 +139,22 @@ def instant(text: str) -> Instant:
     return instant_at(text)
 
 
+def one_of(text: str) -> tuple[Path, str]:
+    """A field and a file.
+
+    >>> one_of("user.id=users.txt")
+    (('user', 'id'), 'users.txt')
+    """
+    from jitdb.common.paths import parse_path
+
+    path, _, file = text.partition("=")
+    if not path or not file:
+        raise argparse.ArgumentTypeError(
+            f"a field and a file with a value a line are expected, such as user=users.txt, not {text!r}"
+        )
+    return parse_path(path), file
+
+
 def age(text: str) -> Instant:
     """How long ago.
 
@@ -237,6 +254,10 @@ OPTIONS: Final = {
         "--as-of PLACE", "ask the log as it was when it ended with the record at this offset, or before this cursor",
         type=as_of, group=SHOWN,
     ),
+    "one_of": option(
+        "--in PATH=FILE", "only records whose field PATH is a line of FILE, as with grep -f (- for standard input)",
+        type=one_of, action="append", default=[], dest="one_of", group=SHOWN,
+    ),
     "since": option(
         "--since TIME", "only records from this time on: 2026-11-01T12:00 (UTC, or with +01:00), or by the clock of "
         "this place: 14:00, today, yesterday; or 2h (ago), 7d",
@@ -300,5 +321,5 @@ LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
 DATABASE: Final = ("timestamp", "time_unit", "sequence", "indexes", "threads", "memory", "max_bytes")  # how to ask
 READING: Final = (*FORMAT, *LINES, *DATABASE)  # for questions
 PRETTY: Final = ("traces", "full", "utc")  # how lines for people look
-SUMMARY: Final = ("since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
+SUMMARY: Final = ("one_of", "since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # every command has these

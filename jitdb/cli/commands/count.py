@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         ("count 'logs/*.log' 'level == \"error\"'", "in many logs together"),
         ("export events.log | jitdb count - 'level == \"error\"'", "of standard input"),
     ],
-    *("log", "expressions", "since", "until", "as_of", *READING),
+    *("log", "expressions", "one_of", "since", "until", "as_of", *READING),
 )
 def count(options: Namespace) -> int:
     read_question(options)

@@ -38,7 +38,7 @@ _PAGE: Final = 2000  # records read and written at a time
         ("export events.log 'level == \"error\"' | head -n 3", "what matches"),
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
-    *("log", "expressions", "output", "since", "until", "as_of", "fields", "escape_formulas"),
+    *("log", "expressions", "output", "one_of", "since", "until", "as_of", "fields", "escape_formulas"),
     option(
         "--format",
         "auto: by the ending of FILE (.csv, .tsv, .arrow, .parquet), else ndjson",

@@ -79,7 +79,7 @@ def _rows(db: AnyDatabase, operation: Operation) -> Iterator[tuple[tuple[str, st
         ("explain events.log 'level == \"error\"' --json", "for programs"),
         ("explain logs 'level == \"error\"'", "all files of a folder"),
     ],
-    *("log", "expressions", "since", "until", "sort", "same", "json", *READING),
+    *("log", "expressions", "one_of", "since", "until", "sort", "same", "json", *READING),
 )
 def explain(options: Namespace) -> int:
     read_question(options)

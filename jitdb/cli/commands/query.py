@@ -62,7 +62,7 @@ _FOR_PEOPLE: Final = ("pretty", "table")
         group=SHOWN,
     ),
     option("--last", "with --dedup: the last record of each value", group=SHOWN),
-    *("since", "until", "as_of", "offsets", "raw"),
+    *("one_of", "since", "until", "as_of", "offsets", "raw"),
     *CONTEXT,
     option(
         "--format",

@@ -71,7 +71,7 @@ _PORTION: Final = 256  # records read and written at a time
         default="auto",
         group=SHOWN,
     ),
-    *("since", "until", "offsets", "raw", "fields", *PRETTY, *READING),
+    *("one_of", "since", "until", "offsets", "raw", "fields", *PRETTY, *READING),
 )
 def tail(options: Namespace) -> int:
     """Follow the log."""

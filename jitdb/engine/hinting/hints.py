@@ -149,8 +149,8 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
     if isinstance(other, IsIn):
-        meant = "text, in quotes" if isinstance(other.value[0], str) else "numbers, without quotes"
-        return f"none of the {len(other.value):,} values is in {name}", f"did you mean {meant}?"
+        kind = "text, in quotes" if isinstance(other.value[0], str) else "numbers, without quotes"
+        return f"none of the {len(other.value):,} values is in {name}", f"did you mean {kind}?"
     if other is not None:
         return f"no record has {typed(leaf)}", f"did you mean `{typed(other)}`?"
     if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None:
