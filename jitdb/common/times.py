@@ -8,8 +8,9 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
   means other things in other places, too. Digits beyond the ninth of a fraction are cut off; a second 60
   is the first of the next minute.
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
-  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Tue Dec  1 10:30:00 2015` (C). The zone and
-  the fraction are as above; which day of the week is said does not matter.
+  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Dec  1 2015 10:30:00` (Cisco, CEF), `Tue Dec
+  1 10:30:00 2015` (C; osquery writes UTC behind it). The zone and the fraction are as above; which day of the week is
+  said does not matter. A blank may stand before the time of day in each.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
 - **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
 - **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
@@ -55,8 +56,9 @@ _NAME: Final = "|".join(_MONTHS[at : at + 3] for at in range(0, 36, 3))
 _WEEKDAY: Final = "mon|tue|wed|thu|fri|sat|sun"
 _NAMED: Final = (
     rf"(?:(?:{_WEEKDAY}), )?(?P<day>\d\d?)(?:(?P<mark>/)|(?P<other>[- ]))(?P<month>{_NAME})(?(mark)/|(?P=other))"
-    rf"(?P<year>\d{{4}})(?(mark):| ){_CLOCK}{_ZONE}"
+    rf"(?P<year>\d{{4}})(?(mark)[: ]| ){_CLOCK}{_ZONE}"
 )
+_MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}{_ZONE}"
 _LENGTHS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
     "h": 3600 * 10**9, "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
@@ -64,7 +66,10 @@ _LENGTHS: Final = {
 UNITS_OF_LENGTH: Final = "ns|us|µs|μs|ms|s|min|m|h|d|w"
 _PART: Final = rf"(\d+(?:\.\d+)?) ?({UNITS_OF_LENGTH})(?![a-z]) ?"
 _AS_TEXT: Final = re.ASCII | re.IGNORECASE
-_OF_C: Final = rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?: UTC| GMT)? (?P<year>\d{{4}})"
+_OF_C: Final = (
+    rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?: UTC| GMT)? (?P<year>\d{{4}})(?: UTC| GMT)?"
+)
+_NAMING: Final = (_NAMED, _OF_C, _MONTH_FIRST)
 
 
 def time_of_text(text: str) -> Nanoseconds | None:
@@ -80,9 +85,9 @@ def time_of_text(text: str) -> Nanoseconds | None:
     if text.startswith("/"):
         of_net = re.fullmatch(r"/Date\((-?\d{1,15})(?:[+-]\d{4})?\)/", text, re.ASCII)
         return None if of_net is None else time_of_number(int(of_net[1]), "ms")
-    found = re.fullmatch(_TEXT, text, _AS_TEXT) or (
-        None if text.isdecimal() else re.fullmatch(_NAMED, text, _AS_TEXT) or re.fullmatch(_OF_C, text, _AS_TEXT)
-    )
+    found = re.fullmatch(_TEXT, text, _AS_TEXT)
+    if found is None and not text.isdecimal():
+        found = next((match for form in _NAMING if (match := re.fullmatch(form, text, _AS_TEXT))), None)
     if found is None:
         return None
     part = found.groupdict()

@@ -74,13 +74,18 @@ hours = st.builds("{}:{}".format, st.integers(0, 24).map(two), st.integers(0, 60
 named = st.builds(
     "{0}{1}{5}{2}{6}{3}{7}{4}".format, weekdays, days, names, years,
     st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
-    st.sampled_from("///- "), st.sampled_from("///- "), st.sampled_from(":: "),
+    st.sampled_from("///- "), st.sampled_from("///- "), st.sampled_from("::  "),
 )  # fmt: skip
 of_c = st.builds(
     "{} {}{}{} {}{} {}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, st.sampled_from([" ", "  ", ""]), days,
-    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET"]), years,
+    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET"]),
+    st.builds("".join, st.tuples(years, st.sampled_from(["", "", " UTC", " gmt", "  UTC", " CET", "UTC"]))),
 )  # fmt: skip
-texts |= named | of_c | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
+month_first = st.builds(
+    "{}{}{} {}{}{}".format, names, st.sampled_from([" ", "  ", "", "   "]), days, years,
+    st.sampled_from([" ", " ", ":", ""]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
+)  # fmt: skip
+texts |= named | of_c | month_first | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
     | st.floats()
@@ -162,6 +167,10 @@ def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str)
         ("01-DEC-2015 10:30:00.5", "2015-12-01T10:30:00.5Z"),
         ("Tue Dec  1 10:30:00 2015", "2015-12-01T10:30:00Z"),
         ("Tue Dec 01 10:30:00.25 UTC 2015", "2015-12-01T10:30:00.25Z"),
+        ("Tue Dec  1 10:30:00 2015 UTC", "2015-12-01T10:30:00Z"),
+        ("01/Dec/2015 10:30:00", "2015-12-01T10:30:00Z"),
+        ("Dec  1 2015 10:30:00.5 +0100", "2015-12-01T09:30:00.5Z"),
+        ("Dec 01 2015 10:30:00", "2015-12-01T10:30:00Z"),
     ],
 )
 def test_ways_to_write_a_time(text: str, same: str) -> None:
@@ -187,8 +196,11 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
         "Foo, 1 Dec 2015 10:30:00",
         "Nov 20 14:03:11",
         "Tue Dec  1 10:30:00 CET 2015",
-        "01/Dec/2015 10:30:00",
         "1 Dec 2015:10:30:00",
+        "Dec  1 2015:10:30:00",
+        "Dec  1 15 10:30:00",
+        "Feb 30 2015 10:30:00",
+        "Tue Dec  1 10:30:00 2015 CET",
     ],
 )
 def test_text_that_is_no_time(text: str) -> None:

@@ -174,12 +174,36 @@ def read_day(buf, at, end):
 
 
 @part
+def read_month_first(buf, at, end):
+    """`Dec  1 2015 10:30:00`, with a zone or without: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    month = place_of_word(word_of(buf, at), _MONTHS) + 1
+    at += 3
+    if buf[np.uint64(at)] != 32:
+        return nothing
+    at, day = read_day(buf, at + (2 if buf[np.uint64(at + 1)] == 32 else 1), end)
+    if at < 0 or end - at < 11 or buf[np.uint64(at)] != 32 or buf[np.uint64(at + 5)] != 32:
+        return nothing
+    century, years = two_digits(buf, at + 1, end), two_digits(buf, at + 3, end)
+    at, of_day, nanoseconds = read_clock(buf, at + 6, end)
+    if at < 0 or century < 0 or years < 0:
+        return nothing
+    bits, ahead = read_zone(buf, at, end)
+    year = 100 * century + years
+    if bits == OTHERS or day < 1 or day > days_in_month(year, month):
+        return nothing
+    return WHOLE, 86_400 * days_before_date(year, month, day) + of_day - ahead, nanoseconds, bits
+
+
+@part
 def read_named_time(buf, at, end):
     """A text with the name of a month: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     if end - at < _LEAST_NAMED:
         return nothing
     is_of_c = False
+    if place_of_word(word_of(buf, at), _MONTHS) >= 0:
+        return read_month_first(buf, at, end)
     if np.int64(buf[np.uint64(at)]) > 57:
         if place_of_word(word_of(buf, at), _WEEKDAYS) < 0:
             return nothing
@@ -198,11 +222,12 @@ def read_named_time(buf, at, end):
             return nothing
         at, of_day, nanoseconds = read_clock(buf, at + 1, end)
         bits, ahead = np.int64(TEXTS | ZONELESS), np.int64(0)
-        if at >= 0 and end - at == 9:
-            if buf[np.uint64(at)] != 32 or not is_zone_name(buf, at + 1, at + 4):
-                return nothing
+        if at >= 0 and end - at >= 9 and buf[np.uint64(at)] == 32 and is_zone_name(buf, at + 1, at + 4):
             bits = np.int64(TEXTS)
             at += 4
+        if at >= 0 and end - at == 9 and buf[np.uint64(at + 5)] == 32 and is_zone_name(buf, at + 6, end):
+            bits = np.int64(TEXTS)
+            end -= 4
         if at < 0 or end - at != 5 or buf[np.uint64(at)] != 32:
             return nothing
         at += 1
@@ -216,7 +241,7 @@ def read_named_time(buf, at, end):
             return nothing
         month = place_of_word(word_of(buf, at + 1), _MONTHS) + 1
         century, years = two_digits(buf, at + 5, end), two_digits(buf, at + 7, end)
-        if buf[np.uint64(at + 9)] != (58 if mark == 47 else 32):
+        if buf[np.uint64(at + 9)] != 32 and (mark != 47 or buf[np.uint64(at + 9)] != 58):
             return nothing
         at, of_day, nanoseconds = read_clock(buf, at + 10, end)
         if at < 0:
