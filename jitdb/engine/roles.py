@@ -15,7 +15,8 @@ long as the log's beginning is what it was.
 | MongoDB | t.$date | s | msg |
 | PostgreSQL | timestamp, log_time | error_severity | message |
 | Terraform | @timestamp | @level | @message |
-| osquery | unixTime | | |
+| osquery | unixTime, calendarTime | | |
+| CEF, LEEF | rt, devTime | deviceSeverity, sev | msg |
 | Python | asctime | levelname, levelno | message |
 | Serilog | @t | @l (none: information) | @m, @mt |
 | GELF | timestamp (seconds) | level (numbers) | short_message |
@@ -55,12 +56,13 @@ TIMES: Final = (
     "t", "timestamp", "accept_date", "requestdatetime", "instant", "start",
     "time_us", "time_ms", "time_ns", "timestamp_ms", "timestampMs", "timestamp_ns", "ts_ms", "event_timestamp",
     "eventTimestamp", "occurred_at", "occurredAt", "logged_at", "epoch",
-    "log_time", "unixTime", "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
+    "log_time", "unixTime", "calendarTime", "rt", "devTime",
+    "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (
     "LevelDisplayName", "level", "severity", "log.level", "@level", "levelname", "lvl", "loglevel", "log_level",
     "severityText", "severity_text", "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number",
-    "syslog_severity", "s", "PRI", "messageType", "Event.System.Level",
+    "syslog_severity", "s", "deviceSeverity", "sev", "PRI", "messageType", "Event.System.Level",
 )  # fmt: skip
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
@@ -69,7 +71,7 @@ MESSAGES: Final = (
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
 _OF_OTHERS: Final = frozenset((
     "date", "created_at", "createdat", "updated_at", "start_time", "starttime", "published", "t", "s", "pri", "event",
-    "body", "text", "log", "request", "eventname", "operationname", "start",
+    "body", "text", "log", "request", "eventname", "operationname", "start", "rt", "sev",
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _FIRST: Final[WeakKeyDictionary[LogSource, tuple[Any, list[dict[str, Any]]]]] = WeakKeyDictionary()
@@ -247,7 +249,7 @@ def _is_time(_: Path, value: Any) -> bool:
 
 
 def _is_level(path: Path, value: Any) -> bool:
-    return rank_of(value, path) is not None
+    return value != "-" and rank_of(value, path) is not None  # of Redis; elsewhere it says that there is none
 
 
 def _is_message(_: Path, value: Any) -> bool:

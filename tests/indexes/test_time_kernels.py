@@ -85,7 +85,12 @@ month_first = st.builds(
     "{}{}{} {}{}{}".format, names, st.sampled_from([" ", "  ", "", "   "]), days, years,
     st.sampled_from([" ", " ", ":", ""]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
 )  # fmt: skip
-texts |= named | of_c | month_first | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
+texts |= (
+    named
+    | of_c
+    | month_first
+    | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
+)
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
     | st.floats()

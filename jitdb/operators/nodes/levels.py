@@ -7,6 +7,8 @@ A level has a rank. Names have one in any case, numbers by the scale of their fi
 - **OpenTelemetry** (`severityNumber`): 1 to 24, four a level.
 - **Windows** (`Event.System.Level`): 1 is critical, 4 information, 5 verbose.
 - **NXLog** (`SeverityValue`): 1 is debug, 2 info, 3 warning, 4 error, 5 critical.
+- **CEF and LEEF** (`deviceSeverity`, `sev`): 0 to 3 are low (info), 4 to 6 medium (warning), 7 and 8 high (error), 9
+  and 10 very high (critical); CEF may name them, too.
 - **Python** (`levelno`, `level_number`): 10 is debug, 30 warning, 50 critical.
 - Under any other name (`level`, `severity`, …) numbers go by their size. From 10 on they are those of pino and bunyan
   (10 is trace, 30 info, 50 error, 60 fatal; one between two levels is between them), from 5000 on those of Logback
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import math
 import operator
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 _NAMES: Final = (
     "trace verbose finer finest",
     "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
-    "info information informational i log system",
-    "notice deprecated *",
+    "info information informational i log system -",
+    "notice deprecated audit a *",
     "warn warning w #",
     "error err severe e",
     "critical crit fatal panic dpanic f fault",
@@ -67,10 +69,11 @@ _LOGBACK: Final = ((5000, 10_000, 20_000, 30_000, 40_000, 50_000), (0, 1, 2, 4, 
 _NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_LOGBACK[0]})  # that libraries write
 _WINDOWS: Final = (2, 6, 5, 4, 2, 0)  # ranks of 0 (always logged) to 5
 _NXLOG: Final = (1, 2, 4, 5, 6)  # ranks of 1 to 5
+_CEF: Final = {"low": 2, "medium": 4, "high": 5, "very-high": 6}
 _OPENTELEMETRY: Final = (0, 1, 2, 4, 5, 6)  # ranks of 1 to 4, 5 to 8, …
 _SCALES: Final = {
     "pri": "pri", "severitynumber": "opentelemetry", "levelno": "python", "levelnumber": "python", "severity": "google",
-    "severityvalue": "nxlog",
+    "severityvalue": "nxlog", "deviceseverity": "cef", "sev": "cef",
 }  # fmt: skip
 _LONGEST: Final = 32  # characters of a level
 
@@ -106,10 +109,10 @@ def rank_of(value: Any, path: Path) -> float | None:
         named = rank_of_name(value)
         if named is not None or len(value) > _LONGEST:
             return named
-    number = number_of(value)
+    scale, number = _scale_of(path), number_of(value)
     if number is None or not math.isfinite(number):
-        return None
-    match _scale_of(path):
+        return _CEF.get(value.lower()) if isinstance(value, str) and scale == "cef" else None
+    match scale:
         case "pri":
             return _SYSLOG[int(number) % 8] if number in range(192) else None
         case "syslog":
@@ -118,6 +121,8 @@ def rank_of(value: Any, path: Path) -> float | None:
             return _WINDOWS[int(number)] if number in range(6) else None
         case "nxlog":
             return _NXLOG[int(number) - 1] if number in range(1, 6) else None
+        case "cef":
+            return (2, 4, 5, 6)[bisect_left((3, 6, 8), number)] if 0 <= number <= 10 else None
         case "opentelemetry":
             return _OPENTELEMETRY[int(number - 1) // 4] if number in range(1, 25) else None
         case "python":

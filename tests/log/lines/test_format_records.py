@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from log.lines import format_oracle as oracle
 from log.lines import service_oracle as services
+from log.lines.documented import DOCUMENTED
 from log.lines.walking import walked
 from thoroughness import tries
 
@@ -269,6 +270,7 @@ SAMPLES = {
         json.dumps({"log": "hello\n", "stream": "stdout", "time": TIME}).encode(),
         {"stream": "stdout", "time": TIME, "log": "hello"},
     ),
+    **{name: samples[0] for name, samples in DOCUMENTED.items()},
     "levels": (b"WARN root:no route", {"level": "WARN", "text": "WARN root:no route"}),
     **{
         name: (line, services.of(services.parser_of(name), [line]))
@@ -611,7 +613,7 @@ def test_times_of_tomcat(tmp_path: Path) -> None:
 
 
 def test_bars_are_no_logfmt() -> None:
-    assert recognised([b"CEF:0|Sec|th|1.0|100|worm|3|src=10.0.0.5 rt=1795179600000"]) is None
+    assert recognised([b"CEF:0|Sec|th|1.0|src=10.0.0.5 rt=1795179600000"]) is None
     assert recognised([b"a.b/c:d[0]=1 b=2", b"gr\xc3\xb6\xc3\x9fe=1 b=2"]) == BY_NAME["logfmt"]
 
 

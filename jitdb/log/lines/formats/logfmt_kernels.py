@@ -1,5 +1,5 @@
 """logfmt, for kernels: `key=value key="a value" key`, where a key alone is true. And LTSV: `label:value`, divided by
-tabs.
+tabs. And the pairs of CEF and LEEF.
 
 A value without quotes is a number where it spells one (writing_kernels.is_number), or true or false; others are text.
 One between single quotes is text, or the pairs in it, as auditd writes them.
@@ -13,6 +13,7 @@ from jitdb.common.kernels import part
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE, TAB
 from jitdb.log.lines.formats.trace_kernels import begins_with
 from jitdb.log.lines.formats.writing_kernels import (
+    is_number,
     line_end,
     put_byte,
     put_bytes,
@@ -29,6 +30,8 @@ _TRUE = np.frombuffer(b"true        ", np.uint8)
 _KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
 _LABELS = np.array([bytes([byte]).isalnum() or byte in b"_.-" for byte in range(256)], np.bool_)
 _TIME = np.frombuffer(b"time:", np.uint8)
+_NAMES = np.array([bytes([byte]).isalnum() or byte in b"_.-[]" for byte in range(256)], np.bool_)  # of CEF
+_N, _R, _X = 110, 114, 120
 _LETTERS = np.array([bytes([byte]).isalpha() or byte in b"_@" for byte in range(256)], np.bool_)
 
 
@@ -273,3 +276,101 @@ def put_word(data, p, end, out, o):
         if is_true or is_false:
             return put_bytes(data, p, size, out, o)
     return put_scalar(data, p, end, out, o)
+
+
+@part
+def put_unescaped(data, p, end, out, o):
+    """A text of CEF: a backslash stands before what else has a meaning there, and before the letters n and r."""
+    o = put_byte(out, o, QUOTE)
+    while p < end:
+        first = p
+        while p < end and data[np.uint64(p)] != BACKSLASH:
+            p += 1
+        o = put_escaped(data, first, p, out, o)
+        if p >= end:
+            break
+        char = data[np.uint64(p + 1)] if p + 1 < end else np.uint8(0)
+        if char == _N or char == _R:
+            o = put_byte(out, put_byte(out, o, BACKSLASH), char)
+            p += 2
+        elif char == BACKSLASH or char == _EQUALS or char == _BAR:
+            o = put_escaped(data, p + 1, p + 2, out, o)
+            p += 2
+        else:
+            o = put_escaped(data, p, p + 1, out, o)
+            p += 1
+    return put_byte(out, o, QUOTE)
+
+
+@part
+def name_end(data, p, end):
+    """Where the equals sign stands behind the key that begins at `p`; -1 where none does."""
+    first = p
+    while p < end and _NAMES[data[np.uint64(p)]]:
+        p += 1
+    return np.int64(p) if first < p < end and data[np.uint64(p)] == _EQUALS else np.int64(-1)
+
+
+@part
+def put_named(data, p, equals, end, out, o):
+    """A key and its value, a number where it spells one."""
+    if out[np.uint64(o - 1)] != OPEN_MAP:
+        o = put_byte(out, o, COMMA)
+    o = put_byte(out, put_quoted(data, p, equals, out, o), COLON)
+    if is_number(data, equals + 1, end):
+        return put_bytes(data, equals + 1, end - equals - 1, out, o)
+    return put_unescaped(data, equals + 1, end, out, o)
+
+
+@part
+def put_extension(data, p, end, out, o):
+    """The pairs of CEF: a value may have blanks, and goes on to the blank before the next key."""
+    key = np.int64(p)
+    equals = name_end(data, key, end)
+    while p < end:
+        p += 1
+        if p < end and data[np.uint64(p)] != SPACE:
+            continue
+        following = name_end(data, p + 1, end) if p < end else np.int64(0)
+        if following < 0:
+            continue
+        if equals >= 0:
+            o = put_named(data, key, equals, without_blanks(data, equals + 1, p), out, o)
+        key, equals = p + 1, following
+    return o
+
+
+@part
+def delimiter_before(data, p):
+    """What stands between the attributes of LEEF that begin at `p`: the head may name it, as `|^|` or `|x5E|`."""
+    char = data[np.uint64(p - 2)]
+    if data[np.uint64(p - 3)] == _BAR and char != _BAR and not _NAMES[char]:
+        return np.int64(char)
+    if data[np.uint64(p - 4)] != _X or (data[np.uint64(p - 5)] != _BAR and data[np.uint64(p - 6)] != _BAR):
+        return np.int64(TAB)
+    byte = np.int64(0)
+    for i in range(p - 3, p - 1):
+        digit = np.int64(data[np.uint64(i)])
+        byte = 16 * byte + (digit - 48 if digit < 58 else (digit | 32) - 87)
+    return byte
+
+
+@part
+def put_attributes(data, p, end, out, o):
+    """The pairs of LEEF; those of CEF where the delimiter is not among them."""
+    between = delimiter_before(data, p)
+    first = np.int64(p)
+    is_there = False
+    while p <= end:
+        if p < end and data[np.uint64(p)] != between:
+            p += 1
+            continue
+        if p == end and not is_there:
+            return put_extension(data, first, end, out, o)
+        is_there = True
+        equals = name_end(data, first, p)
+        if equals >= 0:
+            o = put_named(data, first, equals, without_blanks(data, equals + 1, p), out, o)
+        p += 1
+        first = np.int64(p)
+    return o

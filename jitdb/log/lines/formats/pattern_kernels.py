@@ -12,12 +12,15 @@ from jitdb.common.kernels import part
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.kinds import (
+    ATTRIBUTES,
     BODY,
     BSD_TIME,
     CHAR,
     CLASS,
     DOUBLED,
     END,
+    ESCAPED,
+    EXTENSION,
     FIELD,
     JUMP,
     KLOG_TIME,
@@ -33,7 +36,7 @@ from jitdb.log.lines.formats.kinds import (
     WORD,
 )
 from jitdb.log.lines.formats.level_kernels import put_level
-from jitdb.log.lines.formats.logfmt_kernels import put_pairs
+from jitdb.log.lines.formats.logfmt_kernels import put_attributes, put_extension, put_pairs, put_unescaped
 from jitdb.log.lines.formats.table_kernels import quote_from
 from jitdb.log.lines.formats.writing_kernels import (
     line_end,
@@ -234,8 +237,8 @@ def put_clock_of_twelve(data, p, end, out, o):
 
 @part
 def put_other_day(data, p, end, out, o):
-    """`20.11.2026 14:03:11`, `11/20/2026 02:03:11 PM`, `Nov 20, 2026 2:03:11 PM` and `261120 14:03:11` as ISO
-    8601; else nothing."""
+    """`20.11.2026 14:03:11`, `11/20/2026 02:03:11 PM`, `Nov 20, 2026 2:03:11 PM` `2026 Nov 20 14:03:11` and
+    `261120 14:03:11` as ISO 8601; else nothing."""
     nothing = np.int64(-1)
     first = digits_at(data, p, end)
     if first == 6 and end - p == 15 and data[np.uint64(p + 6)] == SPACE and data[np.uint64(p + 9)] == COLON:
@@ -250,11 +253,19 @@ def put_other_day(data, p, end, out, o):
         q = p + 4 + size
         is_day = month > 0 and data[np.uint64(p + 3)] == SPACE and 1 <= size <= 2
         is_day = is_day and data[np.uint64(q)] == COMMA and data[np.uint64(q + 1)] == SPACE
-        if not is_day or digits_at(data, q + 2, end) != 4 or data[np.uint64(q + 6)] != SPACE:
+        if not is_day or digits_at(data, q + 2, end) != 4:
             return nothing
         day = two_digits(data, p + 4) if size == 2 else np.int64(data[np.uint64(p + 4)]) - _ZERO
         year = 100 * two_digits(data, q + 2) + two_digits(data, q + 4)
-        return put_clock_of_twelve(data, q + 7, end, out, put_day(out, o, year, month, day))
+        q += 7 if data[np.uint64(q + 6)] == COMMA else 6
+        if data[np.uint64(q)] != SPACE:
+            return nothing
+        return put_clock_of_twelve(data, q + 1, end, out, put_day(out, o, year, month, day))
+    if first == 4 and data[np.uint64(p + 4)] == SPACE and month_at(data, p + 5) > 0:
+        year = 100 * two_digits(data, p) + two_digits(data, p + 2)
+        is_day = data[np.uint64(p + 8)] == SPACE and data[np.uint64(p + 11)] == SPACE
+        o = put_day(out, o, year, month_at(data, p + 5), two_digits(data, p + 9))
+        return put_byte(out, put_escaped(data, p + 12, end, out, o), QUOTE) if is_day else nothing
     mark = data[np.uint64(p + 2)]
     is_day = first == 2 and (mark == _DOT or mark == _SLASH) and data[np.uint64(p + 5)] == mark
     is_day = is_day and digits_at(data, p + 3, end) == 2 and digits_at(data, p + 6, end) == 4
@@ -266,6 +277,25 @@ def put_other_day(data, p, end, out, o):
     if mark == _SLASH:
         return put_clock_of_twelve(data, clock, end, out, put_day(out, o, year, one, other))
     return put_byte(out, put_escaped(data, clock, end, out, put_day(out, o, year, other, one)), QUOTE)
+
+
+@part
+def put_day_of_snort(data, p, end, out, o, latest):
+    """`11/20-14:03:11.5`, also with a year of two or four digits behind the day, as ISO 8601; else nothing."""
+    is_day = digits_at(data, p, end) == 2 and data[np.uint64(p + 2)] == _SLASH and digits_at(data, p + 3, end) == 2
+    if end - p < 14 or not is_day:
+        return o
+    month, day = two_digits(data, p), two_digits(data, p + 3)
+    if data[np.uint64(p + 5)] == _DASH:
+        return put_date(data, p + 6, end, out, o, month, day, latest)
+    size = digits_at(data, p + 6, end)
+    clock = p + 6 + size
+    if data[np.uint64(p + 5)] != _SLASH or (size != 2 and size != 4) or data[np.uint64(clock)] != _DASH:
+        return o
+    o = put_day(
+        out, o, two_digits(data, clock - 2) + (2000 if size == 2 else 100 * two_digits(data, p + 6)), month, day
+    )
+    return put_byte(out, put_escaped(data, clock + 1, end, out, o), QUOTE)
 
 
 @part
@@ -283,11 +313,14 @@ def month_at(data, p):
 
 @part
 def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time and put_other_day,
-    too; else a number or text, as it stands."""
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time, put_other_day and
+    put_day_of_snort, too; else a number or text, as it stands."""
     if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
         o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
         return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
+    after = put_day_of_snort(data, p, end, out, o, latest)
+    if after > o:
+        return after
     month = month_at(data, p)
     is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
     if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:
@@ -315,6 +348,8 @@ def put_field(kind, data, p, end, out, o, latest):
         return put_scalar(data, p, end, out, o)
     if kind == BSD_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
+    if kind == ESCAPED:
+        return put_unescaped(data, p, end, out, o)
     if kind == DOUBLED:
         return put_doubled(data, p, end, out, o)
     if kind == KLOG_TIME and end - p >= 13:
@@ -343,6 +378,12 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
             continue
         if kind == PAIRS:
             o = put_pairs(data, p, after, out, o)
+            continue
+        if kind == EXTENSION:
+            o = put_extension(data, p, after, out, o)
+            continue
+        if kind == ATTRIBUTES:
+            o = put_attributes(data, p, after, out, o)
             continue
         o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
         o = put_field(kind, data, p, after, out, o, latest)

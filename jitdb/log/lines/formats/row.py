@@ -4,7 +4,8 @@ pattern   of a record's first line (pattern.py); also what a file of the format 
 kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
           stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
-          of logfmt; DOUBLED is text in which quotes are doubled; BSD_TIME and KLOG_TIME are times without a year, or
+          of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
+          text in which quotes are doubled; BSD_TIME and KLOG_TIME are times without a year, or
           in a form of one program's own, which become ISO 8601
 joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
           they are lines that are not understood
@@ -16,6 +17,7 @@ mark      bytes that each line has: a file without them needs no look by the pat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -83,4 +85,11 @@ ISO: Final = (
 )
 BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}"
 DASHED: Final = rf"[0-9]{{2}}-[A-Z][a-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND
+LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 ACCESSED: Final = r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8}"  # Apache, HAProxy, S3: without a zone
+
+
+def begins(pattern: str) -> Callable[[bytes], bool]:
+    """Whether a line begins so. Compiled when a line is first looked at: most files are of another format."""
+    as_bytes = pattern.encode("latin-1")
+    return lambda line: re.match(as_bytes, line) is not None

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format
-
-
-def _begins(pattern: bytes) -> Callable[[bytes], bool]:
-    """Whether a line begins so."""
-    compiled = re.compile(pattern)
-    return lambda line: compiled.match(line) is not None
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format, begins
 
 
 def _numbers(names: str) -> dict[str, int]:
@@ -69,11 +62,9 @@ ENVOY_KINDS: Final = MappingProxyType(
 )
 
 
-def _is_haproxy(line: bytes) -> bool:
-    accessed = rb"[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){2,4} "
-    return re.match(rb"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |" + accessed, line) is not None
-
-
+_HAPROXY_LINE: Final = (
+    r"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){2,4} "
+)
 #: Postgres' log_destination csvlog: a row has no header, and values go on in further lines.
 _CSVLOG: Final = (
     "user_name", "database_name", "process_id", "connection_from", "session_id", "session_line_num",
@@ -102,6 +93,7 @@ _REST: Final = r"[^\r\n]*"
 _JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
 _JUL_LEVEL: Final = "SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST"
 _NEST_TIME: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4}, [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
+_BANNER: Final = r"[^ #]+, Version: |Tcp port: |Time +Id Command|"  # of a server of MySQL that starts
 _SLOW_USER: Final = (
     r"# User@Host: (?P<user>[^\[\r\n]*)\[[^\]\r\n]*\] @ (?P<host>[^ \r\n]*) \[(?P<ip>[^\]\r\n]*)\]"
     r"(?: +Id: +(?P<Id>[0-9]+))?"
@@ -114,6 +106,35 @@ _SLOW_HEAD: Final = (
 )
 
 _SECONDS: Final = r"-?[0-9]+(?:\.[0-9]+)?"
+_COMMANDS: Final = (  # of MySQL's protocol
+    "Sleep|Quit|Init DB|Query|Field List|Create DB|Drop DB|Refresh|Shutdown|Statistics|Processlist|Connect(?: Out)?|"
+    "Kill|Debug|Ping|Time|Delayed insert|Change user|Binlog Dump(?: GTID)?|Table Dump|Register (?:Slave|Replica)|"
+    "Prepare|Execute|Long Data|Close stmt|Reset stmt|Set option|Fetch|Daemon|Error|Reset Connection|clone|"
+    "Group Replication Data Stream subscription"
+)
+_GENERAL: Final = (
+    rf"(?P<event_time>{ISO}|[0-9]{{6}} [ 0-9][0-9]:[0-9]{{2}}:[0-9]{{2}})?\t+ *(?P<thread_id>[0-9]+) "
+    rf"(?P<command_type>{_COMMANDS})(?: *\t|$)"
+)
+
+_RAILS_ID: Final = r"\[(?P<request_id>[0-9A-Fa-f-]{16}[0-9A-Fa-f-]*)\] "
+_RAILS_STARTED: Final = (
+    rf'Started (?P<method>[A-Z]+) "(?P<path>[^"\r\n]*)" for (?P<remote_ip>[^ \r\n]+) at (?P<time>{ISO})'
+)
+_RAILS_PROCESSING: Final = (
+    r"Processing by (?P<controller>[A-Za-z0-9_:]+)#(?P<action>[^ \r\n]+)(?: as (?P<format>[^ \r\n]+))?"
+)
+_RAILS_COMPLETED: Final = (
+    r"Completed (?P<status>[0-9]{3})[^\r\n]*? in (?P<duration>[0-9.]+)ms"
+    r"(?: \((?:Views: (?P<view_runtime>[0-9.]+)ms)?(?:(?: \| )?ActiveRecord: (?P<db_runtime>[0-9.]+)ms)?)?"
+)
+_RAILS_KINDS: Final = MappingProxyType(_numbers("pid status duration view_runtime db_runtime"))
+
+_ATTRIBUTE: Final = "[^<>]*|<[^<>]*>"  # of a message of WebLogic
+_WEBLOGIC_TIME: Final = (
+    r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4},? [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:,[0-9]+)?(?: |\xe2\x80\xaf)[AP]M"
+)
+_WEBLOGIC_END: Final = r" <(?P<MSGID>[^<>\[]*)> <(?P<MESSAGE>[\s\S]*?)(?:> *)?$"
 
 SERVICES: Final = (
     Format(
@@ -132,7 +153,7 @@ SERVICES: Final = (
             **_absent("captured_request_cookie captured_response_cookie"), "TIMESTAMP": BSD_TIME, "CONTENT": BODY,
         }),
         joins=True, mark=b"/",
-        is_line=_is_haproxy,
+        is_line=begins(_HAPROXY_LINE),
     ),
     Format(
         "squid", "Squid", PATTERN,
@@ -213,10 +234,61 @@ SERVICES: Final = (
             "time": BSD_TIME, **_numbers("Id Thread_id Query_time Lock_time Rows_sent Rows_examined timestamp"),
         }),
         joins=True, spans=True, mark=b"# Query_time: ", leads="time",
-        is_line=_begins(
-            rb"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |[^ #]+, Version: |Tcp port: |Time +Id Command|"
-            rb"[A-Za-z ]+.*;$"
+        is_line=begins(
+            rf"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |{_BANNER}[A-Za-z ]+.*;$"
         ),
+    ),
+    Format(
+        "mysqlgeneral", "general query log of MySQL and MariaDB", PATTERN,
+        rf"{_GENERAL}(?P<argument>[\s\S]*)|(?P<text>[^ #]+, Version: [\s\S]*)",
+        MappingProxyType({"event_time": BSD_TIME, "thread_id": NUMBER}),
+        joins=True, spans=True, mark=b"\t", is_line=begins(_BANNER + re.sub(r"\?P<\w+>", "?:", _GENERAL)),
+    ),
+    Format(
+        "rails", "Rails, a request or a tagged line", PATTERN,
+        rf"(?P<text>{_RAILS_STARTED}(?:[\s\S]*?\n{_RAILS_PROCESSING})?(?:[\s\S]*?\n{_RAILS_COMPLETED})?[\s\S]*|"
+        rf"{_RAILS_ID}(?:{_RAILS_STARTED}|{_RAILS_PROCESSING}|{_RAILS_COMPLETED})?[\s\S]*)",
+        _RAILS_KINDS, joins=True, spans=True, mark=b"Started ",
+        is_line=begins(
+            r"(?:\[[0-9A-Fa-f-]{16,}\] )?(?:Started [A-Z]+ \"|Processing by \S+#|Completed [0-9]{3} |"
+            r"  (?:Parameters: |Render|\x1b\[|[A-Z][\w: ]+ \([0-9.]+ms\)|\xe2\x86\xb3 ))"
+        ),
+    ),
+    Format(
+        "railslogger", "Rails, behind the head of Ruby's Logger", PATTERN,
+        rf"[DIWEFA], \[(?P<time>{ISO}) #(?P<pid>[0-9]+)\] +(?P<level>[A-Z]+) -- (?P<progname>[^: ]+)?: "
+        rf"(?P<text>(?:{_RAILS_ID})?(?:\[[^\]]*\] )*(?:{_RAILS_STARTED.replace('<time>', '<started>')}|"
+        rf"{_RAILS_PROCESSING}|{_RAILS_COMPLETED})?.*)",
+        MappingProxyType({**_RAILS_KINDS, "text": BODY}), joins=True, mark=b"Started ",
+    ),
+    Format(
+        "weblogic", "WebLogic", PATTERN,
+        rf"####<(?P<DATE>[^<>]*)> <(?P<SEVERITY>[A-Za-z]+)> <(?P<SUBSYSTEM>{_ATTRIBUTE})> <(?P<MACHINE>{_ATTRIBUTE})> "
+        rf"<(?P<SERVER>{_ATTRIBUTE})> <(?P<THREAD>{_ATTRIBUTE})> <(?P<USERID>{_ATTRIBUTE})> <(?P<TXID>{_ATTRIBUTE})> "
+        rf"<(?P<CONTEXTID>{_ATTRIBUTE})> <(?P<TIMESTAMP>[0-9]+)>(?: <(?P<SUPP_ATTRS>\[[^<>]*)>)?{_WEBLOGIC_END}|"
+        rf"<(?P<TIMESTAMP>{_WEBLOGIC_TIME}) (?P<timezone>[^<>]+)> <(?P<SEVERITY>[A-Za-z]+)> "
+        rf"<(?P<SUBSYSTEM>{_ATTRIBUTE})>{_WEBLOGIC_END}",
+        MappingProxyType({"TIMESTAMP": BSD_TIME}),
+        joins=True, spans=True, mark=b"> <", is_line=begins(rf"####<[^>]+> <[A-Za-z]+> <|<{_WEBLOGIC_TIME} [^>]+> <"),
+    ),
+    Format(
+        "fastlog", "fast.log of Snort and Suricata", PATTERN,
+        rf"(?P<timestamp>[0-9]{{2}}/[0-9]{{2}}(?:/[0-9]{{2,4}})?-{CLOCK}\.[0-9]+) +(?:\[(?P<action>[A-Za-z]+)\] )?"
+        r'\[\*\*\] \[(?P<gid>[0-9]+):(?P<sid>[0-9]+):(?P<rev>[0-9]+)\] "?(?P<msg>.*?)"? \[\*\*\]'
+        r"(?: \[Classification: (?P<class>[^\]]*)\])?(?: \[Priority: (?P<priority>[0-9]+)\])?(?: \[AppID: (?P<appid>"
+        r"[^\]]*)\])? (?:\{(?P<proto>[^}]*ICMP[^}]*)\} (?P<src_addr>[^ ]*:[^ ]*:[^ ]*) -> (?P<dst_addr>[^ ]+)|"
+        r"\{(?P<proto>TCP|UDP|SCTP)\} (?P<src_addr>[^ ]+):(?P<src_port>[0-9]+) -> (?P<dst_addr>[^ ]+):"
+        r"(?P<dst_port>[0-9]+)|\{(?P<proto>[^}]*)\}(?: (?P<src_addr>[0-9.]+)(?::(?P<src_port>[0-9]+))? -> "
+        r"(?P<dst_addr>[0-9.]+)(?::(?P<dst_port>[0-9]+))?)?)",
+        MappingProxyType({**_numbers("gid sid rev priority src_port dst_port"), "timestamp": BSD_TIME}),
+        mark=b"[**]",
+    ),
+    Format(
+        "unbound", "Unbound", PATTERN,
+        rf"(?:\[(?P<time>[0-9]+)\]|(?P<time>{BSD}|{ISO})) unbound\[(?P<pid>[0-9]+):(?P<thread>[0-9a-f]+)\] "
+        r"(?P<level>[a-z]+): (?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "text": BODY}),
+        joins=True, mark=b" unbound[",
     ),
     Format(
         "csvlog", "Postgres' csvlog", PATTERN, _csvlog(),
@@ -225,7 +297,7 @@ SERVICES: Final = (
             **_numbers("process_id session_line_num transaction_id internal_query_pos query_pos leader_pid query_id"),
         }),
         joins=True, spans=True, mark=b",",
-        is_line=_begins(rf"{_CSVLOG_TIME},".encode()),
+        is_line=begins(rf"{_CSVLOG_TIME},"),
     ),
     Format(
         "jul", "java.util.logging", PATTERN,
@@ -233,7 +305,7 @@ SERVICES: Final = (
         rf"(?:{_NL}(?P<level>{_JUL_LEVEL}): ?(?P<message>{_REST}))?",
         MappingProxyType({"time": BSD_TIME, "message": BODY}),
         joins=True, spans=True,
-        is_line=_begins(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): ".encode("latin-1")),
+        is_line=begins(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): "),
     ),
     Format(
         "apt", "apt's history.log", PATTERN,
@@ -244,7 +316,7 @@ SERVICES: Final = (
         )) + rf"(?:{_NL}End-Date: (?P<end>{_REST}))?",
         MappingProxyType({"time": BSD_TIME, "end": BSD_TIME}),
         joins=True, spans=True, mark=b"Start-Date: ",
-        is_line=_begins(rb"[A-Z][A-Za-z-]+: "),
+        is_line=begins(r"[A-Z][A-Za-z-]+: "),
     ),
     Format(
         "dmesg", "the kernel's ring buffer", PATTERN,

@@ -3,7 +3,7 @@
 A new format is a row here. Most are a pattern; what a pattern cannot say has a part in render_kernels.py. Fields have
 the names that the format's documentation gives them. The first row that fits a file is its format.
 
-row.py says what is in a row, services.py has those of certain services.
+row.py says what is in a row, services.py has those of certain services, syslogs.py syslog and what devices write.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from jitdb.log.lines.formats.kinds import (
     WORD,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
 from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, SERVICES
+from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
 
 _FEW: Final = 8  # lines: as many as a record with a stack trace may have
 _TRIED: Final = 64  # lines that are looked at
@@ -76,27 +77,16 @@ def _is_logfmt(line: bytes) -> bool:
 _LTSV: Final = re.compile(rb"[A-Za-z_][\w.-]*:[^\t]*(?:\t[\w.-]+:[^\t]*)+")
 
 _CRI: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)")
+_REQUESTED: Final = (
+    r'(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "\x1b]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?'
+)
+_ANSWERED: Final = r'" (?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)'
 _REQUEST: Final = (
     r" (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
-    rf"\[(?P<time_local>{ACCESSED} [+-][0-9]{{4}})\] "
-    r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?|'
-    rf'{QUOTED})" '
-    r"(?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)"
+    rf'\[(?P<time_local>{ACCESSED} [+-][0-9]{{4}})\] "{_REQUESTED}|{QUOTED}){_ANSWERED}'
 )
 _ACCESS: Final = r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?(?P<remote_addr>[^ ]+)" + _REQUEST
 _ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL})
-_SYSLOG5424: Final = (
-    r"<(?P<PRI>[0-9]{1,3})>(?P<VERSION>[0-9]{1,2}) (?:-|(?P<TIMESTAMP>[^ ]+)) (?P<HOSTNAME>[^ ]+) (?P<APP_NAME>[^ ]+) "
-    r"(?P<PROCID>[^ ]+) (?P<MSGID>[^ ]+) (?P<STRUCTURED_DATA>-|"
-    rf'(?:\[(?:[^\]"]|"{QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*)|$)'
-)
-# Behind the tag, macOS names the process that launchd speaks of.
-_TAGGED: Final = r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?(?: \((?P<RefProc>[^)]*)\))?: ?(?P<CONTENT>.*)"
-_SYSLOG: Final = rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {_TAGGED}"
-_SYSLOG_KINDS: Final = MappingProxyType({
-    "PRI": NUMBER, "VERSION": NUMBER, "TIMESTAMP": BSD_TIME, "HOSTNAME": NIL, "APP_NAME": NIL, "PROCID": NIL,
-    "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY, "PID": NUMBER, "CONTENT": BODY,
-})  # fmt: skip
 # Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog.
 _INSIDE: Final = "|".join((
     r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
@@ -105,28 +95,27 @@ _INSIDE: Final = "|".join((
     + _REQUEST
     + rf'(?: "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"(?: (?P<more>.*))?)?$',
     ENVOY,
-    _SYSLOG5424,
-    rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {_TAGGED}",
-    rf"(?P<TIMESTAMP>{BSD}) (?P<HOSTNAME>[^ ]*[a-z0-9][^ ]*) {_TAGGED}",  # capital letters alone are a level
+    SYSLOG5424,
+    rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}",
+    rf"(?P<TIMESTAMP>{BSD}) (?P<HOSTNAME>[^ ]*[a-z0-9][^ ]*) {TAGGED}",  # capital letters alone are a level
 ))  # fmt: skip
 _INSIDE_KINDS: Final = MappingProxyType({
-    "threadid": NUMBER, "line": NUMBER, "msg": BODY, **_ACCESS_KINDS, **ENVOY_KINDS, **_SYSLOG_KINDS,
+    "threadid": NUMBER, "line": NUMBER, "msg": BODY, **_ACCESS_KINDS, **ENVOY_KINDS, **SYSLOG_KINDS,
     "MSG": LEVELED, "CONTENT": LEVELED,
 })  # fmt: skip
 
 _TIMES: Final = frozenset(("time", "timestamp", "ts", "date", "datetime"))  # groups of times in a user's pattern
 _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 _C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
-_LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
 _SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
 _COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
-# What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
-_SYSLOG_LINE: Final = re.compile(
-    rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!{_LEVELS} )[^ \[]*[^ \[:] "
-    r"[^ :\[{]+(?:\[[^\]]*\])?(?: \([^)]*\))?:".encode()
+# What Django says of a request before the line of the request.
+_DJANGO: Final = (
+    r"(?:Internal Server Error|Bad Request|Not Found|Gone|Forbidden|Method Not Allowed|Unauthorized|Too Many Requests|"
+    r"Service Unavailable)(?: \([^)]*\))?: /"
 )
 
 FORMATS: Final = (
@@ -136,14 +125,8 @@ FORMATS: Final = (
         "cri", "Kubernetes CRI", CRI, _INSIDE, _INSIDE_KINDS, joins=True, is_line=lambda line: bool(_CRI.match(line)),
     ),
     *SERVICES,
-    Format(
-        "syslog5424", "syslog, RFC 5424", PATTERN,
-        _SYSLOG5424, _SYSLOG_KINDS, joins=True,
-    ),
-    Format(
-        "syslog", "syslog, RFC 3164", PATTERN, _SYSLOG, _SYSLOG_KINDS,
-        joins=True, is_line=lambda line: bool(_SYSLOG_LINE.match(line)),
-    ),
+    *DEVICES,
+    *SYSLOGS,
     Format(
         "klog", "klog of Kubernetes, glog", PATTERN,
         r"(?P<severity>[IWEF])(?P<time>(?:[0-9]{4}|[0-9]{6}|[0-9]{8}) [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}) "
@@ -157,6 +140,15 @@ FORMATS: Final = (
         _ACCESS_KINDS,
     ),
     Format("common", "Apache, common", PATTERN, _ACCESS + "(?: (?P<more>.*))?$", _ACCESS_KINDS),
+    Format(
+        "runserver", "development servers of Django, Flask and Python", PATTERN,
+        r"(?:(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^ ]+) )?"
+        rf"\[(?P<time_local>[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK})\] "
+        rf'(?:"(?:{_COLOUR})*{_REQUESTED})(?:{_COLOUR})*{_ANSWERED}|"(?P<request>{QUOTED}){_ANSWERED}|(?P<text>.*))|'
+        rf"(?P<text>{_DJANGO}.*)",
+        MappingProxyType({**_ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
+        is_line=begins(rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}"),
+    ),
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
@@ -173,12 +165,12 @@ FORMATS: Final = (
     ),
     Format(
         "leveltime", "text with levels and times", PATTERN,
-        rf"\[?(?P<level>{_LEVELS})\]?(?: -)?:? +\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
+        rf"\[?(?P<level>{LEVELS})\]?(?: -)?:? +\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
         MappingProxyType({"text": BODY}), joins=True,
     ),
     Format(
         "levels", "text with levels", PATTERN,
-        rf"(?P<text>(?:{_COLOUR})?(?:{_LEVELS}(?:{_COLOUR})?[: ]|\[(?:{_COLOUR})?{_LEVELS}(?:{_COLOUR})?\]|"
+        rf"(?P<text>(?:{_COLOUR})?(?:{LEVELS}(?:{_COLOUR})?[: ]|\[(?:{_COLOUR})?{LEVELS}(?:{_COLOUR})?\]|"
         r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): ).*)",
         MappingProxyType({"text": LEVELED}), joins=True,
     ),

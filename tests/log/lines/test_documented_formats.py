@@ -1,0 +1,168 @@
+"""Formats whose lines are as their documentation has them (documented.txt), asked as whole files, cut, and mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log.lines.documented import DOCUMENTED
+from log.lines.test_format_records import SAMPLES
+from log.lines.walking import walked
+
+import jitdb
+from jitdb.engine.roles import roles_of
+from jitdb.log.lines.detection import form_at
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.formats.rendering import Renderer
+from jitdb.log.lines.formats.table import BY_NAME, FORMATS, recognised
+from jitdb.log.lines.line_log import LineLog
+from jitdb.operators.nodes.levels import rank_of
+
+NOVEMBER = 1_795_860_000  # 2026-11-28T10:00:00
+#: Of each, how many of its records have a time, and a level from warn on; None: it has none.
+KNOWN: dict[str, tuple[int, int | None]] = {
+    "cisco": (10, 5), "cef": (4, 2), "leef": (3, 4), "runserver": (3, None), "mysqlgeneral": (3, None),
+    "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 4), "unbound": (2, 1),
+}  # fmt: skip
+
+
+def written(path: Path, lines: bytes) -> Path:
+    path.write_bytes(lines)
+    os.utime(path, (NOVEMBER, NOVEMBER))
+    return path
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_a_file_is_recognised_and_each_record_is_read(tmp_path: Path, name: str, newline: bytes) -> None:
+    expected = [record for _, record in DOCUMENTED[name]]
+    path = written(tmp_path / "a.txt", b"".join(lines + b"\n" for lines, _ in DOCUMENTED[name]).replace(b"\n", newline))
+    found = form_at(path)
+    assert found is not None
+    assert found.format == name
+    for size in (13, 1 << 16):
+        with LineLog(path, folder="memory", form=found) as log:
+            assert [same(value) for _, value in walked(log, size) if value is not None] == expected
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == len(expected)
+        assert list(map(same, db.all(sort_by="arrival"))) == expected
+
+
+def same(record: Any) -> Any:
+    """Texts of several lines keep the newlines of their file."""
+    return {key: value.replace("\r", "") if isinstance(value, str) else value for key, value in record.items()}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_times_and_levels_are_known(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "a.txt", b"".join(lines + b"\n" for lines, _ in DOCUMENTED[name]))
+    times, bad = KNOWN[name]
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.query().since("2020-01-01").count() == times
+        roles = roles_of(db.all(sort_by="arrival"))
+        assert (roles.level is None) == (bad is None)
+        if roles.level is not None:
+            assert db.count(f'{roles.level[0]} >= "warn"') == bad
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_line_that_was_cut_says_nothing_else(name: str) -> None:
+    """A value of it is the beginning of the whole line's, or it is no record of the format."""
+    renderer = Renderer(BY_NAME[name], lambda: NOVEMBER * 10**9)
+    texts = {"text", "CONTENT", "MESSAGE", "argument", "request", "TAG", "HOSTNAME", "seq_no", "uptime", "RefProc"}
+    texts |= {"dst_port"}  # of IPv6, whose address may have been cut
+    for lines, whole in DOCUMENTED[name]:
+        for record in filter(None, renderer.rendered([lines[:size] for size in range(1, len(lines))])):
+            found = json.loads(record)
+            for key in found.keys() & whole.keys() - texts:
+                said, value = str(whole[key]), str(found[key]).rstrip("\\")
+                is_more = name in ("cef", "leef") and value.startswith(f"{said} ")  # what is left of the next key
+                assert said.startswith(value) or is_more, (lines, key, value)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_format_takes_the_lines_of_another(name: str) -> None:
+    """All lines of a sample, as often as a file may have them, and with blank lines and stack traces between."""
+    if name not in {row.name for row in FORMATS}:
+        return
+    lines = SAMPLES[name][0].split(b"\n")
+    for others in ([], [b""], [b"\tat x.Y.z(Y.java:1)"] if BY_NAME[name].joins else []):
+        found = recognised([*lines, *others] * 9)
+        assert found is not None
+        assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b"2026-11-28 10:00:00 INFO done 100%: see CEF:0|a|b", "text"),
+        (b'10.0.0.1 - - [28/Nov/2026:10:00:00 +0000] "GET /%41-5-X: HTTP/1.1" 200 5', "common"),
+        (b'10.0.0.1 - - [28/Nov/2026:10:00:00 +0000] "GET /CEF:0|a|b|c|d|e|f| HTTP/1.1" 200 5 "-" "-"', "combined"),
+        (b"I, [2026-11-28T10:00:00.123456 #7]  INFO -- : up", "text"),
+        (b"Nov 28 10:00:00 h sshd[7]: Started session", "syslog"),
+        (b"Nov 28 10:00:00 h unbound: [7:0] info: x", "syslog"),
+        (b'level=info msg="Started GET \\"/\\" for 1 at 2"', "logfmt"),
+    ],
+)
+def test_what_only_mentions_a_format_is_none(line: bytes, name: str) -> None:
+    found = recognised([line] * 9)
+    assert found is not None
+    assert found.name == name
+
+
+def test_lines_of_syslog_among_those_of_devices(tmp_path: Path) -> None:
+    """A collector writes what several hosts say into one file."""
+    cisco = b"Nov 28 10:00:00 fw1 %ASA-3-302013: Built\n"
+    other = b"<34>Nov 28 10:00:01 h su[12]: failed\n"
+    for device, count in ((cisco, 2), (cisco.replace(b"%ASA-3-302013: Built", b"CEF:0|a|b|1|5|n|7|x=1"), 2)):
+        with jitdb.open(written(tmp_path / f"{device[20:30].hex()}.txt", (device + other) * 2), indexes="memory") as db:
+            assert db.count('TAG == "su" and PID == 12') == count
+            assert db.query().since("2026-11-28T10:00:01Z").count() == count
+            assert db.count('HOSTNAME == "fw1"') == count
+
+
+def test_colours_of_a_terminal_around_a_request(tmp_path: Path) -> None:
+    line = b'127.0.0.1 - - [28/Nov/2026 10:00:00] "\x1b[31m\x1b[1mGET /x HTTP/1.1\x1b[0m\x1b[0m" 404 -\n'
+    with jitdb.open(written(tmp_path / "a.txt", line * 3), indexes="memory") as db:
+        assert db.count('status == 404 and request_uri == "/x" and request == "GET /x HTTP/1.1"') == 3
+
+
+def test_a_request_of_rails_is_a_record_with_all_that_it_says(tmp_path: Path) -> None:
+    lines, _ = DOCUMENTED["rails"][0]
+    failed = lines.replace(b"Completed 200 OK", b"Completed 500 Internal Server Error")
+    trace = b"\n\n  \nRuntimeError (boom):\n  \napp/controllers/posts_controller.rb:5:in `index'\n\n\n"
+    path = written(tmp_path / "development.log", (lines + b"\n\n\n" + failed + trace) * 5)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == 10
+        assert db.count('status >= 500 and "RuntimeError (boom)" in text and controller == "PostsController"') == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "least", "count"),
+    [
+        ("deviceSeverity", [0, 3, 4, 6, 7, 8, 9, 10, 11], "warn", 6),
+        ("deviceSeverity", ["Low", "Medium", "High", "Very-High", "Unknown", "9"], "error", 3),
+        ("sev", [1, 5, 8, 10], "error", 2),
+        ("severity", ["Low", "High", 3, 6], "error", 1),
+        ("level", [".", "-", "*", "#"], "info", 3),
+        ("level", [".", "-", "*", "#"], "notice", 2),
+    ],
+)
+def test_scales_of_levels(tmp_path: Path, field: str, values: list[Any], least: str, count: int) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({field: value}) + "\n" for value in values))
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count(f'{field} >= "{least}"') == count
+
+
+def test_a_dash_where_no_level_is_makes_no_field_the_level() -> None:
+    assert roles_of([{"s": "-", "severity": "-", "PRI": 13}]).level == ("PRI",)
+    assert rank_of("-", ("level",)) == 2
+
+
+def test_a_format_that_is_said_reads_lines_of_syslog_alone() -> None:
+    (record,) = Renderer(LineForm(format="cef").row or BY_NAME["cef"], lambda: 0).rendered([b"Nov 28 10:00:00 h a: b"])
+    assert json.loads(record)["TAG"] == "a"
