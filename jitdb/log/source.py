@@ -168,6 +168,9 @@ class LogSource(ScanSource):
     #: The fields of the time that its first records have, where that is known without reading them
     known_time: tuple[FieldPath, ...] | None = None
 
+    #: What is not certain of its times, as a remark says it; empty: nothing
+    time_doubt: str = ""
+
     #: What its indexes are shared by with other machines; None: nothing
     shelf: Shelf | None = None
 

@@ -264,6 +264,8 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
     if as_time and (clock := _clock_beside(manager.log, spec)):
         yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
+    if as_time and manager.log.time_doubt:
+        yield f"times of {name} {manager.log.time_doubt}"
     if bits & seen.ZONELESS and as_time:
         zone = _zone_behind(manager.log, spec.paths)
         behind = f", though {zone} stands behind them" if zone else ""

@@ -32,6 +32,8 @@ HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
 
 _TRIED: Final = 64  # lines
+_FOR_DAYS: Final = 1 << 20  # bytes in which a day from 13 on is looked for
+_BEHIND_TIMES: Final = ("text", "slashes", "dayfirst", "monthfirst")  # formats that rows of a table may be of, too
 _AS_LINES: Final = "plain"  # the format that all text is of
 _PLAIN: Final = Remedy("pass format='plain'", "pass --log-format plain")
 
@@ -116,9 +118,9 @@ def form_of(
     if form.format or said:
         return None if _is_other(head) else form
     if looks_like_lines(head):
-        text = None if form.each or head.lstrip().startswith((b"{", MARK)) else _of_text(head)
+        text = None if form.each or head.lstrip().startswith((b"{", MARK)) else _of_text(head, more)
         return form if form.each else text or _of_json(head)
-    return None if form.each or _is_other(head) else _of_text(head)
+    return None if form.each or _is_other(head) else _of_text(head, more)
 
 
 def _without_zeros(head: bytes) -> bytes:
@@ -279,18 +281,21 @@ def _of_json(head: bytes) -> LineForm:
     return LineForm(format=row.name if row else JSON)
 
 
-def _of_text(head: bytes) -> LineForm | None:
+def _of_text(head: bytes, more: Head | None) -> LineForm | None:
     """The form of lines of text; None where they are none."""
     if _begins_json(head.removeprefix(MARK)):
         return None
     if format := of_comments(head.removeprefix(MARK)):
         return headed(head, format)
+    from jitdb.log.lines.formats.slashed import with_days
     from jitdb.log.lines.formats.table import recognised
 
     lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
     if row is not None:
-        is_table = row.name == "text" and is_certain(head.removeprefix(MARK))  # its rows begin with a time
+        if row.doubt:
+            row = with_days(row, head if more is None or len(head) < HEAD else more(_FOR_DAYS))
+        is_table = row.name in _BEHIND_TIMES and is_certain(head.removeprefix(MARK))  # its rows begin with a time
         return (headed(head, "csv") if is_table else None) or LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
     return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None

@@ -225,6 +225,10 @@ class LineLog(LogSource):
         return self._codec
 
     @property
+    def time_doubt(self) -> str:  # type: ignore[override]
+        return "" if (row := self._framing.form.row) is None else row.doubt
+
+    @property
     def framing(self) -> LineFraming:
         return self._framing
 

@@ -26,6 +26,7 @@ NOVEMBER = 1_795_860_000  # 2026-11-28T10:00:00
 KNOWN: dict[str, tuple[int, int | None]] = {
     "cisco": (10, 5), "cef": (4, 2), "leef": (3, 4), "runserver": (3, None), "mysqlgeneral": (3, None),
     "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 4), "unbound": (2, 1),
+    "slashes": (2, 1), "websphere": (3, 1),
 }  # fmt: skip
 
 
@@ -122,6 +123,85 @@ def test_lines_of_syslog_among_those_of_devices(tmp_path: Path) -> None:
             assert db.count('TAG == "su" and PID == 12') == count
             assert db.query().since("2026-11-28T10:00:01Z").count() == count
             assert db.count('HOSTNAME == "fw1"') == count
+
+
+LINES = 9
+
+
+@pytest.mark.parametrize(
+    ("days", "name", "time"),
+    [
+        (["28/11/2026 10:00:00"], "dayfirst", "2026-11-28T10:00:00"),
+        (["11/28/2026 10:00:00"], "monthfirst", "2026-11-28T10:00:00"),
+        (["05/11/2026 10:00:00"] * LINES + ["13/11/2026 10:00:00"], "dayfirst", "2026-11-05T10:00:00"),
+        (["05/11/2026 10:00:00"] * 30_000 + ["05/13/2026 10:00:00"], "monthfirst", "2026-05-11T10:00:00"),
+        (["05/11/2026 10:00:00"], "slashes", "2026-11-05T10:00:00"),
+        (["28/11/2026 10:00:00", "11/28/2026 10:00:00"], "slashes", "2026-11-28T10:00:00"),  # both: nothing is known
+        (["[11/28/26 1:00:00:123 UTC] 00000017 A I"], "webspheremonth", "2026-11-28T01:00:00.123"),
+        (["[28/11/26 1:00:00:123 UTC] 00000017 A I"], "websphereday", "2026-11-28T01:00:00.123"),
+        (["[05.11.26 1:00:00:123 UTC] 00000017 A I"], "websphere", "2026-11-05T01:00:00.123"),  # dots: the day
+        (["[05/11/26 1:00:00:123 UTC] 00000017 A I"], "websphere", "2026-05-11T01:00:00.123"),
+    ],
+)
+def test_the_first_lines_tell_days_from_months_or_a_note_says_what_was_guessed(
+    tmp_path: Path, days: list[str], name: str, time: str
+) -> None:
+    path = written(tmp_path / "a.txt", "".join(f"{day} x\n" for day in days).encode())
+    found = form_at(path)
+    assert found is not None
+    assert found.format == name
+    with jitdb.open(path, indexes="memory") as db:
+        record = db.query().sort_by_arrival().first()
+        assert record is not None
+        assert record.get("time", record.get("timestamp")) == time
+        asked = db.query().since("2026-01-01")
+        assert asked.count() == len(days)
+        is_doubtful = any("first, as no first line has a day from 13 on" in said for said in db.remarks(asked.question))
+        assert is_doubtful == (name in ("slashes", "websphere"))
+
+
+def test_days_that_a_caller_tells_from_months_are_certain(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.txt", b"05/11/2026 10:00:00 x\n")
+    with jitdb.open(path, format="monthfirst", indexes="memory") as db:
+        asked = db.query().since("2026-05-11").until("2026-05-12")
+        assert (asked.count(), db.remarks(asked.question, is_full=False)) == (
+            1,
+            ["times of `time` without a zone are read as UTC"],
+        )
+
+
+def test_small_files_of_a_folder_have_the_note_too(tmp_path: Path) -> None:
+    for number in range(12):
+        written(tmp_path / f"{number}.log", b"05/11/2026 10:00:00 x\n" * 3)
+    with jitdb.open_many(tmp_path) as logs:
+        asked = logs.query().since("2026-11-05")
+        assert asked.count() == 36
+        assert any("the day first, as" in said for said in logs.remarks(asked.question))
+
+
+@pytest.mark.parametrize(
+    ("line", "timestamp"),
+    [
+        ('date=2026-11-28 time=10:00:00 devname="F" tz="+0100" level="notice"', "2026-11-28T10:00:00+0100"),
+        ('date=2026-11-28 time=10:00:00 tz="-08:00"', "2026-11-28T10:00:00-08:00"),
+        ("date=2026-11-28 time=10:00:00", "2026-11-28T10:00:00"),
+        ("date=2026-11-28 time=10:00:0", None),
+        ("date=20261128 time=10:00:00 a=1", None),
+        ("a=1 date=2026-11-28 time=10:00:00", None),
+        ("date=2026-11-28 time=10:00:00 timestamp=5", 5),
+        ('date=2026-11-28 time=10:00:00 tz="+', "2026-11-28T10:00:00"),
+    ],
+)
+def test_a_day_and_a_time_of_day_make_a_timestamp(line: str, timestamp: Any) -> None:
+    (record,) = Renderer(BY_NAME["logfmt"], lambda: 0).rendered([line.encode()])
+    assert json.loads(record).get("timestamp") == timestamp
+
+
+def test_times_of_osquery(tmp_path: Path) -> None:
+    path = tmp_path / "osqueryd.results.log"
+    path.write_text('{"name":"x","calendarTime":"Sat Nov 28 10:00:00 2026 UTC","action":"added"}\n' * 3)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.query().since("2026-11-28T10:00:00Z").until("2026-11-28T10:00:01Z").count() == 3
 
 
 def test_colours_of_a_terminal_around_a_request(tmp_path: Path) -> None:

@@ -73,9 +73,24 @@ def test_slow_queries(tmp_path: Path) -> None:
     check(tmp_path, "mysqlslow", st.one_of(slow_query(), slow_query(), slow_query(), banner))
 
 
+ROW = '2026-11-20 06:10:01.123 UTC,"ada","shop",17,"[local]",6b0b39.286a,1,"SELECT",2026-11-20 06:00:00 UTC,3/5,0,LOG'
 VALUES = st.one_of(
     st.none(),
-    st.sampled_from(["x", "a b", 'says "no"', "two\nlines", "a,b", '""', "2026-11-20 06:10:01", "level=error n=5"]),
+    st.sampled_from(
+        [
+            "x",
+            "a b",
+            'says "no"',
+            "two\nlines",
+            "a,b",
+            '""',
+            "2026-11-20 06:10:01",
+            "level=error n=5",
+            ROW,
+            f"insert into x values ('\n{ROW}\n')",
+            "2026-11-20 06:10:01.123 UTC,\n2026-11-20 06:10:01.123 UTC,,",
+        ]
+    ),
     st.text(st.sampled_from('a,"\n é'), max_size=8),
 )
 
@@ -96,7 +111,7 @@ def row(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     record: dict[str, Any] = {"log_time": time}
     parts = [time]
     for name in _CSVLOG[: draw(st.sampled_from([22, 23, 25]))]:
-        value = 17 if name in counts else draw(VALUES)
+        value = 17 if name in counts else "6b0b39.286a" if name == "session_id" else draw(VALUES)
         if value is not None:
             record[name] = value
         parts.append("" if value is None else str(value) if name in counts else '"' + value.replace('"', '""') + '"')
@@ -178,7 +193,7 @@ def test_a_text_of_a_row_may_look_like_anything(tmp_path: Path) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for text in texts:
         cells = ["x"] * 22
-        cells[12] = text
+        cells[2], cells[4], cells[5], cells[12] = "17", "6b0b39.286a", "1", text
         out.write("2026-11-20 06:10:01.123 CET,")
         writer.writerow(cells)
     path.write_text(out.getvalue())
@@ -187,11 +202,12 @@ def test_a_text_of_a_row_may_look_like_anything(tmp_path: Path) -> None:
         assert db.query().since("2026-11-20T06:10").count() == 4
 
 
-def test_a_row_that_does_not_fit_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.write_text('2026-11-20 06:10:01.123 UTC,"a",b"c\nmore\n')
+@pytest.mark.parametrize("rest", [',"x"' * 30, ',"cut\nmore', ',""', "", ',LOG,"a\nb"c'])
+def test_a_row_that_does_not_fit_loses_nothing(tmp_path: Path, rest: str) -> None:
+    path, head = tmp_path / "a.log", '"a","b",17,"h:1",6b.1,1'
+    path.write_text(f"2026-11-20 06:10:01.123 UTC,{head}{rest}\n" * 2)
     with jitdb.open(path, format="csvlog", indexes="memory") as db:
-        assert db.all() == [{"log_time": "2026-11-20 06:10:01.123 UTC", "text": '"a",b"c\nmore'}]
+        assert db.all() == [{"log_time": "2026-11-20 06:10:01.123 UTC", "text": f"{head}{rest}"}] * 2
 
 
 @pytest.mark.parametrize(

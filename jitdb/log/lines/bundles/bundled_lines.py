@@ -136,6 +136,10 @@ class BundledLines(LogSource):
         """That of all its files."""
         return self.bundle.kind.time
 
+    @property
+    def time_doubt(self) -> str:  # type: ignore[override]
+        return "" if (row := self._framing.form.row) is None else row.doubt
+
     def last_line(self) -> bytes:
         """The last line of the last file. Raises Unbundled."""
         file = self.bundle.files[-1]

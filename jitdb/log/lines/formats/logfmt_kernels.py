@@ -24,13 +24,18 @@ from jitdb.log.lines.formats.writing_kernels import (
     without_blanks,
 )
 
-_EQUALS, _BAR, _SINGLE, _OPEN, _CLOSE = 61, 124, 39, 91, 93
+_EQUALS, _BAR, _SINGLE, _OPEN, _CLOSE, _PLUS, _MINUS = 61, 124, 39, 91, 93, 43, 45
 _TRUE = np.frombuffer(b"true        ", np.uint8)
 # Bytes of keys of logfmt: letters, digits, and signs that are neither blanks, quotes nor equals.
 _KEYS = np.array([(33 <= byte < 127 and byte not in b'"=') or byte >= 128 for byte in range(256)], np.bool_)
 _LABELS = np.array([bytes([byte]).isalnum() or byte in b"_.-" for byte in range(256)], np.bool_)
 _TIME = np.frombuffer(b"time:", np.uint8)
 _NAMES = np.array([bytes([byte]).isalnum() or byte in b"_.-[]" for byte in range(256)], np.bool_)  # of CEF
+_DATE = np.frombuffer(b"date=", np.uint8)
+_CLOCK = np.frombuffer(b" time=", np.uint8)
+_OFFSET = np.frombuffer(b' tz="', np.uint8)
+_TIMESTAMP = np.frombuffer(b'"timestamp":"   ', np.uint8)
+_TIMESTAMP_SIZE = 13
 _N, _R, _X = 110, 114, 120
 _LETTERS = np.array([bytes([byte]).isalpha() or byte in b"_@" for byte in range(256)], np.bool_)
 
@@ -219,8 +224,32 @@ def put_ltsv(data, start, end, out, o):
 
 
 @part
+def put_day_and_clock(data, p, stop, out, o):
+    """`timestamp` of pairs that begin with a day and a time of day, `date=2026-11-28 time=10:00:00`, as those of
+    Fortinet do, with the zone that `tz` says."""
+    clock = p + 21
+    end = clock + 8
+    is_one = end <= stop and begins_with(data, p, stop, _DATE) and begins_with(data, p + 15, stop, _CLOCK)
+    is_one = is_one and data[np.uint64(p + 9)] == _MINUS and data[np.uint64(p + 12)] == _MINUS
+    if not is_one or data[np.uint64(clock + 2)] != COLON or data[np.uint64(clock + 5)] != COLON:
+        return o
+    if out[np.uint64(o - 1)] != OPEN_MAP:
+        o = put_byte(out, o, COMMA)
+    o = put_bytes(_TIMESTAMP, 0, _TIMESTAMP_SIZE, out, o)
+    o = put_byte(out, put_escaped(data, p + 5, p + 15, out, o), 84)
+    o = put_escaped(data, clock, end, out, o)
+    while end < stop and not begins_with(data, end, stop, _OFFSET):
+        end += 1
+    zone = end + 5
+    if zone + 6 <= stop and (data[np.uint64(zone)] == _MINUS or data[np.uint64(zone)] == _PLUS):
+        o = put_escaped(data, zone, quoted_end(data, zone, zone + 6), out, o)
+    return put_byte(out, o, QUOTE)
+
+
+@part
 def put_pairs(data, p, stop, out, o):
     """The keys and values of data[p:stop], as members of an object."""
+    o = put_day_and_clock(data, p, stop, out, o)
     whole = stop  # else `stop` is where single quotes end that hold pairs
     while p < whole:
         if p >= stop:

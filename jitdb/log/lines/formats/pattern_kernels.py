@@ -17,6 +17,7 @@ from jitdb.log.lines.formats.kinds import (
     BSD_TIME,
     CHAR,
     CLASS,
+    DAY_MONTH,
     DOUBLED,
     END,
     ESCAPED,
@@ -26,6 +27,7 @@ from jitdb.log.lines.formats.kinds import (
     KLOG_TIME,
     LEVELED,
     MATCH,
+    MONTH_DAY,
     NIL,
     NUMBER,
     PAIRS,
@@ -299,6 +301,42 @@ def put_day_of_snort(data, p, end, out, o, latest):
 
 
 @part
+def put_number(data, p, size, out, o):
+    """A number of one or two digits, as two."""
+    return put_two(out, o, two_digits(data, p) if size == 2 else np.int64(data[np.uint64(p)]) - _ZERO)
+
+
+@part
+def put_numbered_day(data, p, end, out, o, is_day_first):
+    """`28/11/2026 10:00:00.5` as ISO 8601, and `11/28/26 1:00:00:123` of WebSphere; dots divide days from months."""
+    first = digits_at(data, p, end)
+    other = digits_at(data, p + first + 1, end)
+    last = p + first + other + 2
+    size = digits_at(data, last, end)
+    mark = data[np.uint64(p + first)]
+    clock = last + size
+    clock += 2 if data[np.uint64(clock)] == COMMA else 1
+    hour = digits_at(data, clock, end)
+    is_one = 1 <= first <= 2 and 1 <= other <= 2 and (size == 2 or size == 4) and 1 <= hour <= 2
+    if not is_one or data[np.uint64(last - 1)] != mark or data[np.uint64(clock - 1)] != SPACE:
+        return put_quoted(data, p, end, out, o)
+    o = put_two(out, put_byte(out, o, QUOTE), two_digits(data, last) if size == 4 else 20)
+    o = put_byte(out, put_two(out, o, two_digits(data, last + size - 2)), _DASH)
+    if is_day_first or mark == _DOT:
+        o = put_byte(out, put_number(data, p + first + 1, other, out, o), _DASH)
+        o = put_number(data, p, first, out, o)
+    else:
+        o = put_byte(out, put_number(data, p, first, out, o), _DASH)
+        o = put_number(data, p + first + 1, other, out, o)
+    o = put_number(data, clock, hour, out, put_byte(out, o, 84))
+    clock += hour
+    if end - clock == 10 and data[np.uint64(end - 4)] == COLON:
+        o = put_byte(out, put_escaped(data, clock, end - 4, out, o), _DOT)
+        clock = end - 3
+    return put_byte(out, put_escaped(data, clock, end, out, o), QUOTE)
+
+
+@part
 def month_at(data, p):
     """The month whose name begins with the three letters at `p`; 0 of none."""
     month = np.int64(0)
@@ -348,6 +386,8 @@ def put_field(kind, data, p, end, out, o, latest):
         return put_scalar(data, p, end, out, o)
     if kind == BSD_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
+    if kind == DAY_MONTH or kind == MONTH_DAY:
+        return put_numbered_day(data, p, end, out, o, kind == DAY_MONTH)
     if kind == ESCAPED:
         return put_unescaped(data, p, end, out, o)
     if kind == DOUBLED:

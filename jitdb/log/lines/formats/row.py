@@ -5,13 +5,14 @@ kinds     of the pattern's groups: a NUMBER is one where it spells one, and left
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
           stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
           of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
-          text in which quotes are doubled; BSD_TIME and KLOG_TIME are times without a year, or
+          text in which quotes are doubled; BSD_TIME, KLOG_TIME, DAY_MONTH and MONTH_DAY are times without a year, or
           in a form of one program's own, which become ISO 8601
 joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
 spans     the pattern is of all lines of a record, and has newlines; it alone says which lines begin one
 leads     a group of the first line of a record: where it takes part, the next line begins none
+doubt     what is not certain of its times, for a note (slashed.py)
 mark      bytes that each line has: a file without them needs no look by the pattern
 """
 
@@ -45,6 +46,7 @@ class Format(NamedTuple):
     mark: bytes = b""
     spans: bool = False
     leads: str = ""
+    doubt: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,6 +87,7 @@ ISO: Final = (
 )
 BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}"
 DASHED: Final = rf"[0-9]{{2}}-[A-Z][a-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND
+COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 ACCESSED: Final = r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8}"  # Apache, HAProxy, S3: without a zone
 

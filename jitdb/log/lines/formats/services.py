@@ -80,12 +80,20 @@ def _value(name: str) -> str:
     return rf',(?:"(?P<{name}>[^"]*(?:(?:""|\n)[^"]*)*)"|(?P<{name}>[^",]+))?'
 
 
+#: What stands in front of each row: a line in a value that begins like one has quotes in it doubled, or other numbers.
+_CLOSED: Final = r',(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)'
+_CSVLOG_HEAD: Final = rf'{_CLOSED[1:]}{_CLOSED},"?[0-9]+"?{_CLOSED},"?[0-9a-f]+\.[0-9a-f]+"?,"?[0-9]+"?'
+
+
 def _csvlog() -> str:
+    """A whole row; or one that goes on in further lines, was cut, or has more values: its first line is a row's."""
     values = [_value(name) for name in _CSVLOG]
     later = ""
     for value in reversed(values[_CSVLOG_LEAST:]):
         later = f"(?:{value}{later})?"
-    return rf"(?P<log_time>{_CSVLOG_TIME})(?:{''.join(values[:_CSVLOG_LEAST])}{later}$|,(?P<text>[\s\S]*))"
+    open_value = r',"[^"]*(?:""[^"]*)*'
+    text = rf"(?P<text>{_CSVLOG_HEAD}(?:{_CLOSED})*(?:{open_value})?(?:\r?\n[\s\S]*)?)$"
+    return rf"(?P<log_time>{_CSVLOG_TIME})(?:{''.join(values[:_CSVLOG_LEAST])}{later}$|,{text})"
 
 
 _NL: Final = r"\r?\n"
@@ -297,7 +305,7 @@ SERVICES: Final = (
             **_numbers("process_id session_line_num transaction_id internal_query_pos query_pos leader_pid query_id"),
         }),
         joins=True, spans=True, mark=b",",
-        is_line=begins(rf"{_CSVLOG_TIME},"),
+        is_line=begins(f"{_CSVLOG_TIME},{_CSVLOG_HEAD}"),
     ),
     Format(
         "jul", "java.util.logging", PATTERN,

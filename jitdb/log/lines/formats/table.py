@@ -3,7 +3,8 @@
 A new format is a row here. Most are a pattern; what a pattern cannot say has a part in render_kernels.py. Fields have
 the names that the format's documentation gives them. The first row that fits a file is its format.
 
-row.py says what is in a row, services.py has those of certain services, syslogs.py syslog and what devices write.
+row.py says what is in a row, services.py has those of certain services, syslogs.py syslog and what devices write,
+slashed.py those of which each file tells whether days or months come first.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ from jitdb.log.lines.formats.kinds import (
     WORD,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
 from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, SERVICES
+from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS, with_days
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
 
 _FEW: Final = 8  # lines: as many as a record with a stack trace may have
@@ -111,7 +113,6 @@ _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
 _SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
-_COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 # What Django says of a request before the line of the request.
 _DJANGO: Final = (
     r"(?:Internal Server Error|Bad Request|Not Found|Gone|Forbidden|Method Not Allowed|Unauthorized|Too Many Requests|"
@@ -144,7 +145,7 @@ FORMATS: Final = (
         "runserver", "development servers of Django, Flask and Python", PATTERN,
         r"(?:(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^ ]+) )?"
         rf"\[(?P<time_local>[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK})\] "
-        rf'(?:"(?:{_COLOUR})*{_REQUESTED})(?:{_COLOUR})*{_ANSWERED}|"(?P<request>{QUOTED}){_ANSWERED}|(?P<text>.*))|'
+        rf'(?:"(?:{COLOUR})*{_REQUESTED})(?:{COLOUR})*{_ANSWERED}|"(?P<request>{QUOTED}){_ANSWERED}|(?P<text>.*))|'
         rf"(?P<text>{_DJANGO}.*)",
         MappingProxyType({**_ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
         is_line=begins(rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}"),
@@ -153,14 +154,15 @@ FORMATS: Final = (
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
         "text", "text with times", PATTERN,
-        rf"(?:(?:{_COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
+        rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
         rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
-        rf"(?:{_COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)",
+        rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
     ),
+    *GUESSED,
     Format(
         "clock", "text with times of day", PATTERN,
-        rf"(?:{_COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{_COLOUR})? (?P<text>.*)",
+        rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)",
         MappingProxyType({"text": LEVELED}), joins=True,
     ),
     Format(
@@ -170,7 +172,7 @@ FORMATS: Final = (
     ),
     Format(
         "levels", "text with levels", PATTERN,
-        rf"(?P<text>(?:{_COLOUR})?(?:{LEVELS}(?:{_COLOUR})?[: ]|\[(?:{_COLOUR})?{LEVELS}(?:{_COLOUR})?\]|"
+        rf"(?P<text>(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[: ]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
         r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): ).*)",
         MappingProxyType({"text": LEVELED}), joins=True,
     ),
@@ -199,7 +201,7 @@ TABLES: Final = (  # rows under a header, which is the pattern of a form (header
     Format("zeek", "log of Zeek", TABLE),
     Format("vpcflow", "flow log of AWS", TABLE),
 )
-BY_NAME: Final = {row.name: row for row in (*FORMATS, *BATCHES, *TABLES)}
+BY_NAME: Final = {row.name: row for row in (*FORMATS, *KNOWN_DAYS, *BATCHES, *TABLES)}
 
 
 @lru_cache
@@ -223,7 +225,7 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
         fitting = sum(1 for line in lines if is_line(line))
         is_much = 4 * fitting >= len(lines) or len(lines) < _FEW
         if 2 * fitting > len(lines) or (row.joins and is_much and is_line(lines[0])):
-            return row
+            return with_days(row, b"\n".join(lines))
     return None
 
 
