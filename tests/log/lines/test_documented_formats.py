@@ -155,8 +155,8 @@ def test_the_first_lines_tell_days_from_months_or_a_note_says_what_was_guessed(
         assert record is not None
         assert record.get("time", record.get("timestamp")) == time
         asked = db.query().since("2026-01-01")
-        assert asked.count() == len(days)
-        is_doubtful = any("first, as no first line has a day from 13 on" in said for said in db.remarks(asked.question))
+        assert asked.count() == sum(name != "slashes" or day[3:5] <= "12" for day in days)  # others are no times
+        is_doubtful = any("first, as the first lines do not tell" in said for said in db.remarks(asked.question))
         assert is_doubtful == (name in ("slashes", "websphere"))
 
 

@@ -95,6 +95,9 @@ VALUES = st.one_of(
 )
 
 
+_FIRST = ("user_name", "database_name", "connection_from")  # which stand in the first line of a row
+
+
 @st.composite
 def row(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A row of csvlog, as Postgres quotes it: texts are in quotes, numbers and what is absent are not."""
@@ -112,6 +115,8 @@ def row(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     parts = [time]
     for name in _CSVLOG[: draw(st.sampled_from([22, 23, 25]))]:
         value = 17 if name in counts else "6b0b39.286a" if name == "session_id" else draw(VALUES)
+        if value and name in _FIRST:
+            value = value.replace("\n", " ")
         if value is not None:
             record[name] = value
         parts.append("" if value is None else str(value) if name in counts else '"' + value.replace('"', '""') + '"')

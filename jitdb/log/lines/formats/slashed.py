@@ -11,9 +11,7 @@ from typing import Final
 from jitdb.log.lines.formats.kinds import BODY, DAY_MONTH, LEVELED, MONTH_DAY, PATTERN
 from jitdb.log.lines.formats.row import CLOCK, COLOUR, Format, begins
 
-_DOUBT: Final = (
-    "are read with the {} first, as no first line has a day from 13 on: with --log-format {} the {} is first"
-)
+_DOUBT: Final = "are read with the {} first, as the first lines do not tell: with --log-format {} the {} is first"
 _DAY: Final = rf"[0-3][0-9]/[0-3][0-9]/[0-9]{{4}},? {CLOCK}(?:[.,][0-9]+)?"
 _TEXT: Final = rf"(?:{COLOUR})?\[?(?P<time>{_DAY})(?:{COLOUR})?\]?:? ?(?P<text>.*)"
 _WEBSPHERE: Final = (
@@ -30,6 +28,7 @@ def _three(name: str, day: str, month: str, title: str, pattern: str, time: str,
     return [
         Format(
             each, title + told, PATTERN, pattern, MappingProxyType({**kinds, time: kind}), joins=True,
+            mark=b"/" if said == LEVELED else b"] 0",
             is_line=begins(re.sub(r"\?P<\w+>", "?:", pattern)), doubt=doubt,
         )
         for each, told, kind, doubt in (
