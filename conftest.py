@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from long_tests import function_of, names
 from thoroughness import THOROUGH, tries
 
 from jitdb.log.io.osfile import FileSystem
@@ -80,17 +81,21 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 
 # The longest first, as one file is run by one process; what is not listed is quick.
-_LONG = ("spark", "faults", "interop", "examples", "cli", "engine", "stores", "log")
+_ROOMS = ("spark", "faults", "interop", "examples", "cli", "engine", "stores", "log")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
-        return next((place for place, name in enumerate(_LONG) if item.nodeid.startswith(f"tests/{name}/")), len(_LONG))
+        rooms = enumerate(_ROOMS)
+        return next((place for place, name in rooms if item.nodeid.startswith(f"tests/{name}/")), len(_ROOMS))
 
     items.sort(key=place)
+    long = names()
     for item in items:
-        if place(item) < _LONG.index("engine"):  # other processes, other languages
+        if place(item) < _ROOMS.index("engine"):  # other processes, other languages
             item.add_marker("slow")
+        if function_of(item.nodeid) in long:
+            item.add_marker("long")
 
 
 @cache

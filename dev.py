@@ -4,6 +4,7 @@
 python3 dev.py demo      install jitdb into .venv and ask the log of a web service why it is slow
 python3 dev.py test      install what the tests need and run them, side by side on all processors
 python3 dev.py test fast those that take a moment each: no Spark, no node, no other processes, less than a minute
+python3 dev.py test long the few that take most of the time (tests/long.txt); `test brief`, as .ci/run, the others
 python3 dev.py install   what the tests need, without running them
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
@@ -92,6 +93,8 @@ def demo(*arguments: str) -> None:
 def test(*arguments: str) -> None:
     if arguments[:1] == ("fast",):
         arguments = ("-m", "not slow", *(arguments[1:] or FAST))
+    if arguments[:1] in (("long",), ("brief",)):
+        arguments = ("-m", "long" if arguments[0] == "long" else "not long", *arguments[1:])
     executable = install()
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = str(processors + 1)  # a third of the time tests wait, for disks and other processes

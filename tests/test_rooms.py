@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from long_tests import names
+
 ROOT = Path(__file__).parents[1]
 DRAWN = re.search(r"```\njitdb/\n(.*?)```", (ROOT / "ARCHITECTURE.md").read_text(), re.S)
 
@@ -99,3 +101,10 @@ def test_every_file_that_is_named_is_there() -> None:
     named = re.findall(r"[`*]([\w./-]+\.(?:py|md))[`*]", pages)
     assert len(named) > 80
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
+def test_the_tests_that_are_listed_as_long_are_there() -> None:
+    assert len(names()) > 100
+    for name in names():
+        path, first = name.split("::")[:2]  # a class may have its tests from another one
+        assert re.search(rf"^(async )?(def|class) {first}\b|^{first} = ", (ROOT / path).read_text(), re.M), name
