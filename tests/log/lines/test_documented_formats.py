@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from log.lines.documented import DOCUMENTED
+from log.lines.format_oracle import scalar
 from log.lines.test_format_records import SAMPLES
 from log.lines.walking import walked
+from thoroughness import tries
 
 import jitdb
 from jitdb.engine.roles import roles_of
@@ -202,6 +207,67 @@ def test_times_of_osquery(tmp_path: Path) -> None:
     path.write_text('{"name":"x","calendarTime":"Sat Nov 28 10:00:00 2026 UTC","action":"added"}\n' * 3)
     with jitdb.open(path, indexes="memory") as db:
         assert db.query().since("2026-11-28T10:00:00Z").until("2026-11-28T10:00:01Z").count() == 3
+
+
+PIECES = [
+    "a",
+    "src",
+    "x.y[0]",
+    "=",
+    "=",
+    " ",
+    " ",
+    "  ",
+    "\\=",
+    "\\\\",
+    "\\n",
+    "\\",
+    "|",
+    '"',
+    "é",
+    "\t",
+    "^",
+    "7",
+    "007",
+    "?",
+]
+
+
+def pairs(parts: list[tuple[str, str]]) -> dict[str, Any]:
+    """Keys and values as texts, in which a backslash takes the meaning from what follows."""
+    meanings = {"n": "\n", "r": "\r", "=": "=", "|": "|", "\\": "\\"}
+    record = {}
+    for key, said in parts:
+        value = said.rstrip(" \t")
+        text = re.sub(r"\\([nr=|\\])", lambda found: meanings[found[1]], value)
+        record[key] = scalar(value) if value == text else text
+    return record
+
+
+def of_cef(text: str) -> dict[str, Any]:
+    keys = [*re.finditer(r"(?:^|(?<= ))([A-Za-z0-9_.\[\]-]+)=", text)]
+    ends = [*(key.start() - 1 for key in keys[1:]), len(text)][: len(keys)]
+    return pairs([(key[1], text[key.end() : end]) for key, end in zip(keys, ends, strict=True)])
+
+
+def of_leef(text: str, between: str) -> dict[str, Any]:
+    if between not in text:
+        return of_cef(text)
+    found = (re.match(r"([A-Za-z0-9_.\[\]-]+)=", part) for part in text.split(between))
+    return pairs([(key[1], key.string[key.end() :]) for key in found if key])
+
+
+@settings(max_examples=tries(300, 5000), deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_pairs_of_cef_and_leef_are_those_of_the_oracle(text: str) -> None:
+    cef = {"cefVersion": "0", "deviceVendor": "v", "deviceProduct": "p", "deviceVersion": "1", "name": "n",
+           "deviceEventClassId": "i", "deviceSeverity": 5}  # fmt: skip
+    leef = {"leefVersion": "2.0", "vendor": "v", "product": "p", "version": "1", "eventID": "7"}
+    lines = [f"CEF:0|v|p|1|i|n|5|{text}", *(f"LEEF:2.0|v|p|1|7|{mark}|{text}" for mark in ("^", "x5E", "0x09", ""))]
+    wanted = [cef | of_cef(text), *(leef | of_leef(text, between) for between in "^^\t\t")]
+    for line, expected in zip(lines, wanted, strict=True):
+        (record,) = Renderer(BY_NAME[line.partition(":")[0].lower()], lambda: 0).rendered([line.encode()])
+        assert json.loads(record) == expected
 
 
 def test_colours_of_a_terminal_around_a_request(tmp_path: Path) -> None:
