@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from log.lines.documented import DOCUMENTED
 from log.lines.format_oracle import scalar
@@ -258,6 +258,7 @@ def of_leef(text: str, between: str) -> dict[str, Any]:
 
 
 @settings(max_examples=tries(300, 5000), deadline=None)
+@example(" a=")
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_pairs_of_cef_and_leef_are_those_of_the_oracle(text: str) -> None:
     cef = {"cefVersion": "0", "deviceVendor": "v", "deviceProduct": "p", "deviceVersion": "1", "name": "n",

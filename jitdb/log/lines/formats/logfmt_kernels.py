@@ -354,6 +354,8 @@ def put_named(data, p, equals, end, out, o):
 @part
 def put_extension(data, p, end, out, o):
     """The pairs of CEF: a value may have blanks, and goes on to the blank before the next key."""
+    while p < end and data[np.uint64(p)] == SPACE:
+        p += 1
     key = np.int64(p)
     equals = name_end(data, key, end)
     while p < end:
