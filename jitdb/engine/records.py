@@ -334,6 +334,12 @@ _READ: Final = 16 << 20  # bytes that are read to say what is wrong in a line
 _LONGEST: Final = 1 << 16  # bytes of that line
 
 
+_WHY: Final = Remedy("", "jitdb info says which and why")
+_OTHERWISE: Final = Remedy(
+    "pass format=, or format='plain' for any text", "say --log-format NAME, or plain for any text"
+)
+
+
 class DamageReport:
     """Warns of damage in one log."""
 
@@ -355,30 +361,28 @@ class DamageReport:
             text = f"{faults[0].reason}{_more(fresh)}: the records behind it in this block are left out of all answers"
             warnings.warn(DamageWarning(text, faults, path=path), stacklevel=7)
 
-    def malformed(self, seqs: Sequence[int], count: int, *, is_all: bool = True) -> None:
-        """The codec cannot read `count` records, or more, which count as deleted; these are the first of them."""
+    def malformed(self, seqs: Sequence[int], count: int, *, is_all: bool = True, has_others: bool = True) -> None:
+        """The codec cannot read `count` records, or more, which count as deleted; these are the first of them.
+
+        has_others: the log has records that it can read
+        """
         if count and self._log.framing.tells_malformed:
             refused = self._log.refuses_malformed()
             if refused is not None:
                 raise refused
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
-            named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (
-                ", …" if count > _NAMED and numbers else ""
-            )
-            what = f"{count:,} lines" if count > 1 else "a line"
-            what += "" if is_all else ", and maybe more,"
             row = getattr(self._log.framing, "row", None)
             form = self._log.codec.name.upper() if row is None else row.title
             wrong = _large_integer(self._log.path, numbers[0]) if numbers and row is None else ""
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
-            text = f"{what} cannot be read as {form}{wrong}, left out of all answers{named and f': line {named}'}"
-            warnings.warn(
-                MalformedWarning(
-                    text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info says which and why")
-                ),
-                stacklevel=6,
-            )
+            if has_others:
+                what, remedy = _lines_left_out(numbers, count, is_all, f"{form}{wrong}"), _WHY
+            else:
+                which = f"its {count:,} lines" if numbers and is_all and count > 1 else "its lines"
+                what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"
+                remedy = _WHY if wrong else _OTHERWISE
+            warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
         """Warn that these blocks are damaged, and how many known records that costs."""
@@ -388,6 +392,13 @@ class DamageReport:
         if wrong:
             text = f"{wrong[0].reason}{_more(wrong)}. {records:,} records are left out of all answers"
             warnings.warn(DamageWarning(text, wrong, path=self._log.path, remedy=wrong[0].remedy), stacklevel=6)
+
+
+def _lines_left_out(numbers: Sequence[int], count: int, is_all: bool, form: str) -> str:
+    """What a warning says of `count` lines, or more, the first of which have these numbers, if that is known."""
+    named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED and numbers else "")
+    what = (f"{count:,} lines" if count > 1 else "a line") + ("" if is_all else ", and maybe more,")
+    return f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"
 
 
 def _large_integer(path: object, number: int) -> str:

@@ -99,6 +99,38 @@ def test_many_bad_lines_are_told_by_each_process(path: Path, capsys: pytest.Capt
         assert f"{len(LINES) - 1} lines cannot be read as JSON, left out of all answers: line 2, 4," in err
 
 
+@pytest.mark.parametrize(
+    ("text", "form", "expected"),
+    [
+        (
+            "up\nno\n",
+            "json",
+            "none of its 2 lines can be read as JSON, so that no answer has records; say --log-format",
+        ),
+        (
+            "up\n\nno\n",
+            "otlp",
+            "none of its lines can be read as OpenTelemetry, as JSON, so that no answer has records",
+        ),
+        ("a,b,c\nx\ny\n", "csv", "none of its 2 lines can be read as CSV, so that no answer has records"),
+        ('1.1.1.1 - - [20/Nov/2026:14:03:11 +0100] "GET /" 200 5\nx\n', "common", "a line cannot be read as Apache"),
+    ],
+)
+def test_each_process_tells_of_lines_of_a_format(
+    path: Path, capsys: pytest.CaptureFixture[str], text: str, form: str, expected: str
+) -> None:
+    path.write_text(text)
+    for _ in range(3):
+        code, out, err = said(capsys, "count", path, "--log-format", form)
+        assert (code, out, err.count(expected)) == (0, f"{text.count('GET')}\n", 1)
+
+
+def test_a_header_is_no_line_that_cannot_be_read(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_text("#Software: x\n#Fields: date time\n2026-11-20 01:00:00\n#Date: x\n#Fields: date time\n")
+    for _ in range(2):
+        assert said(capsys, "count", path) == (0, "1\n", "")
+
+
 @pytest.mark.parametrize("command", ["compact", "repair"])
 def test_what_would_change_it_is_refused(path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     before = path.read_bytes()

@@ -27,6 +27,7 @@ from jitdb.errors import (
 )
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import members_of
+from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
 
@@ -186,7 +187,15 @@ class IndexUpdater(IndexState):
         with self.lock:
             listed = self.records.damaged_blocks()
         self.damage.broken_at([*scan.faults, *scan.hidden(listed)])
-        self.damage.malformed(scan.left_out, scan.left_out_count)
+        self.damage.malformed(
+            scan.left_out, scan.left_out_count, has_others=not scan.left_out or self._has_live_records()
+        )
+
+    def _has_live_records(self) -> bool:
+        """Whether a record of those that were scanned is not left out."""
+        with self.lock:
+            index = self.catalog.get(self.records.deleted_spec)
+            return len(records_in_sets(index.since(0))) < index.end_seq
 
     def _passed(self, end: int, crc: int) -> None:
         with self.lock:
@@ -225,7 +234,8 @@ class IndexUpdater(IndexState):
                 wrong = log.unreadable(offsets[first : first + LISTED])
                 if wrong:
                     is_all = first + LISTED >= len(records.deleted)
-                    report.malformed(seqs[first : first + LISTED][wrong].tolist(), len(wrong), is_all=is_all)
+                    found = seqs[first : first + LISTED][wrong].tolist()
+                    report.malformed(found, len(wrong), is_all=is_all, has_others=self._has_live_records())
                     return
         report.has_malformed = True
 

@@ -165,6 +165,10 @@ class LineFraming(Framing):
         """Records as the codec reads them."""
         return records if self.row is None else self.renderer.rendered(records)
 
+    def has_refused(self, record: bytes) -> bool:
+        """Whether lines of which nothing was rendered should be a record: they are not blank, nor a table's header."""
+        return self.row is not None and not is_blank(record) and self.renderer.refuses(record)
+
     def begins(self, before: bytes | None, line: bytes) -> bool:
         """Whether a line begins a record, behind another one (None: it is the first)."""
         if before is None or not self.joins:

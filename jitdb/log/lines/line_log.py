@@ -421,10 +421,10 @@ class LineLog(LogSource):
         wrong = []
         with self._reading():
             for number, offset in enumerate(offsets):
-                (line,) = self._framing.rendered(
-                    list(records_at(state.file.read, state.known.end, [offset], self._framing, state.lines))
-                )
-                if not is_blank(line) and not self._codec.is_valid(line):
+                found = list(records_at(state.file.read, state.known.end, [offset], self._framing, state.lines))
+                (line,) = self._framing.rendered(found)
+                is_none = self._framing.has_refused(found[0]) if is_blank(line) else not self._codec.is_valid(line)
+                if is_none:
                     wrong.append(number)
         self._check()
         return wrong

@@ -686,3 +686,27 @@ def test_a_pattern_that_fits_nothing_in_a_longer_file_is_an_error(tmp_path: Path
     path.write_text("nothing of that kind stands here\n" * 3000 + "XX")
     with jitdb.open(path, format="(?P<found>X+)", indexes="memory") as db:
         assert db.count('found == "XX"') == 1
+
+
+@pytest.mark.parametrize("name", [row.name for row in FORMATS if row.spans])
+def test_lines_of_records_without_their_first_ones_are_of_no_format(name: str) -> None:
+    """`INFO: up` stands in records of java.util.logging, and alone in those of many other programs."""
+    lines = SAMPLES[name][0].split(b"\n")
+    row = BY_NAME[name]
+    assert recognised(lines * 3, [row]) == row
+    assert recognised(lines[1:] * 8, [row]) is None
+
+
+@pytest.mark.parametrize("count", [1, 8, 60])
+def test_a_record_among_many_lines_that_might_stand_in_some_is_too_few(count: int) -> None:
+    lines = [b"INFO: up", b"SEVERE: no"] * count
+    assert recognised([*lines, *SAMPLES["jul"][0].split(b"\n")]) == BY_NAME["levels"]
+
+
+@pytest.mark.parametrize("text", ["INFO: up\nERROR: x\n", "INFO:     up\n", "WARNING: full\nINFO: ok\nSEVERE: no\n"])
+def test_lines_of_uvicorn(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    with jitdb.open(path) as db:
+        assert db.count() == text.count("\n")
+        assert db.count("level >= 'warn'") == text.count("ERROR") + text.count("WARNING") + text.count("SEVERE")

@@ -181,6 +181,19 @@ def count_fitting(
 
 
 @kernel
+def match_ends(
+    data: U8, starts: I64, lengths: I64, program: I64, classes: U8, slots: I64, stack: I64, seen: U64, ends: I64
+) -> int:
+    """Where the match of each record ends that is of a pattern, into `ends`; -1 of one that is none. How many are."""
+    count = 0
+    for number in range(ends.shape[0]):
+        p = starts[number]
+        ends[number] = matched(data, p, p + lengths[number], program, classes, slots, stack, seen)
+        count += ends[number] >= 0
+    return count
+
+
+@kernel
 def render(
     how: int, data: U8, starts: I64, lengths: I64, states: U8, program: I64, classes: U8, fields: I64, keys: U8,
     timed: I64, timed_classes: U8, timed_fields: I64, timed_keys: U8,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.errors import NotALog, Remedy
-from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
+from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import (
@@ -27,7 +27,7 @@ from jitdb.log.lines.formats.kinds import (
     TEXT,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, render
+from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, match_ends, render
 from jitdb.log.lines.formats.table import BY_NAME
 from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
@@ -153,6 +153,18 @@ class Renderer:
         places = batch.buffer, batch.starts[:-1], batch.lengths[:-1]
         return count_fitting(self._how, *places, *self._own[:2], self._slots, self._stack, self._seen)
 
+    def reached(self, lines: list[bytes]) -> list[bool]:
+        """Of lines one behind the other whether each is within a record of the format, which is a pattern."""
+        sizes = np.array([len(line) for line in lines], np.int64)
+        firsts = np.cumsum(sizes + 1) - sizes - 1
+        data = np.frombuffer(b"\n".join(lines) + bytes(SLACK), np.uint8)
+        starts, lengths = firsts.copy(), sizes
+        count, _, _ = self.join(data, (0, 0), starts, lengths, np.full(len(lines), LIVE, np.uint8), len(lines))
+        ends = np.empty(count, np.int64)
+        match_ends(data, starts, lengths, *self._own[:2], self._slots, self._stack, self._seen, ends)
+        owners = starts[:count].searchsorted(firsts, "right") - 1
+        return (firsts < ends[owners]).tolist()  # type: ignore[no-any-return]
+
     def _refuse(self, records: RecordBatch) -> None:
         """Raise NotALog for a table that cannot be read on from one of these rows."""
         number, found = self._slots[:2].tolist()
@@ -176,9 +188,17 @@ class Renderer:
 
     def rendered(self, records: list[bytes]) -> list[bytes]:
         """The same of a few records."""
-        batch = RecordBatch.of([*records, bytes(SLACK)])
-        found = self.render(RecordBatch(batch.buffer, batch.starts[:-1], batch.lengths[:-1], batch.states[:-1]))
+        found = self._rendered(records)
         return [found.record(number) for number in range(len(records))]
+
+    def refuses(self, record: bytes) -> bool:
+        """Whether it is no record, though it should be one: a header should not."""
+        found = self._rendered([record])
+        return bool(found.states[0] == LIVE and not found.lengths[0])
+
+    def _rendered(self, records: list[bytes]) -> RecordBatch:
+        batch = RecordBatch.of([*records, bytes(SLACK)])
+        return self.render(RecordBatch(batch.buffer, batch.starts[:-1], batch.lengths[:-1], batch.states[:-1]))
 
 
 def _fields(keys: Sequence[bytes], kinds: Sequence[int]) -> list[tuple[int, ...]]:
