@@ -33,7 +33,8 @@ SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide o
 
 _TRIED: Final = 64  # lines
 _FOR_DAYS: Final = 1 << 20  # bytes in which a day from 13 on is looked for
-_BEHIND_TIMES: Final = ("text", "slashes", "dayfirst", "monthfirst")  # formats that rows of a table may be of, too
+# Formats that the rows of a table may be of, or its header, where a name in it is a level.
+_OF_TABLES: Final = ("text", "slashes", "dayfirst", "monthfirst", "levels")
 _AS_LINES: Final = "plain"  # the format that all text is of
 _PLAIN: Final = Remedy("pass format='plain'", "pass --log-format plain")
 
@@ -295,7 +296,7 @@ def _of_text(head: bytes, more: Head | None) -> LineForm | None:
     if row is not None:
         if row.doubt:
             row = with_days(row, head if more is None or len(head) < HEAD else more(_FOR_DAYS))
-        is_table = row.name in _BEHIND_TIMES and is_certain(head.removeprefix(MARK))  # its rows begin with a time
+        is_table = row.name in _OF_TABLES and is_certain(head.removeprefix(MARK))
         return (headed(head, "csv") if is_table else None) or LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
     return LineForm(allow_prefix=True) if 2 * sum(map(_is_prefixed, lines)) >= len(lines) > 0 else None

@@ -315,9 +315,25 @@ def level_in(text: bytes) -> dict[str, Any]:
         found = first.match(text)
         if found and re.fullmatch(rb"(?i:%s|TRCE|DBUG|FAIL)" % _NAMES, found[1]):
             return {"level": found[1].decode()}
-    level = _LEVEL.search(text)
+    found = (each for each in _LEVEL.finditer(text) if each.lastindex != 1 or not _is_in_words(text, *each.span(1)))
+    level = next(found, None)
     is_one = level is not None and level.start(level.lastindex) < 80 and not text.startswith(b'{"')
     return {"level": level[level.lastindex].decode()} if is_one and level else {}
+
+
+def _is_in_words(text: bytes, begin: int, end: int) -> bool:
+    """Whether a level in capital letters is a word of the text, by what stands before and behind it."""
+    before, word, behind = text[:begin], text[begin:end], text[end:]
+    if re.match(rb"-[0-9A-Za-z_\x80-\xff]", behind) or re.search(rb"[0-9A-Za-z_\x80-\xff]-$", before):
+        return True
+    if before.endswith((b"/", b"\\")):
+        return not behind.startswith(b"]")
+    if before.endswith(b", "):
+        return not behind.startswith((b",", b":"))
+    is_told = behind.startswith(b":")
+    if word == b"ALERT" and re.search(rb"(?:^| )(?:[A-Z]+ |[a-z]+ )$", before):
+        return not is_told or before[-2:-1].isupper()
+    return not is_told and re.search(rb"(?:^| )[a-z]+ [a-z]+ [a-z]+ $", before) is not None
 
 
 def _klog_record(lines: list[bytes]) -> dict[str, Any]:

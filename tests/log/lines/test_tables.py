@@ -200,6 +200,13 @@ def test_a_file_that_grows_is_replaced_and_closed_in_the_middle(tmp_path: Path) 
         ("Dear a, b, c\nso, it, is\nand, so, on\n", False),
         ("1,2,3\n4,5,6\n7,8,9\n", False),
         ("a,b,c\n1,2\n4,5,6\n", False),
+        ("web\tINFO\tup\nweb\tERROR\tno\ndb\tINFO\tup\n", False),
+        ("web|start|x\ndb|stop|y\nweb|stop|z\n", False),
+        ("web|info|x\ndb|error|y\nweb3|WARN|z\n", False),
+        ("a,level,error\n1,info,no\n2,error,none\n", True),
+        ("a,b,c\n1,2,3\na,b,c\n4,5,6\n", True),
+        ("error|level|text\n1|info|x\n2|warn|error\n", True),
+        ("ERROR\tINFO\n1\t2\n3\t4\n", True),
     ],
 )
 def test_tables_are_known_without_their_name(tmp_path: Path, text: str, is_one: bool) -> None:
@@ -216,3 +223,13 @@ def test_a_header_that_python_cannot_split_is_none(tmp_path: Path, header: str) 
     path.write_bytes(f"{header}\n1,2\n".encode())
     with pytest.raises(JitdbError):
         jitdb.open(path, "memory", format="csv")
+
+
+@pytest.mark.parametrize("mark", ["|", "\t"])
+def test_levels_before_bars_are_text(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "bar.log"
+    path.write_text("INFO|Main|started\nERROR|Main|failed\nINFO|Main|done\n".replace("|", mark))
+    with jitdb.open(path) as db:
+        assert db.count() == 3
+        assert db.count("level == 'ERROR' and text contains 'failed'") == 1
+        assert db.count("* contains 'started'") == 1

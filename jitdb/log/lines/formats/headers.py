@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
@@ -35,6 +36,9 @@ _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", 
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
 _FLOW: Final = r"(?=.*\b(?:srcaddr|interface-id|account-id)\b)[a-z0-9-]+(?: [a-z0-9-]+){3,}"
+_LEVEL: Final = re.compile(
+    "trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|panic|severe|alert|emerg", re.IGNORECASE
+)
 _ROWS: Final = 64  # that are looked at
 _CUT: Final = 1 << 16  # bytes of a file's beginning that is cut
 
@@ -205,7 +209,8 @@ def of_comments(head: bytes) -> str:
 
 def is_certain(head: bytes) -> bool:
     """Whether lines are rows of CSV for certain, whatever their file is called: the first one has names, and all of the
-    first ones have as many fields, three or more, or two with a tab between.
+    first ones have as many fields, three or more, or two with a tab between. A cell that is there again in its column
+    is no name, nor is a level in a column of levels.
 
     >>> is_certain(b"a\\tb\\n1\\t2\\n3\\t4\\n"), is_certain(b"Dear a, b, c\\nso, it, is\\n")
     (True, False)
@@ -220,17 +225,25 @@ def is_certain(head: bytes) -> bool:
         return False
     if not all(_NAME.fullmatch(name.replace(" ", "_") if is_tab else name) for name in names):
         return False
-    return _are_rows(head, delimiter, len(names))
+    rows = _first_rows(head, delimiter)
+    if len(rows) < 3 or any(len(row) != len(names) for row in rows):
+        return False
+    others = [row for row in rows[1:] if row != rows[0]]  # a header may be there again
+    return not any(map(_is_of_column, rows[0], zip(*others, strict=True)))
 
 
-def _are_rows(head: bytes, delimiter: str, count: int) -> bool:
-    """Whether the first rows have so many fields; there are two of them behind the header, at least."""
+def _is_of_column(name: str, values: Sequence[str]) -> bool:
+    """Whether the first cell of a column is one of its values, and no name of them."""
+    return name in values or all(_LEVEL.fullmatch(cell.strip()) for cell in (name, *values))
+
+
+def _first_rows(head: bytes, delimiter: str) -> list[list[str]]:
+    """The first rows that are no empty lines; none where they cannot be told."""
     text = head[: head.rfind(b"\n") + 1] if len(head) >= _CUT else head
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
     skips = delimiter != "\t"
     try:
         rows = list(islice(csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=skips), _ROWS))
     except csv.Error:
-        return False
-    rows = [row for row in rows if row]
-    return len(rows) >= 3 and all(len(row) == count for row in rows)
+        return []
+    return [row for row in rows if row]

@@ -4,6 +4,9 @@ Programs write it near the beginning, in capital letters, or in brackets, where 
 the list that is part of a longer word is none. A colour of the terminal may stand around it. In letters of any case
 it is the first word, with a colon behind it or between tabs, or the second one between two colons: `warn: x`,
 `zone: error: x`.
+
+A level in capital letters is none where it stands in a path or a name with hyphens, or where more words are before it
+than a head has (is_in_words): then the next one counts.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.sixteen import trailing_zeros, word_at
-from jitdb.log.codecs.json.text import COLON, OPEN_MAP, QUOTE, SPACE, TAB
+from jitdb.log.codecs.json.text import BACKSLASH, COLON, COMMA, OPEN_MAP, QUOTE, SPACE, TAB
 from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level
 _PADDED = 8  # blanks beside it in brackets, at most
-_OPEN, _CLOSE, _DASH = 91, 93, 45
+_OPEN, _CLOSE, _DASH, _SLASH = 91, 93, 45, 47
+_CASE = 32  # the bit that tells small letters from capital ones
 _ZERO, _NINE, _SEMICOLON, _M, _ESC = 48, 57, 59, 109, 27
 _NAMES = (
     b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE "
@@ -34,6 +38,8 @@ _SMALL = np.uint64(0xDFDFDFDFDFDFDFDF)  # without the bit that tells small lette
 _HIGH, _CAPITAL = np.uint64(0xE0E0E0E0E0E0E0E0), np.uint64(0x4040404040404040)
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _OF_WORDS = np.array([bytes([byte]).isalnum() or byte == 95 or byte >= 128 for byte in range(256)], np.bool_)
+_LETTERS = np.array([chr(byte).isalpha() and byte < 128 for byte in range(256)], np.bool_)
+_ALERT = np.uint64(int.from_bytes(b"ALERT", "little"))
 _LEVEL = np.frombuffer(b',"level":"......', np.uint8)
 _LEVEL_SIZE = 10
 
@@ -138,6 +144,60 @@ def first_level(data, p, end):
 
 
 @part
+def word_before(data, begin, p):
+    """Where the word begins that ends at `p`, which letters of one case make, all of it between blanks; -1 where none
+    does."""
+    first = p
+    if p <= begin:
+        return np.int64(-1)
+    case = data[np.uint64(p - 1)] & _CASE
+    while first > begin and _LETTERS[data[np.uint64(first - 1)]] and data[np.uint64(first - 1)] & _CASE == case:
+        first -= 1
+    is_one = first < p and (first == begin or data[np.uint64(first - 1)] == SPACE)
+    return np.int64(first) if is_one else np.int64(-1)
+
+
+@part
+def is_in_words(data, begin, p, after, end):
+    """Whether the level data[p:after] in capital letters is a word of a text, and not one of its head:
+
+    - in a path, `/docs/ERROR`, but for `[thread/INFO]`; in a name with hyphens, `pool-ERROR-handler`
+    - behind a comma, as in `done, ERROR count 0`, but for `main, ERROR, x` and `x, ERROR: y`
+    - behind three words of small letters, without a colon behind it: `it then wrote ERROR twice`
+    - ALERT behind a word of capital letters, `SERVICE ALERT:`, or without a colon behind one of small letters
+    """
+    behind = data[np.uint64(after)] if after < end else np.uint8(0)
+    if behind == _DASH and after + 1 < end and _OF_WORDS[data[np.uint64(after + 1)]]:
+        return True
+    if p == begin:
+        return False
+    before = data[np.uint64(p - 1)]
+    if before == _SLASH or before == BACKSLASH:
+        return behind != _CLOSE
+    if before == _DASH:
+        return p - 1 > begin and _OF_WORDS[data[np.uint64(p - 2)]]
+    if before != SPACE:
+        return False
+    if p - 1 > begin and data[np.uint64(p - 2)] == COMMA:
+        return behind != COMMA and behind != COLON
+    first = word_before(data, begin, p - 1)
+    if first < 0:
+        return False
+    is_small = data[np.uint64(first)] & _CASE != 0
+    if after - p == 5 and word_at(data, p) & _MASKS[5] == _ALERT:
+        return not is_small or behind != COLON
+    if not is_small or behind == COLON:
+        return False
+    for _ in range(2):
+        if first - 1 <= begin:
+            return False
+        first = word_before(data, begin, first - 1)
+        if first < 0 or data[np.uint64(first)] & _CASE == 0:
+            return False
+    return True
+
+
+@part
 def put_level_at(data, first, stop, out, o):
     o = (
         put_bytes(_LEVEL, 0, _LEVEL_SIZE, out, o)
@@ -177,7 +237,7 @@ def put_level(data, p, end, out, o):
             is_one = _LEAST <= size <= _MOST and is_level(word)
             if size == 3 and word == _WORDS[_WORDS.shape[0] - 1]:
                 is_one = after < end and data[np.uint64(after)] == COLON
-            first = p if is_one else np.int64(-1)
+            first = p if is_one and not is_in_words(data, begin, p, after, end) else np.int64(-1)
             stop = after
         else:
             first = np.int64(-1)

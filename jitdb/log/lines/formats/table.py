@@ -172,7 +172,7 @@ FORMATS: Final = (
     ),
     Format(
         "levels", "text with levels", PATTERN,
-        rf"(?P<text>(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[: ]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
+        rf"(?P<text>(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
         r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): ).*)",
         MappingProxyType({"text": LEVELED}), joins=True,
     ),
@@ -206,10 +206,7 @@ BY_NAME: Final = {row.name: row for row in (*FORMATS, *KNOWN_DAYS, *BATCHES, *TA
 
 @lru_cache
 def _line_test(name: str) -> Callable[[bytes], Any]:
-    """Whether a line is of a format, and a record of it; or may stand in one, of a format with records of several lines.
-
-    These are looked at as a whole (_in_records).
-    """
+    """Whether a line is a record of a format; or may stand in one (_in_records), where records have several lines."""
     row = BY_NAME[name]
     is_line = row.is_line
     if is_line is not None and (row.spans or row.how != PATTERN):
@@ -220,7 +217,7 @@ def _line_test(name: str) -> Callable[[bytes], Any]:
 
 
 def _in_records(row: Format, lines: Sequence[bytes], fits: list[bool]) -> list[bool]:
-    """The same of lines that may stand in records: which do. `LEVEL: text` is java.util.logging behind its own lines."""
+    """The same of lines that may stand in records: which do. `LEVEL: text` is java.util.logging behind its others."""
     from jitdb.log.lines.formats.rendering import Renderer
 
     reached = Renderer(row, lambda: 0).reached(list(lines))
