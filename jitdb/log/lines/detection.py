@@ -136,7 +136,7 @@ def _without_zeros(head: bytes) -> bytes:
 
 
 def _is_of_text(line: bytes) -> bool:
-    from jitdb.log.lines.formats.table import recognised
+    from jitdb.log.lines.formats.recognising import recognised
 
     return recognised([line]) is not None
 
@@ -276,7 +276,8 @@ def _of_json(head: bytes) -> LineForm:
     beginning = b"\n".join(lines)
     if not any(mark in beginning for mark in MARKS):
         return LineForm(format=JSON)
-    from jitdb.log.lines.formats.table import FORMATS_OF_JSON, recognised
+    from jitdb.log.lines.formats.recognising import recognised
+    from jitdb.log.lines.formats.table import FORMATS_OF_JSON
 
     row = recognised(lines[: max(1, len(lines) - 1)], FORMATS_OF_JSON)
     return LineForm(format=row.name if row else JSON)
@@ -288,8 +289,8 @@ def _of_text(head: bytes, more: Head | None) -> LineForm | None:
         return None
     if format := of_comments(head.removeprefix(MARK)):
         return headed(head, format)
+    from jitdb.log.lines.formats.recognising import recognised
     from jitdb.log.lines.formats.slashed import with_days
-    from jitdb.log.lines.formats.table import recognised
 
     lines = _first_lines(head)
     row = recognised(lines[:-1] if len(lines) > 1 and len(head) >= HEAD else lines)
@@ -304,7 +305,8 @@ def _of_text(head: bytes, more: Head | None) -> LineForm | None:
 
 def _of_rows(head: bytes) -> LineForm | None:
     """The form of rows whose fields no header names, but the documentation of who writes them; None of others."""
-    from jitdb.log.lines.formats.table import BY_NAME, recognised
+    from jitdb.log.lines.formats.recognising import recognised
+    from jitdb.log.lines.formats.table import BY_NAME
 
     row = recognised(_first_lines(head), [BY_NAME["csvlog"]])
     return None if row is None else LineForm(format=row.name)

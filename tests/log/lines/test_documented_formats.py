@@ -21,8 +21,9 @@ import jitdb
 from jitdb.engine.roles import roles_of
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.formats.recognising import recognised
 from jitdb.log.lines.formats.rendering import Renderer
-from jitdb.log.lines.formats.table import BY_NAME, FORMATS, recognised
+from jitdb.log.lines.formats.table import BY_NAME, FORMATS
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators.nodes.levels import rank_of
 

@@ -25,9 +25,10 @@ from jitdb.log.lines.files import file
 from jitdb.log.lines.files.opening import is_compressed
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.formats.pattern import compile_pattern
+from jitdb.log.lines.formats.recognising import recognised
 from jitdb.log.lines.formats.rendering import Renderer
 from jitdb.log.lines.formats.row import Format
-from jitdb.log.lines.formats.table import BY_NAME, FORMATS, own, recognised
+from jitdb.log.lines.formats.table import BY_NAME, FORMATS, own
 from jitdb.log.lines.line_log import LineLog
 
 FRAMES = ["Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: no", "\tat x.Y(Y.java:1)", "",

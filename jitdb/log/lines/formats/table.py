@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from jitdb.log.lines.batch_path import BatchPath
 from jitdb.log.lines.formats.kinds import (
@@ -38,11 +37,8 @@ from jitdb.log.lines.formats.kinds import (
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
 from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, SERVICES
-from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS, with_days
+from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
-
-_FEW: Final = 8  # lines: as many as a record with a stack trace may have
-_TRIED: Final = 64  # lines that are looked at
 
 
 def _is_docker(line: bytes) -> bool:
@@ -202,49 +198,6 @@ TABLES: Final = (  # rows under a header, which is the pattern of a form (header
     Format("vpcflow", "flow log of AWS", TABLE),
 )
 BY_NAME: Final = {row.name: row for row in (*FORMATS, *KNOWN_DAYS, *BATCHES, *TABLES)}
-
-
-@lru_cache
-def _line_test(name: str) -> Callable[[bytes], Any]:
-    """Whether a line is a record of a format; or may stand in one (_in_records), where records have several lines."""
-    row = BY_NAME[name]
-    is_line = row.is_line
-    if is_line is not None and (row.spans or row.how != PATTERN):
-        return is_line
-    unnamed = re.sub(r"\(\?P<\w+>", "(?:", row.pattern)  # for re, two groups cannot have the same name
-    fits = re.compile(unnamed.encode("latin-1")).match
-    return fits if is_line is None else lambda line: is_line(line) and fits(line)
-
-
-def _in_records(row: Format, lines: Sequence[bytes], fits: list[bool]) -> list[bool]:
-    """The same of lines that may stand in records: which do. `LEVEL: text` is java.util.logging behind its others."""
-    from jitdb.log.lines.formats.rendering import Renderer
-
-    reached = Renderer(row, lambda: 0).reached(list(lines))
-    return [each and is_reached for each, is_reached in zip(fits, reached, strict=True)]
-
-
-def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -> Format | None:
-    """The format of a file whose first lines are these; None where no row fits.
-
-    One fits where all lines are the format's, or more than half of them; or the first one and a quarter of all, where
-    stack traces may stand between. Of few lines, the first one is enough for that: more come. Lines that are in no
-    record are none of the format's.
-    """
-    lines = [line.removesuffix(b"\r") for line in lines[:_TRIED] if line.strip()]
-    for row in among if lines else ():
-        if row.mark and not any(row.mark in line for line in lines):
-            continue
-        fits = list(map(bool, map(_line_test(row.name), lines)))
-        if _is_of(row, fits) and (not row.spans or _is_of(row, _in_records(row, lines, fits))):
-            return with_days(row, b"\n".join(lines))
-    return None
-
-
-def _is_of(row: Format, fits: Sequence[bool]) -> bool:
-    """Whether a file is of a format, of whose first lines these are."""
-    is_much = 4 * sum(fits) >= len(fits) or len(fits) < _FEW
-    return 2 * sum(fits) > len(fits) or (row.joins and is_much and fits[0])
 
 
 @lru_cache
