@@ -335,6 +335,7 @@ _LONGEST: Final = 1 << 16  # bytes of that line
 
 
 _WHY: Final = Remedy("", "jitdb info says which and why")
+_TEXT: Final = Remedy("log.text_around(offset) gives them", "jitdb query --text shows them")
 _OTHERWISE: Final = Remedy(
     "pass format=, or format='plain' for any text", "say --log-format NAME, or plain for any text"
 )
@@ -347,6 +348,7 @@ class DamageReport:
         self._log = log
         self._reported: set[int] = set()  # offsets
         self.has_malformed = False  # whether malformed() was given any
+        self.has_texts = False  # whether texts() was
 
     def broken_at(self, offsets: Sequence[int]) -> None:
         """From these offsets on, to the ends of their blocks, no record can be found."""
@@ -377,12 +379,20 @@ class DamageReport:
             wrong = _large_integer(self._log.path, numbers[0]) if numbers and row is None else ""
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others:
-                what, remedy = _lines_left_out(numbers, count, is_all, f"{form}{wrong}"), _WHY
+                said = f"cannot be read as {form}{wrong}, left out of all answers"
+                what, remedy = _lines(numbers, count, is_all, said), _WHY
             else:
                 which = f"its {count:,} lines" if numbers and is_all and count > 1 else "its lines"
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"
                 remedy = _WHY if wrong else _OTHERWISE
             warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
+
+    def texts(self, seqs: Sequence[int], *, is_all: bool) -> None:
+        """These records, or more, are lines of text beside JSON."""
+        self.has_texts = True
+        numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
+        what = _lines(numbers, len(seqs), is_all, "without JSON {} left out of all answers, and not searched")
+        warnings.warn(MalformedWarning(what, numbers, len(seqs), path=self._log.path, remedy=_TEXT), stacklevel=6)
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
         """Warn that these blocks are damaged, and how many known records that costs."""
@@ -394,11 +404,11 @@ class DamageReport:
             warnings.warn(DamageWarning(text, wrong, path=self._log.path, remedy=wrong[0].remedy), stacklevel=6)
 
 
-def _lines_left_out(numbers: Sequence[int], count: int, is_all: bool, form: str) -> str:
-    """What a warning says of `count` lines, or more, the first of which have these numbers, if that is known."""
+def _lines(numbers: Sequence[int], count: int, is_all: bool, said: str) -> str:
+    """What is said of `count` lines, or more, the first of which have these numbers, if that is known."""
     named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED and numbers else "")
     what = (f"{count:,} lines" if count > 1 else "a line") + ("" if is_all else ", and maybe more,")
-    return f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"
+    return f"{what} {said.format('are' if count > 1 else 'is')}{named and f': line {named}'}"
 
 
 def _large_integer(path: object, number: int) -> str:

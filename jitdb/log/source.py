@@ -346,6 +346,13 @@ class LogSource(ScanSource):
         """
         return []
 
+    def texts_at(self, offsets: Sequence[int]) -> list[int]:
+        """Which of these, by their places in the list, are lines of text beside JSON, which nothing searches.
+
+        Asked as unreadable() is, and raises what that does.
+        """
+        return []
+
     def close(self) -> None:
         """End reading and writing."""
 

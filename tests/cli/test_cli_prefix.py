@@ -25,7 +25,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):  # the second is answered at a glance
-        assert said(capsys, "count", path, 'level == "error"', "--allow-prefix") == (0, "3\n", "")
+        code, out, err = said(capsys, "count", path, 'level == "error"', "--allow-prefix")
+        assert (code, out, err.count("\n")) == (0, "3\n", 1)
+        assert "2 lines without JSON are left out of all answers, and not searched: line 4, 5" in err
     assert said(capsys, "count", path)[:2] == (0, "6\n")  # they are lines of CRI
     _, out, _ = said(capsys, "export", path, "--allow-prefix")
     assert [json.loads(line)["n"] for line in out.splitlines()] == list(range(6))
@@ -42,7 +44,7 @@ def test_text_is_shown_beside_records(path: Path, capsys: pytest.CaptureFixture[
         found = [json.loads(line) for line in out.splitlines()]
         assert [{name: record[name] for name in want} for want, record in zip(expected, found, strict=True)] == expected
         assert "_text" not in found[0]
-        assert (code, err) == (0, "")
+        assert (code, err.count("warning"), err.count("lines without JSON are left out of all answers")) == (0, 1, 1)
     code, out, _ = said(capsys, "query", path, "n == 2", "--allow-prefix", "--text", "--fields", "n,_text")
     assert json.loads(out) == {"n": 2, "_text": TRACE}
     assert said(capsys, "query", path, "--allow-prefix", "--text", "--offsets")[0] == 2
@@ -76,7 +78,9 @@ def test_import(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_many(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path.parent / "b.log").write_bytes(path.read_bytes())
-    assert said(capsys, "count", path.parent, "n < 2", "--allow-prefix") == (0, "4\n", "")
+    code, out, err = said(capsys, "count", path.parent, "n < 2", "--allow-prefix")
+    assert (code, out) == (0, "4\n")
+    assert err.endswith(f"jitdb: warning: 2 lines of 1 more file left out, too: {path.parent / 'b.log'}\n")
 
 
 def test_tail(path: Path) -> None:
@@ -92,3 +96,17 @@ def test_tail(path: Path) -> None:
     path.write_text('first\ny {"n": 7}\n')
     found += process.communicate(timeout=60)[0].splitlines()
     assert [json.loads(line)["n"] for line in found] == list(range(8))
+
+
+@pytest.mark.parametrize("command", [("count",), ("find", "deadlock"), ("query", "* contains 'deadlock'")])
+def test_each_process_tells_of_text_beside_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "compose.log"
+    path.write_text('web-1  | {"level":"info"}\n\nweb-1  | {"level":"info"}\ndb-1   | deadlock\ndb-1   | no\n')
+    expected = "2 lines without JSON are left out of all answers, and not searched: line 4, 5; jitdb query --text"
+    for _ in range(2):
+        code, _, err = said(capsys, command[0], path, *command[1:])
+        assert (code, err.count(expected), err.count("left out")) == (0, 1, 1)
+    path.write_text('web-1  | {"level":"info"}\n\nweb-1  | {"level":"info"}\n')
+    assert "left out" not in said(capsys, command[0], path, *command[1:])[2]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
@@ -30,6 +30,10 @@ from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, Requirement, deleted_spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LISTED: Final = 1000  # records that are looked at together, and named
 _LOOKED_AT: Final = 64  # times so many are looked at: a bad line behind more blank ones is not found
@@ -215,29 +219,36 @@ class IndexUpdater(IndexState):
             self.catalog.append(index, segment, early)
 
     def tell_left_out(self, is_empty: bool) -> None:
-        """After an answer: warn, once, of records that no codec can read.
+        """After an answer: warn, once, of records that no codec can read, and of lines of text beside JSON.
 
-        A scan warns of them anyway; this is for those who find the indexes ready. What counts as deleted may be blank
-        lines: of an answer that is not empty, only the first are looked at.
+        A scan warns of the former anyway; this is for those who find the indexes ready. What counts as deleted may be
+        blank lines: of an answer that is not empty, only the first are looked at.
         """
         report, log = self.damage, self.log
-        if report.has_malformed or not log.framing.tells_malformed:
+        if not log.framing.tells_malformed or not len(self.records.deleted):
             return
-        if not len(self.records.deleted):
+        if report.has_malformed and report.has_texts:
             return
         with self.lock:
             records = self.records
             seqs = members_of(records.deleted[: (_LOOKED_AT if is_empty else 1) * LISTED])
             offsets = records.offsets_of(seqs).tolist()
         for first in range(0, len(seqs), LISTED):
+            if report.has_malformed and report.has_texts:
+                return
             with suppress(LogError):  # it was changed since: the next answer notices that
-                wrong = log.unreadable(offsets[first : first + LISTED])
-                if wrong:
-                    is_all = first + LISTED >= len(records.deleted)
-                    found = seqs[first : first + LISTED][wrong].tolist()
-                    report.malformed(found, len(wrong), is_all=is_all, has_others=self._has_live_records())
-                    return
-        report.has_malformed = True
+                self._tell_of(seqs[first : first + LISTED], offsets[first : first + LISTED], first)
+        report.has_malformed = report.has_texts = True
+
+    def _tell_of(self, seqs: NDArray[np.uint32], offsets: Sequence[int], first: int) -> None:
+        """The same of some of the records that count as deleted, of which as many are before these."""
+        report, log = self.damage, self.log
+        is_all = first + LISTED >= len(self.records.deleted)
+        if not report.has_malformed and (wrong := log.unreadable(offsets)):
+            found = seqs[wrong].tolist()
+            report.malformed(found, len(wrong), is_all=is_all, has_others=self._has_live_records())
+        if not report.has_texts and (texts := log.texts_at(offsets)):
+            report.texts(seqs[texts].tolist(), is_all=is_all)
 
     # --- damaged indexes -------------------------------------------------------------------------------------------
 

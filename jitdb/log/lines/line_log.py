@@ -52,7 +52,7 @@ from jitdb.log.lines.fetching import (
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.lines.form import PLAIN, LineForm, is_blank
+from jitdb.log.lines.form import PLAIN, LineForm, is_blank, object_in
 from jitdb.log.lines.formats.headers import HEADED
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged
@@ -428,6 +428,15 @@ class LineLog(LogSource):
                     wrong.append(number)
         self._check()
         return wrong
+
+    def texts_at(self, offsets: Sequence[int]) -> list[int]:
+        if not self._framing.form.allow_prefix:
+            return []
+        state = self._settled()
+        with self._reading():
+            around = [self._framing.line_around(state.file.read, state.known.end, offset)[1] for offset in offsets]
+        self._check()
+        return [number for number, line in enumerate(around) if not is_blank(line) and object_in(line) < 0]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -732,3 +732,11 @@ def test_lines_of_uvicorn(tmp_path: Path, text: str) -> None:
     with jitdb.open(path) as db:
         assert db.count() == text.count("\n")
         assert db.count("level >= 'warn'") == text.count("ERROR") + text.count("WARNING") + text.count("SEVERE")
+
+
+@pytest.mark.parametrize(("text", "name"), [("h1 app: x", "syslog"), ("ERROR x", "text")])
+def test_a_time_without_a_year_may_have_a_fraction(text: str, name: str) -> None:
+    row = recognised([line := f"Nov 20 14:03:11.123456 {text}".encode()])
+    assert row == BY_NAME[name]
+    (record,) = Renderer(row, lambda: NOVEMBER).rendered([line])
+    assert "2026-11-20T14:03:11.123456" in json.loads(record).values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +166,13 @@ def test_other_names_further_on_are_an_error(tmp_path: Path) -> None:
     path.write_text(IIS + again)
     with (
         jitdb.open(path, "memory", progress=False) as db,
-        pytest.raises(NotALog, match=r"iis.log: .* names other fields"),
+        pytest.raises(NotALog, match=r"iis.log: .* names other fields") as caught,
     ):
         db.count()
+    assert caught.value.remedy is not None
+    command = caught.value.remedy.shell.partition("is a log: ")[2]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    assert [jitdb.open(part, "memory").count() for part in sorted(tmp_path.glob("xx*"))] == [2, 2]
 
 
 def test_a_file_that_grows_is_replaced_and_closed_in_the_middle(tmp_path: Path) -> None:

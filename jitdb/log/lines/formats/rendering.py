@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -171,9 +172,11 @@ class Renderer:
         self._slots[0] = -1
         place = "" if records.offsets is None else f" at byte {records.offsets[number]:,}"
         if found == RENAMES:
+            first = "#Software" if self._own.classes.tobytes().startswith(b"#Fields:") else "#separator"
+            command = f"csplit -z {quote(str(self._path or 'FILE'))} '/^{first}/' '{{*}}'"
             raise NotALog(
                 f"the line{place} names other fields than the header",
-                path=self._path, remedy="split the file there: each part is a log",
+                path=self._path, remedy=f"split the file, each part is a log: {command}",
             )  # fmt: skip
         raise NotALog(
             f"in the row{place} a value goes on in the next line, so that rows cannot be told in place",

@@ -85,7 +85,7 @@ ISO: Final = (
     rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{CLOCK}(?:[.,][0-9]+)?"
     r"(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}|[+-][01][0-9]))?"
 )
-BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}"
+BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}(?:\.[0-9]+)?"
 DASHED: Final = rf"[0-9]{{2}}-[A-Z][a-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND
 COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
