@@ -239,10 +239,9 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     """Raises Failure if --since, --until or --older-than is given and no record has a time in the fields for it."""
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
-    from jitdb.cli.output.notes import no_time_found, time_fields
+    from jitdb.cli.output.notes import no_time_found, no_time_in, time_fields
     from jitdb.common.paths import ANY, format_path, parse_path
     from jitdb.common.times import time_of
-    from jitdb.common.words import shown as said
     from jitdb.engine.hinting.hints import SAMPLE, as_records, is_known, unknown_field
     from jitdb.engine.roles import has_time
     from jitdb.operators import gte
@@ -255,8 +254,7 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
         return
     odd = next((path for path in paths if is_known(path, known)), None)
     if odd is not None:
-        told = f"values of `{format_path(odd)}` such as {said(known[odd])} are no times, and no record has one"
-        raise Failure(told, "RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
+        raise Failure(*no_time_in(odd, known[odd]))
     if options.timestamp:
         raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
     shown, meant = time_fields(db, known, options)

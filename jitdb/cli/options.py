@@ -155,6 +155,19 @@ def one_of(text: str) -> tuple[Path, str]:
     return parse_path(path), file
 
 
+class Moment(argparse.Action):
+    """Takes a point in time; `by_clock` has the options whose text goes by the clock of this place."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        from jitdb.operators.nodes.instants import is_by_clock
+
+        setattr(namespace, self.dest, instant(values))
+        if is_by_clock(values):
+            namespace.by_clock = (*getattr(namespace, "by_clock", ()), self.dest)
+
+
 def age(text: str) -> Instant:
     """How long ago.
 
@@ -259,11 +272,11 @@ OPTIONS: Final = {
         type=one_of, action="append", default=[], dest="one_of", group=SHOWN,
     ),
     "since": option(
-        "--since TIME", "only records from this time on: 2026-11-01T12:00 (UTC, or with +01:00), or by the clock of "
-        "this place: 14:00, today, yesterday; or 2h (ago), 7d",
-        type=instant, group=SHOWN,
+        "--since TIME", "only records from this time on: 2h (ago), 7d, today, or 14:00 by the clock of this machine. A "
+        "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00)",
+        action=Moment, group=SHOWN,
     ),
-    "until": option("--until TIME", "only records before this time", type=instant, group=SHOWN),
+    "until": option("--until TIME", "only records before this time", action=Moment, group=SHOWN),
     "older_than": option("--older-than AGE", "only records older than this: 30d, 12h, 2w", type=age, group=SHOWN),
     "codec": option(
         "--codec NAME", f"format of the records: {', '.join(CODECS)} or an installed one (default: detected)",

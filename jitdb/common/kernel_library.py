@@ -53,6 +53,8 @@ MODULES: Final = (
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.common.placeholders",
+    "jitdb.common.times",
+    "jitdb.common.zone_kernels",
     "jitdb.indexes.kinds.place_kernels",
     "jitdb.indexes.kinds.seen",
     "jitdb.indexes.kinds.time_text",

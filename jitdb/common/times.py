@@ -4,13 +4,15 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 
 - **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
   the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for
-  the Z, behind a space or not. Without a zone it is UTC; with the name of another one behind a space (`CET`), which
-  means other things in other places, too. Digits beyond the ninth of a fraction are cut off; a second 60
-  is the first of the next minute.
+  the Z, behind a space or not; or the name of a zone in ZONES behind a space (`CET`). Without a zone it is UTC; with
+  another name (`IST`), which means other things in other places, too. Digits beyond the ninth of a fraction are cut
+  off; a second 60 is the first of the next minute. `20151201T103000`, with seconds, needs no marks.
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
-  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Dec  1 2015 10:30:00` (Cisco, CEF), `Tue Dec
-  1 10:30:00 2015` (C; osquery writes UTC behind it). The zone and the fraction are as above; which day of the week is
-  said does not matter. A blank may stand before the time of day in each.
+  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Dec  1 2015 10:30:00` (Cisco, CEF), `Dec 1,
+  2015 2:30:00 PM` (Java), `Tue Dec  1 10:30:00 2015` (C; `date` writes the name of a zone before the year, osquery UTC
+  behind it). The zone and the fraction are as above; which day of the week is said does not matter. A blank may stand
+  before the time of day in each.
+- **Text with AM or PM**: `12/1/2015 2:30:00 PM`, the month first, also with a comma behind the date.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
 - **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
 - **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
@@ -47,8 +49,10 @@ SECOND: Final = "epochSecond"  # keys of an instant of Java
 NANO: Final = "nanoOfSecond"
 
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+_NAME_OF_ZONE: Final = "(?P<zone>(?-i:[A-Z]{3,5}))"
 _ZONE: Final = (
-    r"(?: ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|(?<= )(?-i:[A-Z]{3,5})))?"
+    r"(?P<offset> ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|"
+    rf"(?<= ){_NAME_OF_ZONE}))?"
 )
 _TEXT: Final = rf"(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?:[T ]{_CLOCK}{_ZONE})?"
 _MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
@@ -58,7 +62,16 @@ _NAMED: Final = (
     rf"(?:(?:{_WEEKDAY}), )?(?P<day>\d\d?)(?:(?P<mark>/)|(?P<other>[- ]))(?P<month>{_NAME})(?(mark)/|(?P=other))"
     rf"(?P<year>\d{{4}})(?(mark)[: ]| ){_CLOCK}{_ZONE}"
 )
-_MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}{_ZONE}"
+_TWELVE: Final = (  # AM or PM may stand behind it
+    r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+    "(?:[ \u202f](?P<half>[AP])M(?![A-Z]))?"
+)
+_MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?),? (?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
+_OF_AMERICA: Final = rf"(?P<month>\d\d?)/(?P<day>\d\d?)/(?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
+_BASIC: Final = (
+    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)"
+    rf"(?:[.,](?P<fraction>\d+))?{_ZONE}"
+)
 _LENGTHS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
     "h": 3600 * 10**9, "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
@@ -67,9 +80,25 @@ UNITS_OF_LENGTH: Final = "ns|us|µs|μs|ms|s|min|m|h|d|w"
 _PART: Final = rf"(\d+(?:\.\d+)?) ?({UNITS_OF_LENGTH})(?![a-z]) ?"
 _AS_TEXT: Final = re.ASCII | re.IGNORECASE
 _OF_C: Final = (
-    rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?: UTC| GMT)? (?P<year>\d{{4}})(?: UTC| GMT)?"
+    rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?P<offset> UTC| GMT| {_NAME_OF_ZONE})? "
+    r"(?P<year>\d{4})(?P<after> UTC| GMT)?"
 )
-_NAMING: Final = (_NAMED, _OF_C, _MONTH_FIRST)
+_OTHERS: Final = (_NAMED, _OF_C, _MONTH_FIRST, _OF_AMERICA, _BASIC)
+
+#: Seconds by which a zone is ahead of UTC, by its name: those which mean one thing today in the tables of tzdata and of
+#: PostgreSQL, and those which RFC 5322 says. What means several things is none of them (IST, SAST, ACST).
+ZONES: Final[dict[str, int]] = {
+    name: round(3600 * hours)
+    for hours, names in (
+        (-10, "HST"), (-9, "AKST HDT"), (-8, "AKDT PST"), (-7, "MST PDT"), (-6, "CST MDT"), (-5, "EST CDT"),
+        (-4, "EDT AST"), (-3.5, "NST"), (-3, "ADT ART BRT"), (-2.5, "NDT"), (0, "UTC GMT UCT WET"),
+        (1, "BST CET MET WAT WEST"), (2, "CAT CEST EET MEST"), (3, "EAT EEST IDT MSK"), (4, "MSD"), (5, "PKT"),
+        (7, "ICT WIB"), (8, "AWST HKT SGT"), (9, "JST KST"), (10, "AEST"), (11, "AEDT"), (12, "NZST"), (13, "NZDT"),
+    )
+    for name in names.split()
+}  # fmt: skip
+#: Of these, those which another large place uses otherwise.
+ZONES_ELSEWHERE: Final = {"CST": "China (+08:00)", "PST": "the Philippines (+08:00)"}
 
 
 def time_of_text(text: str) -> Nanoseconds | None:
@@ -85,9 +114,7 @@ def time_of_text(text: str) -> Nanoseconds | None:
     if text.startswith("/"):
         of_net = re.fullmatch(r"/Date\((-?\d{1,15})(?:[+-]\d{4})?\)/", text, re.ASCII)
         return None if of_net is None else time_of_number(int(of_net[1]), "ms")
-    found = re.fullmatch(_TEXT, text, _AS_TEXT)
-    if found is None and not text.isdecimal():
-        found = next((match for form in _NAMING if (match := re.fullmatch(form, text, _AS_TEXT))), None)
+    found = _match(text)
     if found is None:
         return None
     part = found.groupdict()
@@ -95,24 +122,49 @@ def time_of_text(text: str) -> Nanoseconds | None:
     month = int(name) if name.isdecimal() else _MONTHS.index(name) // 3 + 1
     year, day = int(part["year"]), int(part["day"])
     hour, minute, second = (int(part[unit] or 0) for unit in ("hour", "minute", "second"))
+    if half := part.get("half"):
+        hour = hour % 12 + (12 if half in "Pp" else 0) if 1 <= hour <= 12 else 24
     ahead, minutes_ahead = int(part.get("ahead") or 0), int(part.get("minutes_ahead") or 0)
     if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second <= 60):
         return None
     if ahead >= 24 or minutes_ahead >= 60:
         return None
     offset = (60 * ahead + minutes_ahead) * (-60 if part.get("sign") == "-" else 60)
+    offset += ZONES.get(part.get("zone") or "", 0)
     seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
     return _scaled(seconds, int((part["fraction"] or "")[:9].ljust(9, "0")), 10**9)
 
 
-def local_zone(text: str) -> str:
-    """The name of a zone behind a time that means other things in other places; empty where none is.
+def _match(text: str) -> re.Match[str] | None:
+    """The parts of a time in text, by their names."""
+    found = re.fullmatch(_TEXT, text, _AS_TEXT)
+    if found is None and not text.isdecimal():
+        found = next((match for form in _OTHERS if (match := re.fullmatch(form, text, _AS_TEXT))), None)
+    if found is not None and found.re.pattern == _OF_AMERICA and not found["half"]:
+        return None  # the month is first where AM or PM is said
+    return found
 
-    >>> local_zone("2015-12-01 10:30:00 CET"), local_zone("2015-12-01 10:30:00 UTC"), local_zone("a CET")
-    ('CET', '', '')
+
+def is_zoneless(text: str) -> bool:
+    """Whether it is a time that says no zone, or one that is not known.
+
+    >>> is_zoneless("2015-12-01 10:30:00"), is_zoneless("2015-12-01 10:30:00 CET"), is_zoneless("tomorrow")
+    (True, False, False)
     """
-    found = re.search(r" ([A-Z]{3,5})$", text)
-    return found[1] if found and found[1] not in ("UTC", "GMT") and time_of_text(text) is not None else ""
+    found = None if text.startswith("/") else _match(text)
+    part = {} if found is None else found.groupdict()
+    zone = part.get("zone")
+    return found is not None and not part.get("after") and (zone not in ZONES if zone else not part.get("offset"))
+
+
+def zone_behind(text: str) -> str:
+    """The name of the zone of a time, as letters; empty where none is.
+
+    >>> zone_behind("2015-12-01 10:30:00 CET"), zone_behind("Tue Dec  1 10:30:00 IST 2015"), zone_behind("a CET")
+    ('CET', 'IST', '')
+    """
+    found = re.search(r" ([A-Z]{3,5})(?: \d{4})?$", text)
+    return found[1] if found and time_of_text(text) is not None else ""
 
 
 def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.common.digests import blake2b
-from jitdb.common.paths import ANY, Cast, Path, Step, format_path, plain_step, step_of
+from jitdb.common.paths import ANY, CASTS, Cast, Path, Step, format_path, plain_step, step_of
 
 Form: TypeAlias = Literal[
     "auto",
@@ -30,6 +30,7 @@ Form: TypeAlias = Literal[
 # Those of the values of a field. One of a field in which no record has a value is not kept at once: it may be mistyped.
 _OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 _SLUG_LENGTH: Final = 48
+_TIMES: Final = 2  # of what `time(x)` takes for a time: raise it with each change of jitdb.common.times
 
 
 class IndexSpec(NamedTuple):
@@ -77,7 +78,14 @@ class IndexSpec(NamedTuple):
         given = {key: value for key, value in self._asdict().items() if value != getattr(_DEFAULTS, key)}
         if any(isinstance(step, Cast) for path in self.paths for step in path):
             given["paths"] = [list(map(plain_step, path)) for path in self.paths]
+            if self._takes_times:
+                given["times"] = _TIMES
         return given
+
+    @property
+    def _takes_times(self) -> bool:
+        """Whether it takes values for times. (A column of times has the version of its kind: segment.py.)"""
+        return any(step is CASTS["time"] for path in self.paths for step in path)
 
     @staticmethod
     def from_descriptor(descriptor: dict[str, Any]) -> IndexSpec:
@@ -85,11 +93,13 @@ class IndexSpec(NamedTuple):
         given = dict(descriptor)
         given["paths"] = tuple(tuple(map(step_of, path)) for path in given.get("paths", ()))
         given["pluck"] = tuple(given.get("pluck", ()))
+        times = given.pop("times", 0)
         spec = IndexSpec(**{"form": "auto", **given})
         plain: dict[str, type | tuple[type, ...]] = {"index_type": (str, type(None)), "elements": bool, "name": str}
         steps = chain(spec.pluck, *spec.paths)
         if (
             spec.form not in get_args(Form)
+            or times != (_TIMES if spec._takes_times else 0)
             or not all(isinstance(getattr(spec, name), kind) for name, kind in plain.items())
             or not all(type(number) is int for number in (spec.prefix_offset, spec.version))
             or type(spec.largest) is not bool

@@ -178,17 +178,56 @@ def test_the_level_of_windows_is_asked_by_its_name(tmp_path: Path, capsys: pytes
 
 
 def test_times_with_the_name_of_a_zone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As of lines of text, they count as UTC, and a note says so; who asks has to say what is meant."""
+    """Where it means one thing, times are read by it; else they count as UTC, and a note says so."""
     path = tmp_path / "pg.json"
-    path.write_text('{"timestamp": "2026-11-27 00:00:00.237 CET", "error_severity": "ERROR", "message": "x"}\n' * 2)
+    line = '{"timestamp": "2026-11-27 00:00:00.237 %s", "error_severity": "ERROR", "message": "x"}\n'
+    path.write_text(2 * (line % "IST"))
     code, out, err = said(capsys, "count", path, "--since", "2026-11-26")
     assert (code, out) == (0, "2\n")
-    assert "are read as UTC, though CET stands behind them" in err
-    code, _, err = said(capsys, "count", path, "--since", "2026-11-26 10:00:00 CET")
+    assert "are read as UTC, though IST stands behind them" in err
+    assert "are read as UTC, though IST stands behind them" in said(capsys, "query", path)[2]  # their order, too
+    code, _, err = said(capsys, "count", path, "--since", "2026-11-26 10:00:00 IST")
     assert code != 0
-    assert "CET is a zone that means other things in other places" in err
+    assert "IST is a zone that means other things in other places" in err
+    path.write_text(2 * (line % "CET"))
+    assert said(capsys, "count", path, "--since", "2026-11-26T23:00:00Z", "--until", "2026-11-27 00:00:01 CET") == (
+        0, "2\n", "",
+    )  # fmt: skip
+    path.write_text(2 * (line % "CST"))
+    told = "jitdb: CST behind times of `timestamp` is read as -06:00, not as in China (+08:00)\n"
+    assert said(capsys, "count", path, "--since", "2026-11-27T06:00:00Z") == (0, "2\n", told)
     path.write_text('{"timestamp": "yesterday", "message": "x"}\n' * 2)
     assert said(capsys, "count", path, "--since", "2026-11-26")[0] == 1
+
+
+def test_lines_of_text_with_the_name_of_a_zone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It belongs to the time; a word that is no zone, or longer than one, to the text."""
+    (tmp_path / "app.log").write_text("2026-11-27T14:30:00.000Z ERROR 1 --- x\n")
+    (tmp_path / "pg.log").write_text(
+        "2026-11-27 15:10:00.000 CET [1] a@b ERROR:  deadlock detected\n2026-11-27 15:10:01.000 CET [1] a@b LOG:  x\n"
+    )
+    _, out, err = said(capsys, "query", tmp_path, "--fields", "time,text")
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"time": "2026-11-27 15:10:00.000 CET", "text": "[1] a@b ERROR:  deadlock detected"},
+        {"time": "2026-11-27 15:10:01.000 CET", "text": "[1] a@b LOG:  x"},
+        {"time": "2026-11-27T14:30:00.000Z", "text": "ERROR 1 --- x"},
+    ]
+    assert err == ""
+    path = tmp_path / "odd.log"
+    heads = {
+        "[2026-11-27 15:10:00 EST] INFO x": ("2026-11-27 15:10:00 EST", "INFO x"),
+        "2026/11/27 15:10:00 NZDT: INFO x": ("2026/11/27 15:10:00 NZDT", "INFO x"),
+        "Fri Nov 27 15:10:00 CET 2026 x": ("Fri Nov 27 15:10:00 CET 2026", "x"),
+        "2026-11-27 15:10:00 ESTIMATE x": ("2026-11-27 15:10:00", "ESTIMATE x"),
+        "2026-11-27 15:10:00 EST_1 x": ("2026-11-27 15:10:00", "EST_1 x"),
+        "2026-11-27 15:10:00 INFO x": ("2026-11-27 15:10:00", "INFO x"),
+        "2026-11-27 15:10:00 CET": ("2026-11-27 15:10:00 CET", ""),
+        "INFO 2026-11-27 15:10:00 CET x": ("2026-11-27 15:10:00 CET", "x"),
+    }
+    for line, (time, text) in heads.items():
+        path.write_text(f"{line}\n" * 9)
+        _, out, _ = said(capsys, "query", path, "--limit", "1", "--fields", "time,text")
+        assert json.loads(out) == {"time": time, "text": text}
 
 
 def test_records_that_fit_a_pattern_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

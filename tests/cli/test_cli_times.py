@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -62,13 +64,78 @@ def test_since_after_until_is_an_error(
     assert "\n  --since is the earlier time, as in --since 13:00 --until 14:00" in told.err
 
 
-@pytest.mark.parametrize(("zone", "told"), [("CET", ", though CET stands behind them"), ("[7]", ""), ("CETERA", "")])
+@pytest.mark.parametrize(("zone", "told"), [("IST", ", though IST stands behind them"), ("[7]", ""), ("CETERA", "")])
 def test_the_name_of_a_zone_is_said(run: Run, tmp_path: Path, zone: str, told: str) -> None:
     path = tmp_path / "pg.log"
     path.write_text(f"2026-11-20 13:00:00.000 {zone} [100] app@shop ERROR:  m\n" * 2)
     found = run("count", str(path), "--since", "2026-11-20T12:30:00Z")
     assert found == ("2\n", f"jitdb: times of `time` without a zone are read as UTC{told}\n")
     assert run("count", str(path), 'level == "ERROR"') == ("2\n", "")
+
+
+def test_a_log_of_another_clock(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times without a zone are UTC to a question, so the note has the same question by the clock of this place."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        path, now = tmp_path / "ny.log", time.time()
+        stamps = [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now - 60 * ago)) for ago in (50, 40, 20, 10, 1)]
+        path.write_text("".join(f"{stamp},000 ERROR [main] m\n" for stamp in stamps))
+        out, err = run("count", str(path), "--since", "30m")
+        assert out == "0\n"
+        asked = re.search(r"\n  if the clock of this place \(E[SD]T\) wrote them, ask (--since \S+)\n", err)
+        assert asked is not None
+        assert run("count", str(path), *asked[1].split())[0] == "3\n"
+        assert "the clock of this place" not in run("count", str(path), *asked[1].split())[1]
+        assert f"\n{stamps[-1][11:]}.000 ERROR [main] m" in run("query", str(path), "--format", "pretty")[0]
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+        assert "the clock of this place" not in run("count", str(path), "--since", "30m")[1]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern", "found"),
+    [
+        ("Nov 27 2026 14:00:00 fw01 : x", r"(?P<time>\w+ +\d+ \d+ [\d:]+) (?P<text>.*)", "Nov 27 2026 14:00:00"),
+        ("[27/Nov/2026 14:00:00] x", r"\[(?P<time>[^\]]+)\] (?P<text>.*)", "27/Nov/2026 14:00:00"),
+        ("11-27 14:00:00.123  1234 x", r"(?P<time>\S+ \S+) +(?P<text>.*)", "2026-11-27T14:00:00.123"),
+        ("<Nov 27, 2026 2:00:00,123 PM UTC> x", "<(?P<time>[^>]*)> (?P<text>.*)", "Nov 27, 2026 2:00:00,123 PM UTC"),
+        ("20261127T140000,123 x", r"(?P<time>\S+) (?P<text>.*)", "20261127T140000,123"),
+        ("261127 140000 148 INFO x", r"(?P<time>\d+ \d+) (?P<text>.*)", "2026-11-27T14:00:00"),
+    ],
+)
+def test_times_that_a_pattern_names(run: Run, tmp_path: Path, line: str, pattern: str, found: str) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(f"{line}\n")
+    os.utime(path, (1_796_000_000, 1_796_000_000))  # 30 November 2026
+    of_pattern = ("--log-format", pattern)
+    bounds = ("--since", "2026-11-27T13:59:59Z", "--until", "2026-11-27T14:00:01Z")
+    assert run("query", str(path), "--fields", "time", *bounds, *of_pattern)[0] == f'{{"time":"{found}"}}\n'
+
+
+def test_no_advice_is_given_twice(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text("Freitag x\nSamstag y\n")
+    told = run("query", str(path), "--timestamp", "text")[1]
+    assert "jitdb: no record has a time under `text`: this is the order of arrival\n" in told
+
+
+def test_the_value_of_a_time_that_is_not_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.log"
+    path.write_text("Freitag x\n")
+    assert main(["count", str(path), "--since", "2026-11-27", "--log-format", r"(?P<time>\S+) (?P<text>.*)"]) == 1
+    err = capsys.readouterr().err
+    assert "values of `time` such as 'Freitag' are no times, and no record has one" in err
+    assert "--log-format" not in err
+
+
+def test_times_with_am_and_pm_in_tables(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "us.csv"
+    path.write_text("time,v\n11/27/2026 2:00:00 PM,1\n11/27/2026 3:00:00 PM,2\n")
+    assert run("count", str(path), "--since", "2026-11-27T14:30:00Z")[0] == "1\n"
 
 
 def test_the_choice_is_said(run: Run, log: str) -> None:

@@ -145,6 +145,16 @@ def test_paths_are_written_and_read(text: str) -> None:
     assert parse_expression(f"{text} == 2") == equal(text, 2)
 
 
+def test_an_index_of_times_that_an_earlier_version_took_is_of_no_use() -> None:
+    spec = IndexSpec("dictionary", (("at", CASTS["time"]),))
+    descriptor = spec.descriptor()
+    assert descriptor.pop("times") == 2
+    with pytest.raises(TypeError):
+        IndexSpec.from_descriptor(descriptor)
+    assert "times" not in IndexSpec("dictionary", (("at", CASTS["number"]),)).descriptor()
+
+
+
 def test_in_python() -> None:
     assert (field("status").as_number() == 502) == equal("number(status)", 502)
     assert field("log").as_json()["level"].path == parse_path("json(log).level")

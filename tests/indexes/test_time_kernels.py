@@ -58,6 +58,9 @@ zones = st.sampled_from(
         " CET",
         " MSK",
         " CEST",
+        " NST",
+        " IST",
+        " NZDT",
         "CET",
         " cet",
         " AB",
@@ -78,19 +81,31 @@ named = st.builds(
 )  # fmt: skip
 of_c = st.builds(
     "{} {}{}{} {}{} {}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, st.sampled_from([" ", "  ", ""]), days,
-    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET"]),
+    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET", " IST", " cet", " Z"]),
     st.builds("".join, st.tuples(years, st.sampled_from(["", "", " UTC", " gmt", "  UTC", " CET", "UTC"]))),
 )  # fmt: skip
 month_first = st.builds(
     "{}{}{} {}{}{}".format, names, st.sampled_from([" ", "  ", "", "   "]), days, years,
     st.sampled_from([" ", " ", ":", ""]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
 )  # fmt: skip
-texts |= (
-    named
-    | of_c
-    | month_first
-    | st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
-)
+of_twelve = st.builds(
+    "{}:{}{}{}".format, st.integers(0, 24).map(str) | st.integers(0, 14).map(two), st.integers(0, 60).map(two),
+    st.builds("".join, st.tuples(seconds, fractions)),
+    st.sampled_from(["", " AM", " PM", " pm", "\u202fPM", "\u202f", " PMT", "PM", " P", " am ", " AM+01:00", " PMZ"]),
+)  # fmt: skip
+of_halves = st.builds(
+    "{}{}{}{}{}{}".format,
+    st.builds("{}/{}/".format, st.integers(0, 13).map(str) | st.integers(0, 13).map(two), days)
+    | st.builds("{}{}{}{}".format, names, st.sampled_from([" ", "  "]), days, st.sampled_from([", ", ",", " "])),
+    years, st.sampled_from([" ", ", ", "", ","]), of_twelve, st.sampled_from(["", "", " UTC"]), zones,
+)  # fmt: skip
+basic = st.builds(
+    "{:04}{}{}{}{}{}{}{}{}".format, st.integers(0, 9999), st.integers(0, 13).map(two), st.integers(0, 32).map(two),
+    st.sampled_from("Tt "), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
+    st.integers(0, 61).map(two) | st.just(""), fractions, zones,
+)  # fmt: skip
+texts |= named | of_c | month_first | of_halves | basic
+texts |= st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
     | st.floats()
@@ -176,6 +191,18 @@ def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str)
         ("01/Dec/2015 10:30:00", "2015-12-01T10:30:00Z"),
         ("Dec  1 2015 10:30:00.5 +0100", "2015-12-01T09:30:00.5Z"),
         ("Dec 01 2015 10:30:00", "2015-12-01T10:30:00Z"),
+        ("2015-12-01 10:30:00.5 CET", "2015-12-01T09:30:00.5Z"),
+        ("2015-12-01 10:30 NST", "2015-12-01T14:00:00Z"),
+        ("01 Dec 2015 10:30:00 EST", "2015-12-01T15:30:00Z"),
+        ("Tue Dec  1 10:30:00 CET 2015", "2015-12-01T09:30:00Z"),
+        ("2015-12-01 10:30:00 IST", "2015-12-01T10:30:00Z"),
+        ("Dec 1, 2015 2:30:00,123 PM UTC", "2015-12-01T14:30:00.123Z"),
+        ("Dec 1, 2015, 12:30:00\u202fAM", "2015-12-01T00:30:00Z"),
+        ("Dec 1 2015 1:30", "2015-12-01T01:30:00Z"),
+        ("12/1/2015 2:30:00 PM", "2015-12-01T14:30:00Z"),
+        ("1/2/2015, 12:30 pm", "2015-01-02T12:30:00Z"),
+        ("20151201T103000", "2015-12-01T10:30:00Z"),
+        ("20151201T103000,123+0100", "2015-12-01T09:30:00.123Z"),
     ],
 )
 def test_ways_to_write_a_time(text: str, same: str) -> None:
@@ -200,7 +227,12 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
         "1/Dec-2015:10:30:00",
         "Foo, 1 Dec 2015 10:30:00",
         "Nov 20 14:03:11",
-        "Tue Dec  1 10:30:00 CET 2015",
+        "Tue Dec  1 10:30:00 Cet 2015",
+        "12/1/2015 14:30:00",
+        "13/1/2015 2:30:00 PM",
+        "12/1/2015 14:30:00 PM",
+        "Dec 1, 2015 0:30:00 AM",
+        "20151201T1030",
         "1 Dec 2015:10:30:00",
         "Dec  1 2015:10:30:00",
         "Dec  1 15 10:30:00",

@@ -9,15 +9,16 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from time import localtime, strftime
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
-from jitdb.common.words import counted
+from jitdb.common.words import counted, shown
 from jitdb.engine.hinting.hints import OF_TEXT, SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
-from jitdb.engine.roles import roles_of
+from jitdb.engine.roles import is_time_name, roles_of
 from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
@@ -39,17 +40,24 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     known = fields_in(db.sample(SAMPLE))
     if not known:  # raw bytes have no fields
         return
-    shown, meant = time_fields(db, known, options)
+    where, meant = time_fields(db, known, options)
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
-    say(f"jitdb: no {whose} has a time under {shown}: this is the order of arrival; say --timestamp {meant or 'PATH'}")
+    advice = f"; say --timestamp {meant or 'PATH'}" if meant or not options.timestamp else ""
+    say(f"jitdb: no {whose} has a time under {where}: this is the order of arrival{advice}")
     others = [path for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)]
     if others and not meant:
-        name = min(map(format_path, others), key=len)
-        say(f"  `{name}` holds no time: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
+        path = min(others, key=lambda path: len(format_path(path)))
+        odd = f"`{format_path(path)}` holds values such as {shown(known[path])}, which are no times"
+        say(f"  {odd}: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are")
 
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
     """That no field of these records holds a time that is known, and what helps; in words."""
+    called = [path for path in known if (_is_called_time(path) or is_time_name(path)) and time_of(known[path]) is None]
+    called = [path for path in called if isinstance(known[path], str)]
+    if called and ("clock",) not in known:
+        path = min(called, key=lambda path: len(format_path(path)))
+        return no_time_in(path, known[path])
     if ("clock",) in known:
         return "no time is found: lines begin with a time of day, and no day is known", (
             'ask the time of day as text: clock like "14:%"'
@@ -61,6 +69,14 @@ def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[st
     named = "no field with a usual name (time, timestamp, ts, @timestamp, date, …) holds a time"
     return f"no time is found in {counted(len(records), 'record', 'records')} looked at: {named}", (
         "say where it is: --timestamp PATH"
+    )
+
+
+def no_time_in(path: Path, value: Any) -> tuple[str, str]:
+    """That a field which should hold the time holds this instead, and what a time is; in words."""
+    return f"values of `{format_path(path)}` such as {shown(value)} are no times, and no record has one", (
+        "times are such as 2026-11-01T12:00:00Z, 2026/11/01 12:00, 01/Nov/2026:12:00:00 +0100, Nov 1 2026 12:00:00, "
+        "11/1/2026 12:00:00 PM, and numbers since 1970"
     )
 
 
@@ -97,6 +113,19 @@ def note_times(
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
+        note_clock(remark, options)
+
+
+def note_clock(remark: str, options: Namespace) -> None:
+    """Behind the remark that times have no zone: the same question by the clock of this place, where that is not UTC
+    and goes by it.
+    """
+    from jitdb.engine.hinting.evidence import AS_UTC
+
+    bounds = [(name, getattr(options, name).time // 10**9) for name in getattr(options, "by_clock", ())]
+    if AS_UTC in remark and any(localtime(second).tm_gmtoff for _, second in bounds):
+        asked = " ".join(f"--{name} {strftime('%Y-%m-%dT%H:%M:%S', localtime(second))}" for name, second in bounds)
+        say(f"  if the clock of this place ({strftime('%Z', localtime(bounds[0][1]))}) wrote them, ask {asked}")
 
 
 def note_counted(

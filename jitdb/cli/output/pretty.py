@@ -17,7 +17,7 @@ from rich.cells import cell_len, set_cell_size
 
 from jitdb.cli.output.output import STDOUT, has_colours, named, show_lines
 from jitdb.common.paths import Path, format_path, parse_path
-from jitdb.common.times import as_text, time_of
+from jitdb.common.times import as_text, is_zoneless, time_of
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.display.cells import cell, json_text, printable
 from jitdb.display.terminal import Terminal, columns
@@ -60,7 +60,7 @@ class Shown(NamedTuple):
     """What the options say.
 
     width: of the terminal, in cells
-    utc:   times are in UTC, else local
+    utc:   times are in UTC, else local; those without a zone are as they stand
     traces: all lines of texts of several lines
     full:  all fields, and whole values
     """
@@ -115,9 +115,10 @@ class Pretty:
             yield [margin, Span(cell(record))]
             return
         roles, logger = self._shape(record)
-        time = None if roles.time is None else time_of(value_at(record, roles.time))
+        said = None if roles.time is None else value_at(record, roles.time)
+        time = time_of(said)
         if time is not None:
-            day, clock = _moment(time, self._shown.utc)
+            day, clock = _moment(time, self._shown.utc, isinstance(said, str) and is_zoneless(said))
             if day != self._day:
                 self._day = day
                 yield [Span(" " * len(mark)), Span(day, _DIM)]
@@ -256,18 +257,19 @@ def _joined(line: Sequence[Span]) -> list[Span]:
     return found
 
 
-def _moment(time: float, utc: bool) -> tuple[str, str]:
-    """The day with its zone, and the time of day to the millisecond.
+def _moment(time: float, utc: bool, is_zoneless: bool = False) -> tuple[str, str]:
+    """The day with its zone, and the time of day to the millisecond. Without a zone, both are as they stand.
 
-    >>> _moment(1795183391118000000, True)
-    ('2026-11-20 UTC', '14:03:11.118')
+    >>> _moment(1795183391118000000, True), _moment(1795183391118000000, False, True)
+    (('2026-11-20 UTC', '14:03:11.118'), ('2026-11-20', '14:03:11.118'))
     """
     try:
         moment = datetime.fromtimestamp(int(time) // 10**9, UTC)
-        moment = moment if utc else moment.astimezone()
+        moment = moment if utc or is_zoneless else moment.astimezone()
     except (OverflowError, ValueError, OSError):  # infinite, or beyond the year 9999
         return "", cell(as_text(time) if isinstance(time, int) else time)
-    return f"{moment:%Y-%m-%d} {moment:%Z}", f"{moment:%H:%M:%S}.{int(time) % 10**9 // 10**6:03}"
+    zone = "" if is_zoneless else f" {moment:%Z}"
+    return f"{moment:%Y-%m-%d}{zone}", f"{moment:%H:%M:%S}.{int(time) % 10**9 // 10**6:03}"
 
 
 def _without_level(message: str, record: dict[str, Any], roles: Roles) -> str:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
-from jitdb.common.times import AUTO, NUMBER, local_zone, time_of
+from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, time_of, zone_behind
 from jitdb.common.values import value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
@@ -42,6 +42,7 @@ _DAY: Final = r"\d{4}[-/]\d\d[-/]\d\d"
 _CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
+AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time
 
 
@@ -266,13 +267,27 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
     if as_time and manager.log.time_doubt:
         yield f"times of {name} {manager.log.time_doubt}"
-    if bits & seen.ZONELESS and as_time:
-        zone = _zone_behind(manager.log, spec.paths)
-        behind = f", though {zone} stands behind them" if zone else ""
-        yield f"times of {name} without a zone are read as UTC{behind}"
+    if bits & seen.TEXTS:
+        yield from _on_zones(manager.log, spec, name, bits, as_time)
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
+
+
+def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool) -> Iterator[str]:
+    """How zones by their names are read. Where one is not, the order is wrong, too."""
+    zone, is_read = _zone_behind(log, spec.paths)
+    if is_read and as_time and (other := ZONES_ELSEWHERE.get(zone)):
+        yield f"{zone} behind times of {name} is read as {_offset(zone)}, not as in {other}"
+    not_read = "" if is_read else zone
+    if bits & seen.ZONELESS and (as_time or not_read):
+        behind = f", though {not_read} stands behind them" if not_read else ""
+        yield f"times of {name} {AS_UTC}{behind}"
+
+
+def _offset(zone: str) -> str:
+    """How far a zone is ahead of UTC, as times have it."""
+    return f"{'-' if ZONES[zone] < 0 else '+'}{as_text(abs(ZONES[zone]) * 10**9)[11:16]}"
 
 
 def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
@@ -287,20 +302,19 @@ def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
     return ""
 
 
-def _zone_behind(log: LogSource, paths: Sequence[Path]) -> str:
-    """The name of another zone than UTC behind the times of these fields, or in lines of text behind them, by the first
-    records; empty where none is.
-
-    What such names mean differs from place to place, so times are not read by them.
+def _zone_behind(log: LogSource, paths: Sequence[Path]) -> tuple[str, bool]:
+    """The name of a zone behind most times of these fields, in the first records, or of another one than UTC beside
+    them; empty where none is. And whether times are read by it.
     """
     from jitdb.engine.roles import first_of
 
     records = first_of(log)
-    behind = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
-    behind = behind or [zone for record in records if (zone := record.get("timezone", "UTC")) not in _OF_UTC]
+    beside = [zone[0] for record in records if (zone := re.match(_ZONE, str(record.get("text", ""))))]
+    beside = beside or [zone for record in records if (zone := record.get("timezone", "UTC")) not in _OF_UTC]
     values = (value_at(record, path) for record in records for path in paths)
-    found = behind or [name for value in values if isinstance(value, str) and (name := local_zone(value))]
-    return found[0] if 2 * len(found) > len(records) else ""
+    found = beside or [name for value in values if isinstance(value, str) and (name := zone_behind(value))]
+    zone = found[0] if 2 * len(found) > len(records) else ""
+    return zone, not beside and zone in ZONES
 
 
 def _spells(pattern: str, value: Any) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from jitdb.common.kernels import part
+from jitdb.common.zone_kernels import NO_NAME, UNKNOWN, ahead_of_name
 from jitdb.indexes.kinds.seen import OTHERS, TEXTS, ZONELESS
 
 NO_TIME = 0  # what a read time is: none, or whole nanoseconds
 WHOLE = 1
 
-_LEAST_NAMED = 16  # characters: 1/Dec/2015:10:30
+_LEAST_NAMED = 15  # characters: Dec 1 2015 1:30
 
 
 def _words(names: str) -> Any:
@@ -22,6 +23,7 @@ def _words(names: str) -> Any:
 _MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
 _WEEKDAYS = _words("mon tue wed thu fri sat sun")
 _ZONES = _words("utc gmt")
+_NO_ZONE = 100_000  # in place of seconds
 _DATE = np.frombuffer(b"/Date(", np.uint8)
 
 
@@ -60,15 +62,15 @@ def is_zone_name(buf, at, end):
 
 
 @part
-def is_local_zone(buf, at, end):
-    """Whether the name of a zone stands here that means other things in other places: CET, EST, MSK. Three to five
-    letters in capitals behind a blank."""
-    if not 3 <= end - at <= 5 or buf[np.uint64(at - 1)] != 32:
-        return False
-    are_capitals = True
-    for place in range(at, end):
-        are_capitals &= 65 <= buf[np.uint64(place)] <= 90
-    return are_capitals
+def read_zone_name(buf, at, end):
+    """The name of a zone behind a blank: as read_zone gives it. One that is not known may mean anything, and counts as
+    none."""
+    ahead = ahead_of_name(buf, at, end) if buf[np.uint64(at - 1)] == 32 else np.int64(NO_NAME)
+    if ahead == NO_NAME:
+        return np.int64(OTHERS), np.int64(0)
+    if ahead == UNKNOWN:
+        return np.int64(TEXTS | ZONELESS), np.int64(0)
+    return np.int64(TEXTS), ahead
 
 
 @part
@@ -89,8 +91,8 @@ def days_in_month(year, month):
 
 @part
 def read_offset(buf, at, end):
-    """Seconds by which a zone `+01:00`, `+0100` or `+01` is ahead of UTC; 100,000 where it is none of these."""
-    bad = np.int64(100_000)
+    """Seconds by which a zone `+01:00`, `+0100` or `+01` is ahead of UTC; _NO_ZONE where it is none of these."""
+    bad = np.int64(_NO_ZONE)
     sign = np.int64(buf[np.uint64(at)])
     if sign != 43 and sign != 45:
         return bad
@@ -108,34 +110,86 @@ def read_offset(buf, at, end):
 
 
 @part
-def read_clock(buf, at, end):
-    """The time of day at `at`: where it ends, -1 where there is none; its seconds, and nanoseconds beyond them."""
+def read_seconds(buf, at, end):
+    """What may stand behind minutes, at `at`: where that ends, -1 where it is none; the second, and nanoseconds."""
     none = np.int64(-1), np.int64(0), np.int64(0)
-    hour, minute = two_digits(buf, at, end), two_digits(buf, at + 3, end)
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or buf[np.uint64(at + 2)] != 58:
-        return none
-    seconds = 3600 * hour + 60 * minute
-    nanoseconds = np.int64(0)
-    at += 5
+    second = nanoseconds = np.int64(0)
     if at < end and buf[np.uint64(at)] == 58:
         second = two_digits(buf, at + 1, end)
         if second < 0 or second > 60:
             return none
-        seconds += second
-        at += 3
-        if at < end and (buf[np.uint64(at)] == 46 or buf[np.uint64(at)] == 44):
+        at, nanoseconds = read_fraction(buf, at + 3, end)
+    return at, second, nanoseconds
+
+
+@part
+def read_fraction(buf, at, end):
+    """A fraction of a second, or nothing: where it ends, -1 where it has no digits; and its nanoseconds."""
+    nanoseconds = np.int64(0)
+    if at < end and (buf[np.uint64(at)] == 46 or buf[np.uint64(at)] == 44):
+        at += 1
+        first, scale = at, np.int64(100_000_000)
+        while at < end:
+            digit = np.int64(buf[np.uint64(at)]) - 48
+            if digit < 0 or digit > 9:
+                break
+            nanoseconds += digit * scale
+            scale //= 10
             at += 1
-            first, scale = at, np.int64(100_000_000)
-            while at < end:
-                digit = np.int64(buf[np.uint64(at)]) - 48
-                if digit < 0 or digit > 9:
-                    break
-                nanoseconds += digit * scale
-                scale //= 10
-                at += 1
-            if at == first:
-                return none
-    return at, seconds, nanoseconds
+        if at == first:
+            at = np.int64(-1)
+    return at, nanoseconds
+
+
+@part
+def read_clock(buf, at, end):
+    """The time of day at `at`: where it ends, -1 where there is none; its seconds, and nanoseconds beyond them."""
+    hour, minute = two_digits(buf, at, end), two_digits(buf, at + 3, end)
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or buf[np.uint64(at + 2)] != 58:
+        return np.int64(-1), np.int64(0), np.int64(0)
+    at, second, nanoseconds = read_seconds(buf, at + 5, end)
+    return at, 3600 * hour + 60 * minute + second, nanoseconds
+
+
+@part
+def read_half(buf, at, end):
+    """AM or PM behind a blank, which may be a narrow one: where it ends, `at` where none is; 65 of AM, 80 of PM, 0."""
+    first = at
+    if at + 5 <= end and buf[np.uint64(at)] == 0xE2 and buf[np.uint64(at + 1)] == 0x80:
+        at += 2
+        is_blank = buf[np.uint64(at)] == 0xAF
+    else:
+        is_blank = at + 3 <= end and buf[np.uint64(at)] == 32
+    if not is_blank:
+        return first, np.int64(0)
+    half = np.int64(buf[np.uint64(at + 1)]) & 0xDF
+    behind = np.int64(buf[np.uint64(at + 3)]) & 0xDF if at + 3 < end else np.int64(0)
+    if (half != 65 and half != 80) or np.int64(buf[np.uint64(at + 2)]) & 0xDF != 77 or 65 <= behind <= 90:
+        return first, np.int64(0)
+    return at + 3, half
+
+
+@part
+def read_clock_of_twelve(buf, at, end):
+    """`2:30:00.5 PM`, or a time of day without AM or PM: as read_clock gives it, and whether it has one of them."""
+    none = np.int64(-1), np.int64(0), np.int64(0), False
+    at, hour = read_day(buf, at, end)
+    if at < 0 or at >= end or buf[np.uint64(at)] != 58:
+        return none
+    minute = two_digits(buf, at + 1, end)
+    if minute < 0 or minute > 59:
+        return none
+    at, second, nanoseconds = read_seconds(buf, at + 3, end)
+    if at < 0:
+        return none
+    at, half = read_half(buf, at, end)
+    if half:
+        if hour < 1 or hour > 12:
+            return none
+        hour = hour % 12 + (12 if half == 80 else 0)
+    if hour > 23:
+        return none
+    return at, 3600 * hour + 60 * minute + second, nanoseconds, half > 0
 
 
 @part
@@ -151,9 +205,9 @@ def read_zone(buf, at, end):
     if ((char == 90 or char == 122) and at + 1 == end) or is_zone_name(buf, at, end):
         return np.int64(TEXTS), np.int64(0)
     ahead = read_offset(buf, at, end)
-    if ahead == 100_000 and is_local_zone(buf, at, end):
-        return np.int64(TEXTS | ZONELESS), np.int64(0)
-    return np.int64(OTHERS if ahead == 100_000 else TEXTS), ahead
+    if ahead == _NO_ZONE:
+        return read_zone_name(buf, at, end)
+    return np.int64(TEXTS), ahead
 
 
 @part
@@ -174,25 +228,88 @@ def read_day(buf, at, end):
 
 
 @part
+def time_of_parts(buf, at, end, year, month, day, of_day, nanoseconds):
+    """A date, a time of day, and the zone that stands from `at` to the end: as read_time gives it."""
+    bits, ahead = read_zone(buf, at, end)
+    if bits == OTHERS or month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
+        return NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    return WHOLE, 86_400 * days_before_date(year, month, day) + of_day - ahead, nanoseconds, bits
+
+
+@part
+def read_year_and_twelve(buf, at, end, month, day, needs_half):
+    """What follows a month and a day that end at `at`: ` 2015 10:30:00`, ` 2015, 2:30 PM`: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
+    at += 4
+    if at < end and buf[np.uint64(at)] == 44:
+        at += 1
+    if century < 0 or years < 0 or at >= end or buf[np.uint64(at)] != 32:
+        return nothing
+    at, of_day, nanoseconds, is_half = read_clock_of_twelve(buf, at + 1, end)
+    if at < 0 or (needs_half and not is_half):
+        return nothing
+    return time_of_parts(buf, at, end, 100 * century + years, month, day, of_day, nanoseconds)
+
+
+@part
 def read_month_first(buf, at, end):
-    """`Dec  1 2015 10:30:00`, with a zone or without: as read_time gives it."""
+    """`Dec  1 2015 10:30:00`, `Dec 1, 2015 2:30:00 PM`, with a zone or without: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     month = place_of_word(word_of(buf, at), _MONTHS) + 1
     at += 3
     if buf[np.uint64(at)] != 32:
         return nothing
     at, day = read_day(buf, at + (2 if buf[np.uint64(at + 1)] == 32 else 1), end)
-    if at < 0 or end - at < 11 or buf[np.uint64(at)] != 32 or buf[np.uint64(at + 5)] != 32:
+    if at < 0:
         return nothing
-    century, years = two_digits(buf, at + 1, end), two_digits(buf, at + 3, end)
-    at, of_day, nanoseconds = read_clock(buf, at + 6, end)
-    if at < 0 or century < 0 or years < 0:
+    if at < end and buf[np.uint64(at)] == 44:
+        at += 1
+    if at >= end or buf[np.uint64(at)] != 32:
         return nothing
-    bits, ahead = read_zone(buf, at, end)
-    year = 100 * century + years
-    if bits == OTHERS or day < 1 or day > days_in_month(year, month):
+    return read_year_and_twelve(buf, at + 1, end, month, day, False)
+
+
+@part
+def read_of_america(buf, at, end):
+    """`12/1/2015 2:30:00 PM`: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    at, month = read_day(buf, at, end)
+    if at < 0 or at >= end or buf[np.uint64(at)] != 47:
         return nothing
-    return WHOLE, 86_400 * days_before_date(year, month, day) + of_day - ahead, nanoseconds, bits
+    at, day = read_day(buf, at + 1, end)
+    if at < 0 or at >= end or buf[np.uint64(at)] != 47:
+        return nothing
+    return read_year_and_twelve(buf, at + 1, end, month, day, True)
+
+
+@part
+def read_basic(buf, at, end):
+    """`20151201T103000`: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
+    month, day = two_digits(buf, at + 4, end), two_digits(buf, at + 6, end)
+    hour, minute, second = two_digits(buf, at + 9, end), two_digits(buf, at + 11, end), two_digits(buf, at + 13, end)
+    is_day = century >= 0 and years >= 0 and month >= 0 and day >= 0
+    if not is_day or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 60:
+        return nothing
+    at, nanoseconds = read_fraction(buf, at + 15, end)
+    if at < 0:
+        return nothing
+    of_day = 3600 * hour + 60 * minute + second
+    return time_of_parts(buf, at, end, 100 * century + years, month, day, of_day, nanoseconds)
+
+
+@part
+def read_other_time(buf, at, end):
+    """A text that does not begin with `2015-12-` or `2015/12/`: as read_time gives it."""
+    char = np.int64(buf[np.uint64(at + 8)]) | 32
+    if char == 116:  # T
+        return read_basic(buf, at, end)
+    slash = at + 1 if buf[np.uint64(at + 1)] == 47 else at + 2
+    if buf[np.uint64(slash)] == 47 and np.int64(buf[np.uint64(slash + 1)]) <= 57:
+        return read_of_america(buf, at, end)
+    return read_named_time(buf, at, end)
 
 
 @part
@@ -222,9 +339,14 @@ def read_named_time(buf, at, end):
             return nothing
         at, of_day, nanoseconds = read_clock(buf, at + 1, end)
         bits, ahead = np.int64(TEXTS | ZONELESS), np.int64(0)
-        if at >= 0 and end - at >= 9 and buf[np.uint64(at)] == 32 and is_zone_name(buf, at + 1, at + 4):
-            bits = np.int64(TEXTS)
-            at += 4
+        if at >= 0 and end - at >= 9 and buf[np.uint64(at)] == 32 and np.int64(buf[np.uint64(at + 1)]) > 57:
+            first = at
+            at += 1
+            while at < end and buf[np.uint64(at)] != 32:
+                at += 1
+            bits, ahead = read_zone(buf, first, at)
+            if bits == OTHERS or at - first < 4:
+                return nothing
         if at >= 0 and end - at == 9 and buf[np.uint64(at + 5)] == 32 and is_zone_name(buf, at + 6, end):
             bits = np.int64(TEXTS)
             end -= 4
@@ -292,7 +414,7 @@ def read_time(buf, at, end):
         return nothing
     mark = np.int64(buf[np.uint64(at + 4)])
     if (mark != 45 and mark != 47) or buf[np.uint64(at + 7)] != mark:
-        return read_named_time(buf, at, end)
+        return read_other_time(buf, at, end)
     century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
     month, day = two_digits(buf, at + 5, end), two_digits(buf, at + 8, end)
     if century < 0 or years < 0:

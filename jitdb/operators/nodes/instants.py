@@ -7,7 +7,15 @@ import time
 from typing import Any, Final
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.times import Nanoseconds, as_text, length_of_text, local_zone, time_of_number, time_of_text
+from jitdb.common.times import (
+    ZONES,
+    Nanoseconds,
+    as_text,
+    length_of_text,
+    time_of_number,
+    time_of_text,
+    zone_behind,
+)
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
@@ -119,8 +127,8 @@ def span_of(text: str) -> tuple[Instant, Instant] | None:
 
 
 def _check_zone(text: str) -> None:
-    """Raise QueryError for a time with the name of a zone: who asks means one of its meanings."""
-    if zone := local_zone(text):
+    """Raise QueryError for a time with the name of a zone that is not known: who asks means one of its meanings."""
+    if (zone := zone_behind(text)) and zone not in ZONES:
         raise QueryError(
             f"{zone} is a zone that means other things in other places",
             remedy="write how far it is ahead of UTC, as in 2015-12-01T10:30:00+01:00",
@@ -181,6 +189,17 @@ def instant_at(text: str, now: int | None = None) -> Instant:
             remedy="write 2026-11-01, 2026-11-01T12:00, 14:00, how long ago (2h, 30m, 7d), or now, today, yesterday",
         )
     return Instant(found)
+
+
+def is_by_clock(text: str) -> bool:
+    """Whether what a person types goes by the clock of this place, and names no time by itself.
+
+    >>> is_by_clock("2h"), is_by_clock("14:00"), is_by_clock("2015-12-01T14:00")
+    (True, True, False)
+    """
+    typed = text.strip()
+    ago = typed.removeprefix("-").removesuffix("ago").rstrip()
+    return typed == "now" or length_of_text(ago) is not None or re.fullmatch(_OF_DAY, typed, re.ASCII) is not None
 
 
 def _of_last_year(day: str, month: str, clock: str, now: int) -> Nanoseconds | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
+from jitdb.common.zone_kernels import UNKNOWN, ahead_of_name
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.body_kernels import put_body
 from jitdb.log.lines.formats.kinds import (
@@ -36,8 +37,9 @@ from jitdb.log.lines.formats.kinds import (
     SPANS_LINES,
     SPLIT,
     WORD,
+    ZONED_TIME,
 )
-from jitdb.log.lines.formats.level_kernels import put_level
+from jitdb.log.lines.formats.level_kernels import put_level, word_end
 from jitdb.log.lines.formats.logfmt_kernels import put_attributes, put_extension, put_pairs, put_unescaped
 from jitdb.log.lines.formats.table_kernels import quote_from
 from jitdb.log.lines.formats.writing_kernels import (
@@ -53,7 +55,7 @@ from jitdb.log.lines.formats.writing_kernels import (
 
 _1 = np.uint64(1)
 _ZERO, _NINE, _DASH, _DOT, _SLASH = 48, 57, 45, 46, 47
-_A, _P, _M = 65, 80, 77
+_A, _P, _M, _Z, _CLOSE = 65, 80, 77, 90, 93
 _NARROW = np.frombuffer(b"\xe2\x80\xaf", np.uint8)  # a blank, U+202F
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
@@ -239,14 +241,19 @@ def put_clock_of_twelve(data, p, end, out, o):
 
 @part
 def put_other_day(data, p, end, out, o):
-    """`20.11.2026 14:03:11`, `11/20/2026 02:03:11 PM`, `Nov 20, 2026 2:03:11 PM` `2026 Nov 20 14:03:11` and
-    `261120 14:03:11` as ISO 8601; else nothing."""
+    """`20.11.2026 14:03:11`, `11/20/2026 02:03:11 PM`, `Nov 20, 2026 2:03:11 PM` `2026 Nov 20 14:03:11`,
+    `261120 14:03:11` and `261120 140311` (HDFS) as ISO 8601; else nothing."""
     nothing = np.int64(-1)
     first = digits_at(data, p, end)
     if first == 6 and end - p == 15 and data[np.uint64(p + 6)] == SPACE and data[np.uint64(p + 9)] == COLON:
         o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 2), two_digits(data, p + 4))
         o = put_two(out, o, two_digits(data, p + 7))
         return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
+    if first == 6 and end - p == 13 and data[np.uint64(p + 6)] == SPACE and digits_at(data, p + 7, end) == 6:
+        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 2), two_digits(data, p + 4))
+        o = put_byte(out, put_two(out, o, two_digits(data, p + 7)), COLON)
+        o = put_byte(out, put_two(out, o, two_digits(data, p + 9)), COLON)
+        return put_byte(out, put_two(out, o, two_digits(data, p + 11)), QUOTE)
     if end - p < 19:
         return nothing
     if first == 0:
@@ -359,6 +366,11 @@ def put_bsd_time(data, p, end, out, o, latest):
     after = put_day_of_snort(data, p, end, out, o, latest)
     if after > o:
         return after
+    if end - p >= 14 and data[np.uint64(p + 2)] == _DASH and data[np.uint64(p + 5)] == SPACE:
+        month, day = two_digits(data, p), two_digits(data, p + 3)
+        is_day = digits_at(data, p, end) == 2 and digits_at(data, p + 3, end) == 2
+        if is_day and 1 <= month <= 12 and 1 <= day <= 31 and data[np.uint64(p + 8)] == COLON:
+            return put_date(data, p + 6, end, out, o, month, day, latest)
     month = month_at(data, p)
     is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
     if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:
@@ -367,6 +379,25 @@ def put_bsd_time(data, p, end, out, o, latest):
             after = put_odd_time(data, p, end, out, o)
         return after if after > o else put_scalar(data, p, end, out, o)
     return put_date(data, p + 7, end, out, o, month, two_digits(data, p + 4), latest)
+
+
+@part
+def zone_end(data, p, end):
+    """Where the name of a zone ends that stands behind a blank at `p` (jitdb.common.times.ZONES); `p` where none does."""
+    q = p + 1
+    if q >= end or data[np.uint64(p)] != SPACE or not _A <= data[np.uint64(q)] <= _Z:
+        return p
+    q = word_end(data, q, end)
+    return q if ahead_of_name(data, p + 1, q) < UNKNOWN else p
+
+
+@part
+def behind_zone(data, p, end):
+    """Where text begins behind the zone that ends at `p`, and behind the marks there."""
+    for mark in (_CLOSE, COLON, SPACE):
+        if p < end and data[np.uint64(p)] == mark:
+            p += 1
+    return p
 
 
 @part
@@ -384,7 +415,7 @@ def put_doubled(data, p, end, out, o):
 def put_field(kind, data, p, end, out, o, latest):
     if kind == NUMBER or kind == WORD:
         return put_scalar(data, p, end, out, o)
-    if kind == BSD_TIME:
+    if kind == BSD_TIME or kind == ZONED_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
     if kind == DAY_MONTH or kind == MONTH_DAY:
         return put_numbered_day(data, p, end, out, o, kind == DAY_MONTH)
@@ -401,12 +432,18 @@ def put_field(kind, data, p, end, out, o, latest):
 def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
     """The members of a record that a match has found, which goes on up to `end`; and whether one took what goes on."""
     has_body = False
+    begin = np.int64(0)  # of the text behind a zone
     for place in range(0, fields.shape[0], FIELD):
         kind = fields[place + 3]
         p = slots[2 * fields[place]]
         after = slots[2 * fields[place] + 1]
         if p < 0 or after < p:
             continue
+        if kind == ZONED_TIME:
+            stop = zone_end(data, after, end)
+            begin = behind_zone(data, stop, end) if stop > after else begin
+            after = stop
+        p = max(p, begin) if kind == BODY or kind == LEVELED else p
         is_dash = after - p == 1 and data[np.uint64(p)] == _DASH
         if (kind == NUMBER and (is_dash or after == p)) or (kind == NIL and is_dash):
             continue

@@ -33,6 +33,7 @@ from jitdb.log.lines.formats.kinds import (
     PATTERN,
     TABLE,
     WORD,
+    ZONED_TIME,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
@@ -104,7 +105,9 @@ _INSIDE_KINDS: Final = MappingProxyType({
 
 _TIMES: Final = frozenset(("time", "timestamp", "ts", "date", "datetime"))  # groups of times in a user's pattern
 _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
-_C_TIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [0-9]{4}"
+_C_TIME: Final = (
+    r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: [A-Z]{3,5})? [0-9]{4}"
+)
 _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
@@ -153,7 +156,7 @@ FORMATS: Final = (
         rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
         rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
         rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)",
-        MappingProxyType({"time": BSD_TIME, "text": LEVELED}), joins=True,
+        MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
     ),
     *GUESSED,
     Format(
@@ -164,7 +167,7 @@ FORMATS: Final = (
     Format(
         "leveltime", "text with levels and times", PATTERN,
         rf"\[?(?P<level>{LEVELS})\]?(?: -)?:? +\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
-        MappingProxyType({"text": BODY}), joins=True,
+        MappingProxyType({"time": ZONED_TIME, "text": BODY}), joins=True,
     ),
     Format(
         "levels", "text with levels", PATTERN,
