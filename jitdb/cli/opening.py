@@ -240,7 +240,7 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     if not any(map(vars(options).get, ("since", "until", "older_than"))):
         return
     from jitdb.cli.output.notes import no_time_found, no_time_in, time_fields
-    from jitdb.common.paths import ANY, format_path, parse_path
+    from jitdb.common.paths import ANY, parse_path
     from jitdb.common.times import time_of
     from jitdb.engine.hinting.hints import SAMPLE, as_records, is_known, unknown_field
     from jitdb.engine.roles import has_time

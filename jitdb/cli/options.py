@@ -155,6 +155,11 @@ def one_of(text: str) -> tuple[Path, str]:
     return parse_path(path), file
 
 
+def moment(text: str) -> tuple[str, Instant]:
+    """The same, and how it was typed."""
+    return text, instant(text)
+
+
 class Moment(argparse.Action):
     """Takes a point in time; `by_clock` has the options whose text goes by the clock of this place."""
 
@@ -163,8 +168,9 @@ class Moment(argparse.Action):
     ) -> None:
         from jitdb.operators.nodes.instants import is_by_clock
 
-        setattr(namespace, self.dest, instant(values))
-        if is_by_clock(values):
+        text, found = values
+        setattr(namespace, self.dest, found)
+        if is_by_clock(text):
             namespace.by_clock = (*getattr(namespace, "by_clock", ()), self.dest)
 
 
@@ -274,9 +280,9 @@ OPTIONS: Final = {
     "since": option(
         "--since TIME", "only records from this time on: 2h (ago), 7d, today, or 14:00 by the clock of this machine. A "
         "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00)",
-        action=Moment, group=SHOWN,
+        type=moment, action=Moment, group=SHOWN,
     ),
-    "until": option("--until TIME", "only records before this time", action=Moment, group=SHOWN),
+    "until": option("--until TIME", "only records before this time", type=moment, action=Moment, group=SHOWN),
     "older_than": option("--older-than AGE", "only records older than this: 30d, 12h, 2w", type=age, group=SHOWN),
     "codec": option(
         "--codec NAME", f"format of the records: {', '.join(CODECS)} or an installed one (default: detected)",

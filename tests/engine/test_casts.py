@@ -154,7 +154,6 @@ def test_an_index_of_times_that_an_earlier_version_took_is_of_no_use() -> None:
     assert "times" not in IndexSpec("dictionary", (("at", CASTS["number"]),)).descriptor()
 
 
-
 def test_in_python() -> None:
     assert (field("status").as_number() == 502) == equal("number(status)", 502)
     assert field("log").as_json()["level"].path == parse_path("json(log).level")

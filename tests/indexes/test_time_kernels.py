@@ -81,7 +81,8 @@ named = st.builds(
 )  # fmt: skip
 of_c = st.builds(
     "{} {}{}{} {}{} {}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, st.sampled_from([" ", "  ", ""]), days,
-    st.builds("".join, st.tuples(hours, seconds, fractions)), st.sampled_from(["", "", " UTC", " gmt", " CET", " IST", " cet", " Z"]),
+    st.builds("".join, st.tuples(hours, seconds, fractions)),
+    st.sampled_from(["", "", " UTC", " gmt", " CET", " IST", " cet", " Z"]),
     st.builds("".join, st.tuples(years, st.sampled_from(["", "", " UTC", " gmt", "  UTC", " CET", "UTC"]))),
 )  # fmt: skip
 month_first = st.builds(

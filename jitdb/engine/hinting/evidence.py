@@ -313,8 +313,8 @@ def _zone_behind(log: LogSource, paths: Sequence[Path]) -> tuple[str, bool]:
     beside = beside or [zone for record in records if (zone := record.get("timezone", "UTC")) not in _OF_UTC]
     values = (value_at(record, path) for record in records for path in paths)
     found = beside or [name for value in values if isinstance(value, str) and (name := zone_behind(value))]
-    zone = found[0] if 2 * len(found) > len(records) else ""
-    return zone, not beside and zone in ZONES
+    most = found[0] if 2 * len(found) > len(records) else ""
+    return most, not beside and most in ZONES
 
 
 def _spells(pattern: str, value: Any) -> bool:

@@ -383,7 +383,7 @@ def put_bsd_time(data, p, end, out, o, latest):
 
 @part
 def zone_end(data, p, end):
-    """Where the name of a zone ends that stands behind a blank at `p` (jitdb.common.times.ZONES); `p` where none does."""
+    """Where the name of a known zone ends that stands behind a blank at `p`; `p` where none does."""
     q = p + 1
     if q >= end or data[np.uint64(p)] != SPACE or not _A <= data[np.uint64(q)] <= _Z:
         return p

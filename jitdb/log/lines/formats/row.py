@@ -6,7 +6,8 @@ kinds     of the pattern's groups: a NUMBER is one where it spells one, and left
           stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
           of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
           text in which quotes are doubled; BSD_TIME, KLOG_TIME, DAY_MONTH and MONTH_DAY are times without a year, or
-          in a form of one program's own, which become ISO 8601; ZONED_TIME is such a time that takes the name of a zone behind it
+          in a form of one program's own, which become ISO 8601; ZONED_TIME is such a time that
+          takes the name of a zone behind it
 joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
@@ -29,7 +30,7 @@ from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 12  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 11  # of what kernels make of lines: raise it with each change of that
 
 
 class Format(NamedTuple):
