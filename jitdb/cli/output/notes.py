@@ -47,8 +47,8 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     others = [path for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)]
     if others and not meant:
         path = min(others, key=lambda path: len(format_path(path)))
-        odd = f"`{format_path(path)}` holds values such as {shown(known[path])}, which are no times"
-        say(f"  {odd}: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are")
+        odd = f"`{format_path(path)}` holds no time, but {shown(known[path])}"
+        say(f"  {odd}: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
 
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
