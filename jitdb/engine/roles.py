@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
 USUAL: Final[tuple[Path, ...]] = tuple(map(parse_path, TIMESTAMPS))
 TIMES: Final = (
-    "time", "ts", "@timestamp", "datetime", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
+    "time", "ts", "@timestamp", "datetime", "timestamp", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
     "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
     "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
-    "t", "timestamp", "accept_date", "requestdatetime", "instant", "start",
+    "t", "accept_date", "requestdatetime", "instant", "start",
     "time_us", "time_ms", "time_ns", "timestamp_ms", "timestampMs", "timestamp_ns", "ts_ms", "event_timestamp",
     "eventTimestamp", "occurred_at", "occurredAt", "logged_at", "epoch",
     "log_time", "unixTime", "calendarTime", "rt", "devTime",
