@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 USUAL: Final[tuple[Path, ...]] = tuple(map(parse_path, TIMESTAMPS))
 TIMES: Final = (
-    "time", "ts", "@timestamp", "datetime", "timestamp", "date", "created_at", "createdAt", "event_time", "eventTime", "@t",
-    "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
+    "time", "ts", "@timestamp", "datetime", "timestamp", "date", "created_at", "createdAt", "event_time", "eventTime",
+    "@t", "asctime", "updated_at", "start_time", "startTime", "published", "time_iso8601",
     "time_local", "__REALTIME_TIMESTAMP", "timeUnixNano", "observedTimeUnixNano", "startTimeUnixNano",
     "requestReceivedTimestamp", "receiveTimestamp", "EdgeStartTimestamp", "timeMillis", "TimeGenerated", "TimeCreated",
     "t", "accept_date", "requestdatetime", "instant", "start",
