@@ -30,7 +30,7 @@ from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 11  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 12  # of what kernels make of lines: raise it with each change of that
 
 
 class Format(NamedTuple):
