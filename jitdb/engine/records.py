@@ -22,6 +22,7 @@ from jitdb.errors import (
     IndexForeign,
     InvalidOffset,
     LogCorrupt,
+    LogWarning,
     MalformedWarning,
     Remedy,
 )
@@ -330,6 +331,8 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
 
 
 _NAMED: Final = 5  # lines that a warning names
+_SHOWN: Final = 100  # bytes of a line in a warning
+_GROWTH: Final = 10  # from one warning of lines that come to the next
 _READ: Final = 16 << 20  # bytes that are read to say what is wrong in a line
 _LONGEST: Final = 1 << 16  # bytes of that line
 
@@ -349,6 +352,7 @@ class DamageReport:
         self._reported: set[int] = set()  # offsets
         self.has_malformed = False  # whether malformed() was given any
         self.has_texts = False  # whether texts() was
+        self._came, self._told = 0, 0.1  # lines that came() was given, and when it warned last
 
     def broken_at(self, offsets: Sequence[int]) -> None:
         """From these offsets on, to the ends of their blocks, no record can be found."""
@@ -374,9 +378,8 @@ class DamageReport:
                 raise refused
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
-            row = getattr(self._log.framing, "row", None)
-            form = self._log.codec.name.upper() if row is None else row.title
-            wrong = _large_integer(self._log.path, numbers[0]) if numbers and row is None else ""
+            form, is_json = self._form, getattr(self._log.framing, "row", None) is None
+            wrong = _large_integer(self._log.path, numbers[0]) if numbers and is_json else ""
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"
@@ -386,6 +389,26 @@ class DamageReport:
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"
                 remedy = _WHY if wrong else _OTHERWISE
             warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
+
+    @property
+    def _form(self) -> str:
+        """As what records are read."""
+        row = getattr(self._log.framing, "row", None)
+        return self._log.codec.name.upper() if row is None else str(row.title)
+
+    def came(self, first: bytes, count: int) -> None:
+        """Of a file that is followed: so many lines came that cannot be read, and this is the first of them.
+
+        It warns of the first, and then whenever there are ten times as many as before.
+        """
+        self._came += count
+        if self._came >= self._told * _GROWTH:
+            self._told = self._came
+            said = f"cannot be read as {self._form}, and {'are' if self._came > 1 else 'is'} left out"
+            what = "a line that came" if self._came == 1 else f"{self._came:,} lines that came"
+            line = shown(first[:_SHOWN].decode(errors="replace").strip(), _SHOWN)
+            text = f"{what} {said}{', now:' if self._came > count else ':'} {line}"
+            warnings.warn(LogWarning(text, path=self._log.path, remedy=_WHY), stacklevel=6)
 
     def texts(self, seqs: Sequence[int], *, is_all: bool) -> None:
         """These records, or more, are lines of text beside JSON."""

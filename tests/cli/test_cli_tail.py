@@ -220,6 +220,31 @@ def test_an_empty_file_becomes_json_lines(tail, tmp_path: Path) -> None:
     assert running.end(signal.SIGINT) == (130, "")
 
 
+@pytest.mark.parametrize("question", [[], ["n > 0"]], ids=["all", "some"])
+def test_lines_that_are_no_json_are_told_of_as_they_come(tail, tmp_path: Path, question: list[str]) -> None:
+    """A process that dies writes its last words as text: the first of them is shown; many are counted."""
+    log = tmp_path / "x.ndjson"
+    log.write_text('{"n":1}\n')
+    running = tail("x.ndjson", *question)
+    running.until(lambda: catches(running.process.pid, signal.SIGTERM))
+    time.sleep(1)
+    with log.open("a", buffering=1) as out:
+        out.write('Error: \x1b[31mboom\n    at x (y.js:1:2)\n{"n":2}\n')
+        running.until(lambda: running.numbers == [2])
+        for number in range(3, 8):
+            out.write("text\n" * 10 + f'{{"n":{number}}}\n')
+            running.until(lambda number=number: running.numbers[-1:] == [number])
+    code, said = running.end(signal.SIGINT)
+    first, *more = said.splitlines()
+    assert code == 130
+    told = (
+        "x.ndjson: 2 lines that came cannot be read as JSON, and are left out: 'Error: \\x1b[31mboom'; jitdb info says"
+    )
+    assert told in first
+    assert len(more) == 1
+    assert " lines that came cannot be read as JSON, and are left out, now: 'text'; jitdb info says" in more[0]
+
+
 def test_a_field_that_no_record_has_is_told_of(tail, events: Path) -> None:
     running = tail("events.log", 'levle == "error"', "--cursor", "place")
     running.until(is_at_the_end(events.parent / "place", events))

@@ -166,6 +166,8 @@ class IndexUpdater(IndexState):
         return not is_core and spec.is_of_values
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        import numpy as np
+
         from jitdb.engine.building.filtering import filtered
         from jitdb.engine.building.scan import Scan  # imports all kernels, which fresh indexes do not need
         from jitdb.engine.building.targets import IndexBuilderFactory
@@ -194,6 +196,10 @@ class IndexUpdater(IndexState):
         self.damage.malformed(
             scan.left_out, scan.left_out_count, has_others=not scan.left_out or self._has_live_records()
         )
+        if scan.left_out and self.log.framing.tells_what_came:
+            with self.lock:
+                offsets = self.records.offsets_of(np.array(scan.left_out[:1], np.uint32))
+            self.damage.came(self.log.get_many_text(offsets)[0] or b"", scan.left_out_count)
 
     def _has_live_records(self) -> bool:
         """Whether a record of those that were scanned is not left out."""

@@ -109,6 +109,7 @@ class Framing(ABC):
     is_blocked:        no record goes on in the next block
     keeps_malformed:   what the codec cannot read is a record all the same; if not, it counts as a deleted one
     tells_malformed:   those that are left out are told of
+    tells_what_came:   of a file that is followed: those that come, a few times
     names_malformed:   and their seqs say which they are
     reads_pages:       a part of the log can be read without what is before it
     is_plain:          a record is a line as the codec reads it, so that a few are found and read without numpy
@@ -118,6 +119,7 @@ class Framing(ABC):
     is_blocked: bool
     keeps_malformed: bool
     tells_malformed: bool = False
+    tells_what_came: bool = False
     names_malformed: bool = False
     reads_pages: bool = True
     is_plain: bool = False

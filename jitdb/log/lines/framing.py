@@ -120,6 +120,7 @@ class LineFraming(Framing):
         self.base = base
         self._is_rest = base > 0
         self.tells_malformed = not self._is_rest
+        self.tells_what_came = self._is_rest
         self._has_batches = form.has_batches
         self.reads_pages = not self._has_batches
         self.is_plain = form.is_plain
