@@ -64,7 +64,8 @@ _OPTIONS: Final = {
     "from": ("since",), "after": ("since",), "start": ("since",), "to": ("until",), "before": ("until",),
     "end": ("until",), "out": ("output",), "outfile": ("output",), "force": ("yes",), "check": ("dry-run",),
     "verbose": ("debug",), "jobs": ("threads",), "workers": ("threads",), "silent": ("quiet",), "follow": ("old",),
-    "top": ("limit",), "rate": ("per",), "sort": ("order",), "unique": ("distinct", "dedup"),
+    "top": ("limit",), "percentiles": ("quantiles",), "percentile": ("quantiles",), "percent": ("quantiles",),
+    "rate": ("per",), "sort": ("order",), "unique": ("distinct", "dedup"),
     "uniq": ("distinct", "dedup"), "interval": ("every",), "step": ("every",), "bucket": ("every",), "span": ("every",),
     "drop-all": ("forget",), "clear": ("forget",), "clean": ("forget",), "purge": ("forget",),
 }  # fmt: skip

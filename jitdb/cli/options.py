@@ -255,7 +255,7 @@ OPTIONS: Final = {
     "limit": option("-n, --limit N", "at most N records (default: all)", type=number(1), group=SHOWN),
     "offsets": option("--offsets", "print the records' offsets, one a line", group=SHOWN),
     "raw": option("--raw", "print records as they stand in the file, all their lines", group=SHOWN),
-    "fields": option("--fields PATHS", "keys of each JSON line: a.b,c.d", type=fields, group=SHOWN),
+    "fields": option("--fields PATHS", "keys of each JSON line: a.b,c.d; _path is the log", type=fields, group=SHOWN),
     "sort": option(
         "--sort PATHS", "sort by these fields: a.b,-c.d (- puts the greatest first)",
         type=sort_fields, action="extend", default=[], group=SHOWN,

@@ -273,7 +273,7 @@ def test_groups_that_nobody_has(run, events: Path) -> None:
         assert told in done.stderr
     assert "say --timestamp time" in run("stats", "events.log", "status", "--every", "1h", "--timestamp", "ts").stderr
     rare = run("stats", "events.log", "user.name", "--by", "level", "--limit", "1")
-    assert "holds no numbers but string" in rare.stderr
+    assert "holds no numbers, only string" in rare.stderr
 
 
 def test_histogram(run: Run, rows: Any, events: Path) -> None:
@@ -301,8 +301,8 @@ def test_fields(run: Run, rows: Any, events: Path) -> None:
 
 def test_what_is_said_of_nothing(run: Run, events: Path) -> None:
     assert "did you mean `level`?" in run("values", "events.log", "levle").stderr
-    assert "holds no numbers but string" in run("stats", "events.log", "level").stderr
-    assert "holds no numbers but string" in run("histogram", "events.log", "level").stderr
+    assert "holds no numbers, only string" in run("stats", "events.log", "level").stderr
+    assert "holds no numbers, only string" in run("histogram", "events.log", "level").stderr
     assert "did you mean `status`?" in run("stats", "events.log", "statu").stderr
     assert "no record has the field `levle`" in run("values", "events.log", "level", "levle == 1").stderr
     assert run("values", "events.log", "levle", "-q").stderr == ""

@@ -138,6 +138,12 @@ def test_what_is_no_level(tmp_path: Path) -> None:
          'did you mean `severityText >= "error"`?'),
         ([{"msg": "it warns"}], 'msg >= "warn"',
          "no value of `msg` is a level: neither a name, from trace to emerg, nor a number of one"),
+        ([{"reqId": "a", "level": 0}, {"level": 2}, {"level": 4}], 'level < "debug"',
+         "numbers of `level` are read as syslog's, where 0 is the worst and 3 an error: if they grow with how bad it "
+         "is, compare them as numbers: `level >= 3`"),
+        ([{"short_message": "x", "level": 2}, {"short_message": "x", "level": 4}], 'level < "debug"', None),
+        ([{"level": 10}, {"level": 4}], 'level > "fatal"', None),
+        ([{"PRIORITY": 2}, {"PRIORITY": 4}], 'PRIORITY < "debug"', None),
         ([{"level": "info"}], 'level >= "warn"', None),
         ([{"level": ["warn"]}], 'level >= "warn"', '`level` holds arrays; did you mean `level[] >= "warn"`?'),
         ([{"level": "info"}], 'levle >= "warn"', "no record has the field `levle`; did you mean `level`?"),

@@ -413,7 +413,7 @@ def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) 
             note_unknown_columns(db, [path], options)
         elif "number" not in kinds:  # else those are in rows that are not shown
             other = "timeline" if path in db.declared_time else "values"
-            note(options, f"`{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
+            note(options, f"`{name}` holds no numbers, only {' and '.join(kinds)}: `jitdb {other}` counts its values")
         return
     from jitdb.operators import gt
 

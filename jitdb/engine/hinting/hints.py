@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
 from jitdb.common.spelling import nearest
 from jitdb.common.times import length_of_text, time_of
-from jitdb.common.values import number_of, number_of_text, value_at, values_at
+from jitdb.common.values import UNDEFINED, number_of, number_of_text, value_at, values_at
 from jitdb.common.words import counted, shown
 from jitdb.engine.hinting.dialects import (
     Elsewhere,
@@ -28,9 +28,9 @@ from jitdb.engine.hinting.dialects import (
 from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
-from jitdb.operators.nodes.equal import Equal, Includes, IsIn
+from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.levels import CompareLevel
+from jitdb.operators.nodes.levels import CompareLevel, has_any_scale
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
@@ -148,6 +148,8 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     other = next((other for other in leaf.others() if evidence.has(other)), None)
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
+    if isinstance(leaf, Equal) and leaf.value is None and evidence.has(lacking := absent(path)):
+        return f"no record has null in {name}, and some lack the field", f"did you mean `{typed(lacking)}`?"
     if isinstance(other, IsIn):
         kind = "text, in quotes" if isinstance(other.value[0], str) else "numbers, without quotes"
         return f"none of the {len(other.value):,} values is in {name}", f"did you mean {kind}?"
@@ -262,7 +264,8 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
 
 def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
     """A line where numbers of levels are compared that are of another scale than their field's: of Windows, where 3 is
-    a warning, or of OpenTelemetry in `severity`. A field beside it has the names.
+    a warning, or of OpenTelemetry in `severity`. A field beside it has the names. And one where they are all of those
+    that syslog has, but for GELF, whose they are: other programs count from 0 up.
     """
     levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
     for leaf in dict.fromkeys(levels):
@@ -272,6 +275,20 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
         if named is not None and number_of(known.get(leaf.index)) is not None:
             name = format_path(leaf.index)
             yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
+        elif leaf.index in paths and _is_of_syslog_alone(leaf.index, evidence.sample(SAMPLE)):
+            name = format_path(leaf.index)
+            yield (
+                f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: if they grow with how "
+                f"bad it is, compare them as numbers: `{name} >= 3`"
+            )
+
+
+def _is_of_syslog_alone(path: Path, records: Sequence[Any]) -> bool:
+    """Whether all levels in these records are numbers below 8, in a field that may have others."""
+    if ("short_message",) in fields_in(records[:1]):
+        return False
+    numbers = [number_of(value) for record in records if (value := value_at(record, path)) is not UNDEFINED]
+    return bool(numbers) and has_any_scale(path) and all(number in range(8) for number in numbers)
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:

@@ -144,6 +144,11 @@ def _scale_of(path: Path) -> str:
     return _SCALES.get(key, "")
 
 
+def has_any_scale(path: Path) -> bool:
+    """Whether numbers of this field go by their size alone."""
+    return not _scale_of(path)
+
+
 def _between(number: float, numbers: tuple[int, ...], ranks: tuple[int, ...]) -> float | None:
     """The rank of a number: between those of the numbers around it; above all the last one's, below all None."""
     place = bisect_right(numbers, number) - 1

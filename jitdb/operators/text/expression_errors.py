@@ -150,6 +150,8 @@ def _meant(line: str, column: int) -> str:
     return f"did you mean `{near}`?" if near else ""
 
 
+_ADDRESS: Final = r"\d+\.\d+\.\d"
+
 # --- what stands where something else was expected -------------------------------------------------------------------
 
 
@@ -170,6 +172,8 @@ def no_field(text: str, part: Part) -> str:
         return odd_key(dashed)
     if re.compile(_CASES).match(text, part.start):
         return 'without regard to case: field ilike "text", also icontains, imatches'
+    if re.compile(_ADDRESS).search(text, max(0, text.rfind(" ", 0, part.start))):
+        return 'a text stands in quotes, addresses and versions, too: remote_addr == "203.0.113.9"'
     return "a field was expected here, such as value.content.type"
 
 
