@@ -71,6 +71,7 @@ def told(ask: Callable[[], object]) -> list[str]:
             'no record has the field `log.level`; did you mean `["log.level"] == "ERROR"`?'
         ]),
         (equal("area", "180"), ['no record has area == "180"; did you mean `area == 180`?']),
+        (equal("territory.path", "x"), ["no record has the field `territory.path`"]),
         (equal("user", None), ["no record has null in `user`, and some lack the field; did you mean `absent(user)`?"]),
         (
             isin("area", list(map(str, range(1000)))),

@@ -22,10 +22,19 @@ from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
 _LEVEL_WORD: Final = r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|CRITICAL|FATAL)\b"
-_STATUSES: Final = (
-    "statuscode", "httpstatus", "httpstatuscode", "responsecode", "scstatus", "responsestatus", "elbstatuscode",
-    "elbresponsecode", "downstreamstatus", "originstatus",
-)  # fmt: skip
+#: Keys without marks that say the same of a request in the logs of different programs.
+_SAME: Final = (
+    "status statuscode httpstatus httpstatuscode responsecode scstatus responsestatus elbstatuscode elbresponsecode "
+    "downstreamstatus originstatus",
+    "ip clientip remoteaddr remoteip srcip sourceip sourceipaddress cip clientaddr remoteaddress clientaddress "
+    "ipaddress",
+    "useragent ua httpuseragent csuseragent",
+    "path uri requesturi requestpath urlpath uripath csuristem",
+    "method httpmethod requestmethod verb csmethod",
+    "requestid reqid xrequestid correlationid",
+    "duration took elapsed latency durationms elapsedms latencyms requesttime responsetime timetaken",
+)
+_FIRST_OF: Final = {name: names.split()[0] for names in _SAME for name in names.split()}
 _OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
@@ -173,6 +182,8 @@ def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
 
     >>> ends_so(("status",), {("http", "status"): 500}), ends_so(("status",), {("res", "statusCode"): 500})
     (('http', 'status'), ('res', 'statusCode'))
+    >>> ends_so(("client_ip",), {("host",): "h", ("remote_addr",): "203.0.113.9"})
+    ('remote_addr',)
     >>> ends_so(("id",), {("user", "id"): 5})
     """
     if path in known or not path or str(path[-1]).lower() in _OF_MANY:
@@ -185,15 +196,15 @@ def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
     return min(found, key=len, default=None)
 
 
-def is_status(path: Path) -> bool:
-    """Whether its name is one of the status of a response."""
-    return bool(path) and _plain_key(path[-1]) == "status"
+def is_of_requests(path: Path) -> bool:
+    """Whether its name is a usual one in logs of requests, as that of their status, client or path is."""
+    return bool(path) and _plain_key(path[-1]) in _FIRST_OF
 
 
 def _plain_key(key: Any) -> str:
     """A key without marks, in the name that is usual."""
     name = re.sub(r"[^a-z0-9]", "", str(key).lower())
-    return "status" if name in _STATUSES else name
+    return _FIRST_OF.get(name, name)
 
 
 def _named(logs: Collection[str]) -> str:

@@ -20,7 +20,7 @@ from jitdb.engine.hinting.dialects import (
     asked_of,
     ends_so,
     held_otherwise,
-    is_status,
+    is_of_requests,
     no_level,
     where_others,
     within,
@@ -109,7 +109,10 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     found = _on_fields(evidence, operation, asked, lacks)
     records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     for leaf in wrong if fields_in(records) else ():
-        if (meant := _meant(evidence, leaf, records)) is not None:
+        if isinstance(leaf, Equal) and leaf.value is None and evidence.has(lacking := absent(leaf.paths[0])):
+            name = f"`{format_path(leaf.paths[0])}`"
+            found.append(f"no record has null in {name}, and some lack the field; did you mean `{typed(lacking)}`?")
+        elif (meant := _meant(evidence, leaf, records)) is not None:
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
@@ -148,8 +151,6 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
     other = next((other for other in leaf.others() if evidence.has(other)), None)
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
-    if isinstance(leaf, Equal) and leaf.value is None and evidence.has(lacking := absent(path)):
-        return f"no record has null in {name}, and some lack the field", f"did you mean `{typed(lacking)}`?"
     if isinstance(other, IsIn):
         kind = "text, in quotes" if isinstance(other.value[0], str) else "numbers, without quotes"
         return f"none of the {len(other.value):,} values is in {name}", f"did you mean {kind}?"
@@ -485,7 +486,7 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
             return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     same = ends_so(first, known)
-    meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_status(first) else None)
+    meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
     meant = meant or nearest_field(first, known) or same
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if path == ("*",):
