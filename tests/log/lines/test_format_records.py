@@ -740,3 +740,16 @@ def test_a_time_without_a_year_may_have_a_fraction(text: str, name: str) -> None
     assert row == BY_NAME[name]
     (record,) = Renderer(row, lambda: NOVEMBER).rendered([line])
     assert "2026-11-20T14:03:11.123456" in json.loads(record).values()
+
+
+OF_ONE_LINE = [row.name for row in FORMATS[:-1] if row.joins and not row.spans and b"\n" not in SAMPLES[row.name][0]]
+
+
+@pytest.mark.parametrize("name", OF_ONE_LINE)
+def test_a_long_trace_near_the_top(name: str) -> None:
+    """It is most of the lines, and none of a record's own: the format is that of the others."""
+    line, _ = SAMPLES[name]
+    trace = [b"java.lang.IllegalStateException: no room", *(b"\tat a.B.c(B.java:%d)" % number for number in range(90))]
+    trace += [b"Caused by: java.lang.Error: gone", *(b"    at a.B.c(B.java:%d)" % number for number in range(90))]
+    for before in (1, 2, 5):
+        assert recognised([*[line] * before, *trace, *[line] * 9]) == BY_NAME[name]

@@ -41,16 +41,25 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
 
     One fits where all lines are the format's, or more than half of them; or the first one and a quarter of all, where
     stack traces may stand between. Of few lines, the first one is enough for that: more come. Lines that are in no
-    record are none of the format's.
+    record are none of the format's. Where lines may go on with a record, those that begin with a blank, as in stack
+    traces, are passed over: a long trace near the top would be most of what is looked at.
     """
-    lines = [line.removesuffix(b"\r") for line in lines[:_TRIED] if line.strip()]
-    for row in among if lines else ():
+    every = [line.removesuffix(b"\r") for line in lines if line.strip()]
+    first = every[:_TRIED]
+    begun = [line for line in every if not _goes_on(line)][:_TRIED] or first
+    for row in among if first else ():
+        lines = begun if row.joins and not row.spans else first
         if row.mark and not any(row.mark in line for line in lines):
             continue
         fits = list(map(bool, map(_line_test(row.name), lines)))
         if _is_of(row, fits) and (not row.spans or _is_of(row, _in_records(row, lines, fits))):
-            return with_days(row, b"\n".join(lines))
+            return with_days(row, b"\n".join(first))
     return None
+
+
+def _goes_on(line: bytes) -> bool:
+    """Whether it goes on with a record, in all formats whose records do."""
+    return line[:1] in (b" ", b"\t") or line.startswith((b"Caused by: ", b"Suppressed: "))
 
 
 def _is_of(row: Format, fits: Sequence[bool]) -> bool:
