@@ -429,3 +429,17 @@ def test_a_share_goes_without_a_field(run: Run, events: Path) -> None:
         assert done.returncode == 2
         assert "--share is of records, and goes without a field" in done.stderr
         assert "jitdb stats events.log --share 'status > 400' [EXPR]" in done.stderr
+
+
+def test_times_without_a_zone_and_the_clock_of_a_place(run: Run, tmp_path: Path) -> None:
+    """They are those of the clock that wrote them: another one moves them to other days."""
+    for name, zone, is_told in (("a.log", "", True), ("b.log", "Z", False)):
+        (tmp_path / name).write_text("".join(f"2026-11-2{day}T00:30:00{zone} ERROR x\n" for day in (7, 8)))
+        for command in (["timeline", name], ["stats", name, "text", "--distinct"]):
+            done = run(*command, "--every", "1d", "--tz", "America/New_York", "--format", "csv")
+            assert "2026-11-26" in done.stdout
+            told = (
+                "times of `time` without a zone are read as UTC: without --tz, steps are those of the clock that wrote"
+            )
+            assert (told in done.stderr) == is_told, done.stderr
+            assert told not in run(*command, "--every", "1d").stderr

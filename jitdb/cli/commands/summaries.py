@@ -385,10 +385,18 @@ def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> 
 
 
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:
-    """Note which field is the time, and that none of the records has one."""
+    """Note which field is the time, that none of the records has one, or that --tz moves times without a zone."""
     from jitdb.cli.output.notes import note_times, time_fields
 
     note_times(db, options.operation, options, ordered=True, is_full=not found.total)
+    if options.tz and found.total and not options.quiet:
+        from jitdb.engine.hinting.evidence import AS_UTC
+        from jitdb.operators import and_, declared_time
+
+        as_times = and_(options.operation, declared_time >= "1970-01-01T00:00:00Z")
+        for remark in db.remarks(db.query(as_times).question):
+            if AS_UTC in remark:
+                note(options, f"{remark}: without --tz, steps are those of the clock that wrote them")
     if found.total and not found.rows:
         from jitdb.engine.hinting.hints import SAMPLE
         from jitdb.operators.summaries.fields import fields_in
