@@ -197,9 +197,10 @@ class IndexUpdater(IndexState):
             scan.left_out, scan.left_out_count, has_others=not scan.left_out or self._has_live_records()
         )
         if scan.left_out and self.log.framing.tells_what_came:
-            with self.lock:
-                offsets = self.records.offsets_of(np.array(scan.left_out[:1], np.uint32))
-            self.damage.came(self.log.get_many_text(offsets)[0] or b"", scan.left_out_count)
+            with suppress(LogError):  # it was changed since: who follows it notices that, and reads it again
+                with self.lock:
+                    offsets = self.records.offsets_of(np.array(scan.left_out[:1], np.uint32))
+                self.damage.came(self.log.get_many_text(offsets)[0] or b"", scan.left_out_count)
 
     def _has_live_records(self) -> bool:
         """Whether a record of those that were scanned is not left out."""

@@ -186,9 +186,12 @@ class Equal(_ValueOperation):
 
 
 class IsIn(Operation):
-    """The field holds one of many values: they are looked up among all that the field has, once for each of these."""
+    """The field holds one of many values. The index of all values of the field answers it, which looks each up once.
 
-    __slots__ = ("_keys", *("path", "value"))
+    keys: the canonical bytes of the values (`value_key`)
+    """
+
+    __slots__ = ("keys", "path", "value")
     __match_args__ = arguments = ("path", "value")
     op = "isin"
     signs = ("{} in {}", "{} not in {}")
@@ -196,30 +199,25 @@ class IsIn(Operation):
 
     path: Path
     value: list[Any]
-    _keys: frozenset[bytes]
+    keys: frozenset[bytes]
 
     def __init__(self, path: Path, value: list[Any]) -> None:
         self._keep(path, value)
-        object.__setattr__(self, "_keys", frozenset(map(value_key, value)))
+        object.__setattr__(self, "keys", frozenset(map(value_key, value)))
 
     def _identify(self) -> Identity:
-        return (self.op, self.path, self._keys)
-
-    @property
-    def keys(self) -> frozenset[bytes]:
-        """The canonical bytes of the values (`value_key`)."""
-        return self._keys
+        return (self.op, self.path, self.keys)
 
     @property
     def longest(self) -> int:  # type: ignore[override]
-        return max(map(len, self._keys))
+        return max(map(len, self.keys))
 
     @property
     def paths(self) -> tuple[Path, ...]:
         return (self.path,)
 
     def holds(self, value: Any) -> bool:
-        return value_key(value) in self._keys
+        return value_key(value) in self.keys
 
     def need(self, core: Core) -> Requirement:
         return Requirement(values_spec(self.path))
@@ -228,7 +226,7 @@ class IsIn(Operation):
         return asked.with_text(self)
 
     def others(self) -> Iterator[Operation]:
-        """For numbers text, and for text numbers, where all values have such."""
+        """Text in place of numbers, or numbers in place of text, if all values can be written so."""
         others = [
             next((other for other in other_values(value) if _is_text(other) != _is_text(value)), None)
             for value in self.value
