@@ -397,9 +397,9 @@ class DamageReport:
         return self._log.codec.name.upper() if row is None else str(row.title)
 
     def came(self, first: bytes, count: int) -> None:
-        """Of a file that is followed: so many lines came that cannot be read, and this is the first of them.
+        """Warn that `count` lines came to a followed file that cannot be read; `first` is the first of them.
 
-        It warns of the first, and then whenever there are ten times as many as before.
+        After the first warning, the next comes when there are ten times as many, and so on.
         """
         self._came += count
         if self._came >= self._told * _GROWTH:

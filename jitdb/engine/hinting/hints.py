@@ -30,7 +30,7 @@ from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.levels import CompareLevel, has_any_scale
+from jitdb.operators.nodes.levels import CompareLevel, goes_by_size
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
@@ -265,8 +265,8 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
 
 def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
     """A line where numbers of levels are compared that are of another scale than their field's: of Windows, where 3 is
-    a warning, or of OpenTelemetry in `severity`. A field beside it has the names. And one where they are all of those
-    that syslog has, but for GELF, whose they are: other programs count from 0 up.
+    a warning, or of OpenTelemetry in `severity`. A field beside it has the names. And one where they are all below
+    8, which is read as syslog's: other programs count from 0 up. GELF's are syslog's.
     """
     levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
     for leaf in dict.fromkeys(levels):
@@ -289,7 +289,7 @@ def _is_of_syslog_alone(path: Path, records: Sequence[Any]) -> bool:
     if ("short_message",) in fields_in(records[:1]):
         return False
     numbers = [number_of(value) for record in records if (value := value_at(record, path)) is not UNDEFINED]
-    return bool(numbers) and has_any_scale(path) and all(number in range(8) for number in numbers)
+    return bool(numbers) and goes_by_size(path) and all(number in range(8) for number in numbers)
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:

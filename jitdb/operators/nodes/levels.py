@@ -144,7 +144,7 @@ def _scale_of(path: Path) -> str:
     return _SCALES.get(key, "")
 
 
-def has_any_scale(path: Path) -> bool:
+def goes_by_size(path: Path) -> bool:
     """Whether numbers of this field go by their size alone."""
     return not _scale_of(path)
 
