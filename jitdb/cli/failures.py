@@ -161,6 +161,15 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     _tell_others(lacking)
 
 
+@contextmanager
+def shown_texts(are_shown: bool) -> Iterator[None]:
+    """Where lines of text beside JSON are shown, no warning says that they are left out."""
+    with warnings.catch_warnings():
+        if are_shown:
+            warnings.filterwarnings("ignore", r"(?s).*\bwithout JSON\b", MalformedWarning)
+        yield
+
+
 def _tell_others(lacking: Mapping[str, int]) -> None:
     others = list(lacking.values())[1:]
     if others:

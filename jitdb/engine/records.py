@@ -338,9 +338,15 @@ _LONGEST: Final = 1 << 16  # bytes of that line
 
 
 _WHY: Final = Remedy("", "jitdb info says which and why")
-_TEXT: Final = Remedy("log.text_around(offset) gives them", "jitdb query --text shows them")
+_TEXT: Final = Remedy(
+    "log.text_around(offset) gives them, and format='mixed' reads all lines",
+    "jitdb query --text shows them, and --log-format mixed reads all lines",
+)
+_BESIDE: Final = Remedy(
+    "format='mixed' reads text between JSON, too", "jitdb info says which and why, and --log-format mixed reads all lines"
+)
 _OTHERWISE: Final = Remedy(
-    "pass format=, or format='plain' for any text", "say --log-format NAME, or plain for any text"
+    "pass format=, or format='plain' for any text", "say what they are: --log-format NAME, or --log-format plain for any text"
 )
 
 
@@ -383,7 +389,7 @@ class DamageReport:
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"
-                what, remedy = _lines(numbers, count, is_all, said), _WHY
+                what, remedy = _lines(numbers, count, is_all, said), _BESIDE if is_json else _WHY
             else:
                 which = f"its {count:,} lines" if numbers and is_all and count > 1 else "its lines"
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"

@@ -184,7 +184,7 @@ def _what_is_one(found: dict[str, Any]) -> str:
     if any(row.title == found["format"] for row in TABLES):
         return "a line each" + f", and {counted(blank, 'line', 'lines')} of names, or blank" * bool(blank)
     if found["format"] != "JSON Lines":
-        return "of one line or more" + f", and {blank:,} blank lines" * bool(blank)
+        return "of one line or more" + f", and {counted(blank, 'line', 'lines')} of headers, or blank" * bool(blank)
     return "a line each" + f", and {blank:,} blank lines" * bool(blank)
 
 
@@ -199,8 +199,9 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         "format": f"{found['format']}; somebody else writes it, and here it is only read",
     }
     if first := found["first_lines"]:
+        all_of = "all" if first["fitting"] == first["lines"] else f"{first['fitting']:,}"
         lines = counted(first["lines"], "line", "lines")
-        rows["fits"] = f"{first['fitting']:,} of {lines} (of the first 64 KiB) are of the format"
+        rows["fits"] = f"{all_of} of the first {lines} (those of 64 KiB at most) are of this format"
         if first["odd"]:
             which = "line of them has bytes that are" if first["odd"] == 1 else "lines of them have bytes that are"
             told = f"{first['odd']:,} {which} no UTF-8, which are U+FFFD in records"

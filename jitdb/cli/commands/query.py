@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.expressions import read_question
-from jitdb.cli.failures import UsageError
+from jitdb.cli.failures import UsageError, shown_texts
 from jitdb.cli.opening import paths_of, seen_or_asked
 from jitdb.cli.options import PRETTY, READING, SHOWN, changed, fields, number, option
 from jitdb.cli.output.formats import (
@@ -88,7 +88,7 @@ def query(options: Namespace) -> int:
     form = "ndjson" if options.offsets else "pretty" if wants_pretty(options) else ""
     form = "raw" if options.raw else form or format_of(options, "table")
     has_context = _check(options, form)
-    with seen_or_asked(options, query.look if form == "ndjson" else None) as (records, db):
+    with shown_texts(options.text), seen_or_asked(options, query.look if form == "ndjson" else None) as (records, db):
         if db is None:
             _write(records or ())
             return 0

@@ -34,8 +34,10 @@ SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide o
 _TRIED: Final = 64  # lines
 _FOR_DAYS: Final = 1 << 20  # bytes in which a day from 13 on is looked for
 # Formats that the rows of a table may be of, or its header, where a name in it is a level.
-_OF_TABLES: Final = ("text", "slashes", "dayfirst", "monthfirst", "levels")
+_OF_TABLES: Final = ("text", "slashes", "dayfirst", "monthfirst", "levels", "prefixed")
 _AS_LINES: Final = "plain"  # the format that all text is of
+_MIXED: Final = "mixed"  # the one of text and JSON
+_PREFIXED: Final = "prefixed"  # the one of lines of containers
 _PLAIN: Final = Remedy("pass format='plain'", "pass --log-format plain")
 
 _UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k"), b"PK\3\4": ("zip", "unzip")}
@@ -267,7 +269,10 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
         _begun_text(text)
     except UnicodeDecodeError:
         return None
-    return (headed(head, "csv") if is_certain(text) else None) or LineForm(format=_AS_LINES)
+    if is_certain(text) and (table := headed(head, "csv")):
+        return table
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    return LineForm(format=_MIXED if 2 * sum(map(_is_object, lines)) > len(lines) else _AS_LINES)
 
 
 def _of_json(head: bytes) -> LineForm:
@@ -297,6 +302,8 @@ def _of_text(head: bytes, more: Head | None) -> LineForm | None:
     if row is not None:
         if row.doubt:
             row = with_days(row, head if more is None or len(head) < HEAD else more(_FOR_DAYS))
+        if row.name == _PREFIXED and not any(map(_is_prefixed_text, lines)):
+            return LineForm(allow_prefix=True)
         is_table = row.name in _OF_TABLES and is_certain(head.removeprefix(MARK))
         return (headed(head, "csv") if is_table else None) or LineForm(format=row.name)
     lines = [line for line in lines if line.strip()]
@@ -361,6 +368,13 @@ def _is_object(line: bytes) -> bool:
 def _is_prefixed(line: bytes) -> bool:
     begin = object_in(line)
     return begin > 0 and bool(line[:begin].strip()) and is_json(line[begin:])
+
+
+def _is_prefixed_text(line: bytes) -> bool:
+    """Whether it is one of a container, and no JSON."""
+    from jitdb.log.lines.formats.recognising import line_test
+
+    return not _is_prefixed(line) and bool(line_test(_PREFIXED)(line.removesuffix(b"\r")))
 
 
 def _begins_object(line: bytes) -> bool:

@@ -249,12 +249,15 @@ class LineFraming(Framing):
 
     def place_without(self, line: bytes) -> int:
         """Where a line without records counts as one that is deleted: text at its beginning, others at their ends."""
-        is_text = self.form.allow_prefix and object_in(line) < 0 and not is_blank(line)
-        return len(line) if not is_text and not self.form.is_plain else 0
+        return len(line) if not self.is_only_text(line) and not self.form.is_plain else 0
 
     def is_text(self, line: bytes) -> bool:
         """Whether a line is blank, or text that belongs to the record before it."""
-        return is_blank(line) or (self.form.allow_prefix and object_in(line) < 0)
+        return is_blank(line) or self.is_only_text(line)
+
+    def is_only_text(self, line: bytes) -> bool:
+        """Whether it is a line of text beside JSON."""
+        return self.form.allow_prefix and object_in(line) < 0 and not is_blank(line)
 
     def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
         start = block * log.block_size

@@ -436,7 +436,7 @@ class LineLog(LogSource):
         with self._reading():
             around = [self._framing.line_around(state.file.read, state.known.end, offset)[1] for offset in offsets]
         self._check()
-        return [number for number, line in enumerate(around) if not is_blank(line) and object_in(line) < 0]
+        return [number for number, line in enumerate(around) if self._framing.is_only_text(line)]
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

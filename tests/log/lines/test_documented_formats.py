@@ -32,7 +32,8 @@ NOVEMBER = 1_795_860_000  # 2026-11-28T10:00:00
 KNOWN: dict[str, tuple[int, int | None]] = {
     "cisco": (10, 5), "cef": (4, 2), "leef": (3, 4), "runserver": (3, None), "mysqlgeneral": (3, None),
     "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 4), "unbound": (2, 1),
-    "slashes": (2, 1), "websphere": (3, 1),
+    "slashes": (2, 1), "websphere": (3, 1), "hdfs": (2, 1), "logcat": (3, 2), "lambda": (2, 2), "celery": (2, 1),
+    "leveltime": (3, 2), "prefixed": (4, 2),
 }  # fmt: skip
 
 
@@ -80,6 +81,7 @@ def test_a_line_that_was_cut_says_nothing_else(name: str) -> None:
     """A value of it is the beginning of the whole line's, or it is no record of the format."""
     renderer = Renderer(BY_NAME[name], lambda: NOVEMBER * 10**9)
     texts = {"text", "CONTENT", "MESSAGE", "argument", "request", "TAG", "HOSTNAME", "seq_no", "uptime", "RefProc"}
+    texts |= {"more", "trace"}  # what is left
     texts |= {"dst_port"}  # of IPv6, whose address may have been cut
     for lines, whole in DOCUMENTED[name]:
         for record in filter(None, renderer.rendered([lines[:size] for size in range(1, len(lines))])):

@@ -63,6 +63,7 @@ class BundleFraming(LineFraming):
         form = bundle.kind.form or PLAIN
         self.has_documents = form.is_document
         super().__init__(form._replace(is_document=False), changed=next((file.stamp.mtime for file in bundle.files), 0))
+        self.names_malformed = False  # seqs count the lines of all files
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
         """No file is read for it: the table, which has the identity of the indexes, says which files these are."""
@@ -336,6 +337,14 @@ class BundledLines(LogSource):
 
     def _no_record(self, offset: int) -> InvalidOffset:
         return InvalidOffset(f"no record begins at offset {offset:,}", path=self.path, offset=offset)
+
+    def texts_at(self, offsets: Sequence[int]) -> list[int]:
+        """See LogSource.texts_at. Raises Unbundled."""
+        found = list[int]()
+        for file, _, places, wanted in self._by_file(offsets) if self._framing.form.allow_prefix else ():
+            lines = [self._framing.line_around(self._reader(file), file.size, offset)[1] for offset in wanted]
+            found += [place for place, line in zip(places, lines, strict=True) if self._framing.is_only_text(line)]
+        return sorted(found)
 
     # Whether it is still what it was
 

@@ -20,8 +20,10 @@ FIELD: Final = 4  # numbers that say of a field: its group, where its key stands
 
 # Instructions of a pattern's program (pattern.py).
 # The first four numbers of it: SPLITs, groups; the group (and 1) of a line behind which the next line is never a
-# record's first; whether it describes more than the first line of a record.
-LEADS, SPANS_LINES = 2, 3
+# record's first; and what holds for lines (bits): it describes all of a record's; the text of a line, its last group,
+# says whether it goes on with that of the line before; a record of which no group takes part is a header, and none.
+LEADS, LINES = 2, 3
+SPANS, FOLDS, SKIPS = 1, 2, 4
 CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH = range(8)
 
 # What may be in a table (headers.py): quotes around values, newlines between these, blanks behind delimiters that are

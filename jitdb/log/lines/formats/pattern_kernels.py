@@ -27,6 +27,7 @@ from jitdb.log.lines.formats.kinds import (
     JUMP,
     KLOG_TIME,
     LEVELED,
+    LINES,
     MATCH,
     MONTH_DAY,
     NIL,
@@ -34,7 +35,7 @@ from jitdb.log.lines.formats.kinds import (
     PAIRS,
     SAVE,
     SPAN,
-    SPANS_LINES,
+    SPANS,
     SPLIT,
     WORD,
     ZONED_TIME,
@@ -471,7 +472,7 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
 def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
     """A record that a pattern describes; -1 where it does not."""
     stop, _ = line_end(data, start, end)
-    if program[SPANS_LINES]:
+    if program[LINES] & SPANS:
         stop = without_blanks(data, start, end)
     if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
         return np.int64(-1)

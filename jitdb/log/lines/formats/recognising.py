@@ -17,7 +17,7 @@ _TRIED: Final = 64  # lines that are looked at
 
 
 @lru_cache
-def _line_test(name: str) -> Callable[[bytes], Any]:
+def line_test(name: str) -> Callable[[bytes], Any]:
     """Whether a line is a record of a format; or may stand in one (_in_records), where records have several lines."""
     row = BY_NAME[name]
     is_line = row.is_line
@@ -51,7 +51,7 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
         lines = begun if row.joins and not row.spans else first
         if row.mark and not any(row.mark in line for line in lines):
             continue
-        fits = list(map(bool, map(_line_test(row.name), lines)))
+        fits = list(map(bool, map(line_test(row.name), lines)))
         if _is_of(row, fits) and (not row.spans or _is_of(row, _in_records(row, lines, fits))):
             return with_days(row, b"\n".join(first))
     return None

@@ -13,8 +13,9 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
+from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.json.read import skip_blanks
-from jitdb.log.codecs.json.text import CLOSE_MAP, OPEN_MAP, QUOTE, RETURN
+from jitdb.log.codecs.json.text import CLOSE_MAP, NEWLINE, OPEN_MAP, QUOTE, RETURN
 from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
 from jitdb.log.lines.formats.body_kernels import put_trace
 from jitdb.log.lines.formats.journal_kernels import put_journal
@@ -22,21 +23,25 @@ from jitdb.log.lines.formats.kinds import (
     BATCH,
     CRI,
     DOCKER,
+    FOLDS,
     GOES_ON,
     HEADER,
     JOURNAL,
     LEADS,
+    LINES,
     LOGFMT,
     LTSV,
     OTLP,
     PATTERN,
-    SPANS_LINES,
+    SKIPS,
+    SPANS,
     TABLE,
 )
 from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
 from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
 from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
 from jitdb.log.lines.formats.table_kernels import put_row
+from jitdb.log.lines.formats.trace_kernels import goes_on
 from jitdb.log.lines.formats.writing_kernels import (
     is_object,
     line_end,
@@ -49,12 +54,47 @@ from jitdb.log.lines.formats.writing_kernels import (
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8, U64
 
+_NOTHING = 2  # bytes of an object without members
 
 @part
 def begins_object(data, p, end, stack):
     """Whether a line is a JSON object, and begins with `{"`."""
     is_one = p + 1 < end and data[np.uint64(p)] == OPEN_MAP and data[np.uint64(p + 1)] == QUOTE
     return is_one and is_object(data, p, without_blanks(data, p, end), stack)
+
+
+@part
+def is_folded(data, before, before_end, p, end, program, slots):
+    """Whether the text of the line data[p:end], which was matched, goes on with the one of the line before it, behind
+    the same bytes."""
+    text = slots[2 * (program[1] - 1)]
+    size = text - p
+    if text < 0 or before >= before_end or before_end - before < size or not same_bytes(data, p, data, before, size):
+        return False
+    return goes_on(data, before + size, before_end, text, end)
+
+
+@part
+def put_folded(data, start, end, program, classes, fields, keys, out, o, spare, slots, stack, seen, levels, latest):
+    """The same as put_pattern, without what stands before the texts of the lines behind the first one."""
+    stop, following = line_end(data, start, end)
+    if following >= end:
+        return put_pattern(
+            data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest
+        )  # fmt: skip
+    at = put_bytes(data, start, stop - start, spare, np.int64(0))
+    while following < end:
+        p = following
+        stop, following = line_end(data, p, end)
+        is_one = matched(data, p, stop, program, classes, slots, stack, seen) >= 0
+        text = slots[2 * (program[1] - 1)] if is_one else np.int64(-1)
+        text = p if text < 0 else text
+        at = put_bytes(data, text, stop - text, spare, put_byte(spare, at, NEWLINE))
+    for i in range(64):
+        spare[at + i] = 0
+    return put_pattern(
+        spare, np.int64(0), at, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest
+    )  # fmt: skip
 
 
 @part
@@ -72,8 +112,10 @@ def begins_record(how, data, before, before_end, p, end, program, classes, timed
         if is_own and program[LEADS] and before < before_end:
             group = 2 * (program[LEADS] - 1)
             is_own = matched(data, before, before_end, program, classes, slots, stack, seen) < 0 or slots[group] < 0
-        if program[SPANS_LINES]:
+        if program[LINES] & SPANS:
             return is_own
+        if is_own and program[LINES] & FOLDS and is_folded(data, before, before_end, p, end, program, slots):
+            return False
     elif how == LTSV:
         is_own = begins_ltsv(data, p, end)
     else:
@@ -215,10 +257,17 @@ def render(
         start = starts[number]
         end = start + lengths[number]
         after = np.int64(-1)
-        if how == PATTERN:
+        if how == PATTERN and program[LINES] & FOLDS:
+            after = put_folded(
+                data, start, end, program, classes, fields, keys, out, o, spare, slots, stack, seen, levels, latest
+            )
+        elif how == PATTERN:
             after = put_pattern(
                 data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest
             )
+            if after - o == _NOTHING and program[LINES] & SKIPS:
+                states[number] = DELETED
+                continue
         elif how == LOGFMT:
             after = put_logfmt(data, start, end, out, o)
         elif how == LTSV:

@@ -18,12 +18,15 @@ from jitdb.log.lines.formats.kinds import (
     CRI,
     DOCKER,
     FIELD,
+    FOLDS,
     LEVELED,
     LOGFMT,
     LTSV,
     PATTERN,
     RENAMES,
     SAVE,
+    SKIPS,
+    SPANS,
     TABLE,
     TEXT,
 )
@@ -62,7 +65,8 @@ def _tables(row: Format) -> _Tables:
 def _of_pattern(row: Format) -> _Tables:
     program = compile_pattern(row.pattern)
     leads = 1 + program.names.index(row.leads) if row.leads else 0
-    code = [(program.splits, len(program.names), leads, int(row.spans)), *program.code]
+    lines = SPANS * row.spans | FOLDS * row.folds | SKIPS * row.skips
+    code = [(program.splits, len(program.names), leads, lines), *program.code]
     bits = b"".join(bits.to_bytes(32, "little") for bits in program.classes) or bytes(32)
     classes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
     names = program.names if row.path is None else tuple(key for _, key in row.path.around)

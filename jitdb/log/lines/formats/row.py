@@ -12,6 +12,9 @@ joins     lines that begin no record belong to the one before them (render_kerne
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
 spans     the pattern is of all lines of a record, and has newlines; it alone says which lines begin one
+folds     lines whose text goes on with the one of the line before, as stack traces do (trace_kernels.py), belong to its
+          record, where the bytes before the text are the same. The text is the pattern's last group
+skips     what matches without a group is a header, and no record
 leads     a group of the first line of a record: where it takes part, the next line begins none
 doubt     what is not certain of its times, for a note (slashed.py)
 mark      bytes that each line has: a file without them needs no look by the pattern
@@ -30,7 +33,7 @@ from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 12  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 13  # of what kernels make of lines: raise it with each change of that
 
 
 class Format(NamedTuple):
@@ -46,6 +49,8 @@ class Format(NamedTuple):
     path: BatchPath | None = None  # None: lines are records
     mark: bytes = b""
     spans: bool = False
+    folds: bool = False
+    skips: bool = False
     leads: str = ""
     doubt: str = ""
 
@@ -73,6 +78,8 @@ class Format(NamedTuple):
                 sorted(self.kinds.items()),
                 self.joins,
                 self.spans,
+                self.folds,
+                self.skips,
                 self.leads,
                 *of_batches,
             )

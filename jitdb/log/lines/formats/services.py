@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, QUOTED, Format, begins
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
 
 
 def _numbers(names: str) -> dict[str, int]:
@@ -237,20 +237,20 @@ SERVICES: Final = (
     Format(
         "mysqlslow", "slow queries of MySQL and MariaDB", PATTERN,
         rf"(?:# Time: (?P<time>{_REST})(?:{_NL}{_SLOW_USER}{_SLOW_HEAD})?|{_SLOW_USER}{_SLOW_HEAD}|"
-        rf"(?P<text>[^ #]+, Version: [\s\S]*))",
+        r"[^ #]+, Version: [\s\S]*)",
         MappingProxyType({
             "time": BSD_TIME, **_numbers("Id Thread_id Query_time Lock_time Rows_sent Rows_examined timestamp"),
         }),
-        joins=True, spans=True, mark=b"# Query_time: ", leads="time",
+        joins=True, spans=True, skips=True, mark=b"# Query_time: ", leads="time",
         is_line=begins(
             rf"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |{_BANNER}[A-Za-z ]+.*;$"
         ),
     ),
     Format(
         "mysqlgeneral", "general query log of MySQL and MariaDB", PATTERN,
-        rf"{_GENERAL}(?P<argument>[\s\S]*)|(?P<text>[^ #]+, Version: [\s\S]*)",
+        rf"{_GENERAL}(?P<argument>[\s\S]*)|[^ #]+, Version: [\s\S]*",
         MappingProxyType({"event_time": BSD_TIME, "thread_id": NUMBER}),
-        joins=True, spans=True, mark=b"\t", is_line=begins(_BANNER + re.sub(r"\?P<\w+>", "?:", _GENERAL)),
+        joins=True, spans=True, skips=True, mark=b"\t", is_line=begins(_BANNER + re.sub(r"\?P<\w+>", "?:", _GENERAL)),
     ),
     Format(
         "rails", "Rails, a request or a tagged line", PATTERN,
@@ -367,6 +367,40 @@ SERVICES: Final = (
         r"(?P<level>[.*#-]) (?P<message>.*)",
         MappingProxyType({"pid": NUMBER, "message": BODY}),
         joins=True,
+    ),
+    Format(
+        "hdfs", "Hadoop, compact", PATTERN,
+        rf"(?P<time>[0-9]{{6}} [0-9]{{6}}) (?P<pid>[0-9]+) (?P<level>{LEVELS}) (?P<component>[^ :]+): ?(?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "text": BODY}),
+        joins=True,
+    ),
+    Format(
+        "logcat", "logcat of Android", PATTERN,
+        rf"(?P<time>(?:[0-9]{{4}}-)?[0-9]{{2}}-[0-9]{{2}} {CLOCK}\.[0-9]+(?: [+-][0-9]{{4}})?) +(?:(?:(?P<uid>[^ ]+) +)?"
+        r"(?P<pid>[0-9]+) +(?P<tid>[0-9]+) (?P<level>[VDIWEFA]) (?P<tag>[^:]*?) *: ?(?P<text>.*)|"
+        r"(?P<level>[VDIWEFA])/(?P<tag>[^(]*?) *\( *(?P<pid>[0-9]+)\): ?(?P<text>.*))|-{9} beginning of .*",
+        MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "tid": NUMBER, "text": BODY}),
+        joins=True, skips=True, mark=b": ",
+    ),
+    Format(
+        "lambda", "functions of AWS Lambda", PATTERN,
+        r"(?P<type>START|END|REPORT) RequestId: (?P<requestId>[^ \t]+)(?:[ \t]+Version: (?P<version>[^ \t]+))?"
+        r"(?:[ \t]+Duration: (?P<duration>[0-9.]+) ms)?(?:[ \t]+Billed Duration: (?P<billedDuration>[0-9.]+) ms)?"
+        r"(?:[ \t]+Memory Size: (?P<memorySize>[0-9]+) MB)?(?:[ \t]+Max Memory Used: (?P<maxMemoryUsed>[0-9]+) MB)?"
+        r"(?:[ \t]+Init Duration: (?P<initDuration>[0-9.]+) ms)?(?:[ \t]+(?P<more>[^ \t].*))?|"
+        r"(?P<type>INIT_START) (?P<text>.*)|"
+        rf"(?P<timestamp>{ISO})\t(?P<requestId>[0-9A-Za-z-]+)\t(?:(?P<level>[A-Z]+)\t)?(?P<text>.*)|"
+        rf"\[(?P<level>[A-Z]+)\]\t(?P<timestamp>{ISO})\t(?P<requestId>[0-9A-Za-z-]*)\t(?P<text>.*)",
+        MappingProxyType({
+            **_numbers("duration billedDuration memorySize maxMemoryUsed initDuration"), "text": BODY,
+        }),
+        joins=True, mark=b" RequestId: ",
+    ),
+    Format(
+        "celery", "Celery", PATTERN,
+        rf"\[(?P<time>{ISO}): (?P<level>[A-Z]+)/(?P<processName>[^\]]+)\] (?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"/",
     ),
     Format(
         "cassandra", "Cassandra", PATTERN,

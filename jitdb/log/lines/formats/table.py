@@ -112,6 +112,17 @@ _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
 _SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
+_TIMED: Final = (
+    rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
+    rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
+    rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)"
+)
+# Before the lines of several containers or processes: kubectl logs --prefix, pm2 logs, docker compose logs.
+_NAMED: Final = (
+    r"\[pod/(?P<pod>[^/\] ]+)/(?P<container>[^\] ]+)\](?: |$)|"
+    rf"(?:{COLOUR})?(?:(?P<id>[0-9]+)\|(?P<app>[^ |]+)|(?P<container>[A-Za-z0-9][A-Za-z0-9_.@-]*))"
+    rf"  +\|(?:{COLOUR})?(?: (?:{COLOUR})?|$)"
+)
 # What Django says of a request before the line of the request.
 _DJANGO: Final = (
     r"(?:Internal Server Error|Bad Request|Not Found|Gone|Forbidden|Method Not Allowed|Unauthorized|Too Many Requests|"
@@ -152,11 +163,7 @@ FORMATS: Final = (
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
-        "text", "text with times", PATTERN,
-        rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
-        rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
-        rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)",
-        MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
+        "text", "text with times", PATTERN, _TIMED, MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
     ),
     *GUESSED,
     Format(
@@ -166,14 +173,23 @@ FORMATS: Final = (
     ),
     Format(
         "leveltime", "text with levels and times", PATTERN,
-        rf"\[?(?P<level>{LEVELS})\]?(?: -)?:? +\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
+        rf"\[?(?P<level>{LEVELS})\]?(?: -)?:? +(?:\[(?P<thread>[^\]]*[^\]0-9 :,.-][^\]]*)\] +)?"
+        rf"\[?(?P<time>{ISO}|{_SLASHES})\]?(?: -)?:? ?(?P<text>.*)",
         MappingProxyType({"time": ZONED_TIME, "text": BODY}), joins=True,
     ),
     Format(
         "levels", "text with levels", PATTERN,
+        rf'(?P<level>{LEVELS}): +(?P<client_addr>[^ ]+) - "(?P<request_line>(?P<method>[A-Z]+) (?P<full_path>[^ "]+) '
+        r'HTTP/(?P<http_version>[0-9.]+))" (?P<status_code>[0-9]{3})(?: [A-Z][A-Za-z -]*)?$|'  # of uvicorn
         rf"(?P<text>(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
         r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): ).*)",
-        MappingProxyType({"text": LEVELED}), joins=True,
+        MappingProxyType({"status_code": NUMBER, "text": LEVELED}), joins=True,
+    ),
+    Format(
+        "prefixed", "text behind the names of containers or processes", PATTERN,
+        rf"(?:{_NAMED})(?:{re.sub('<(?:time_local|start_time|TIMESTAMP)>', '<time>', _INSIDE)}|{_TIMED}|(?P<text>.*))",
+        MappingProxyType({**_INSIDE_KINDS, "id": NUMBER, "time": ZONED_TIME, "text": LEVELED}), joins=True, folds=True,
+        is_line=begins(re.sub(r"\?P<\w+>", "?:", _NAMED)),
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
 )  # fmt: skip
@@ -200,7 +216,12 @@ TABLES: Final = (  # rows under a header, which is the pattern of a form (header
     Format("zeek", "log of Zeek", TABLE),
     Format("vpcflow", "flow log of AWS", TABLE),
 )
-BY_NAME: Final = {row.name: row for row in (*FORMATS, *KNOWN_DAYS, *BATCHES, *TABLES)}
+# Of a file of which no other row is. Who reads plain text looks whether most of its lines are JSON (detection.py).
+MIXED: Final = Format(
+    "mixed", "text and JSON", PATTERN, rf"{_TIMED}|(?P<text>.*)",
+    MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True, folds=True,
+)  # fmt: skip
+BY_NAME: Final = {row.name: row for row in (*FORMATS, MIXED, *KNOWN_DAYS, *BATCHES, *TABLES)}
 
 
 @lru_cache

@@ -1,0 +1,187 @@
+"""Text behind the names of containers, and text beside JSON: which lines are one record, and what a question reaches."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from log.lines.format_oracle import goes_on, with_body
+from log.lines.walking import walked
+from thoroughness import tries
+
+import jitdb
+from jitdb.errors import MalformedWarning
+from jitdb.log.lines.detection import form_at
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.line_log import LineLog
+
+NOVEMBER = 1_795_860_000  # 2026-11-28T10:00:00
+TEXTS = [
+    "2026-11-28 10:00:00 up", "2026-11-28 10:00:00   indented", "up", "  at x", "\tat a.b(C.java:1)", "",
+    "Traceback (most recent call last):", "ValueError: x", "java.lang.Error: x", '{"a": 1}', '{"a": ', "goroutine 1:",
+    "main.main()", "x | y", "web-1  | z",
+]  # fmt: skip
+NAMES = ["web-1  | ", "db-1   | ", "[pod/web-1/app] "]
+
+
+def record(name: str, texts: list[str]) -> dict[str, Any]:
+    """The record of these texts behind the name."""
+    pod = re.fullmatch(r"\[pod/(.*)/(.*)\] ", name)
+    found = {"pod": pod[1], "container": pod[2]} if pod else {"container": name.split()[0]} if name else {}
+    if timed := re.match(r"(2026-11-28 10:00:00) ?(.*)$", texts[0]):
+        found["time"], texts = timed[1], [timed[2], *texts[1:]]
+    return with_body(found, "text", [text.encode() for text in texts])
+
+
+def records_of(lines: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """A line belongs to the record of the line before it, if that is behind the same name and it goes on with it."""
+    found = list[tuple[str, list[str]]]()
+    for number, (name, text) in enumerate(lines):
+        if number and lines[number - 1][0] == name and goes_on(lines[number - 1][1], text):
+            found[-1][1].append(text)
+        else:
+            found.append((name, [text]))
+    return [record(name, texts) for name, texts in found]
+
+
+@pytest.mark.parametrize(("format", "names"), [("prefixed", NAMES), ("mixed", [""])])
+def test_lines_of_several_containers(tmp_path: Path, format: str, names: list[str]) -> None:
+    path = tmp_path / "a.log"
+
+    @settings(max_examples=tries(150, 3000), deadline=None)
+    @given(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(TEXTS)), min_size=1, max_size=12))
+    def check(lines: list[tuple[str, str]]) -> None:
+        lines = [line for line in lines if "".join(line)]  # a blank line is a part of the record before it, or none
+        path.write_text("".join(f"{name}{text}\n" for name, text in lines))
+        os.utime(path, (NOVEMBER, NOVEMBER))
+        expected = records_of(lines)
+        with LineLog(path, folder="memory", form=LineForm(format=format)) as log:
+            assert [found.value for found in log.stream()] == expected
+        for size in (13, 1 << 16):
+            with LineLog(path, folder="memory", form=LineForm(format=format)) as log:
+                assert [value for _, value in walked(log, size) if value is not None] == expected
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("web-1  | up", LineForm(format="prefixed")),
+        ("\x1b[36mweb-1  | \x1b[0mup", LineForm(format="prefixed")),
+        ("shop.1.k2@node7    | up", LineForm(format="prefixed")),
+        ('web-1  | {"level": "error"}', LineForm(allow_prefix=True)),
+        ('[pod/a/b] {"level": "error"}', LineForm(allow_prefix=True)),
+        ("web | up", LineForm(format="plain")),
+        ("INFO  | up", LineForm(format="levels")),
+    ],
+)
+def test_what_is_text_of_containers(tmp_path: Path, line: str, form: LineForm) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{line}\n" * 9)
+    assert form_at(path, any_text=True) == form
+
+
+def test_text_of_one_container_beside_json_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "compose.log"
+    path.write_text('web-1  | {"level":"error","n":1}\n' * 30 + "db-1   | FATAL: no room\n")
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count('level >= "error"') == 31
+        assert db.count('container == "web-1" and n == 1') == 30
+
+
+@pytest.mark.parametrize(("most", "form"), [(100, "mixed"), (60, "plain")])
+def test_json_behind_a_long_banner(tmp_path: Path, most: int, form: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("a banner\n" * 70 + '{"level":"error"}\n' * most)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == 70 + most
+        assert db.count('level >= "error"') == (most if form == "mixed" else 0)
+    found = form_at(path, any_text=True)
+    assert found is not None
+    assert found.format == form
+
+
+def test_text_behind_json_is_told_with_what_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text('{"level":"info"}\n' * 100 + "Error: boom\n    at main.js:5\nERROR gone\n")
+    with jitdb.open(path, indexes="memory") as db, pytest.warns(MalformedWarning, match="3 lines") as told:
+        assert db.count('* contains "boom"') == 0
+    assert all(name in remedy for warning in told if (remedy := str(warning.message.remedy)) for name in ["mixed"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with jitdb.open(path, indexes="memory", format="mixed") as db:
+            assert db.count() == 102
+            assert db.count('level == "info"') == 100
+            assert db.count('level >= "error"') == 2
+            assert [found.count for found in db.find("main.js").fields] == [1]
+
+
+def test_text_beside_json_in_small_files_is_told(tmp_path: Path) -> None:
+    for number in range(12):
+        text = "npm ERR! boom\n\nnpm ERR! x\n" if number < 3 else ""
+        (tmp_path / f"{number}.log").write_text('app: {"level":"info"}\n' * 100 + text)
+    for _ in range(2):
+        with jitdb.open_many(tmp_path) as logs, pytest.warns(MalformedWarning) as told:
+            assert logs.count('level == "info"') == 1200
+        (said,) = [str(warning.message) for warning in told]
+        assert "6 lines without JSON" in said
+        assert "line 1" not in said  # their numbers are of no file
+    with jitdb.open_many(tmp_path, format="mixed") as logs:
+        assert logs.count('* contains "boom"') == 3
+        assert logs.count('level == "info"') == 1200
+
+
+def test_headers_are_no_records(tmp_path: Path) -> None:
+    banner = "/usr/sbin/mysqld, Version: 8.0.36 (MySQL). started with:\nTcp port: 3306  Unix socket: /x\nTime  Id Command"
+    asked = [f"2026-11-28T10:00:00.{number:06}Z\t   12 Query\tselect {number}" for number in range(800)]
+    asked[400:400] = [banner]  # it was started again
+    path = tmp_path / "general.log"
+    path.write_text("\n".join([banner, *asked]) + "\n")
+    logcat = tmp_path / "logcat.txt"
+    line = "11-28 10:00:00.123  1702  2395 E Tag: x\n"
+    logcat.write_text(f"--------- beginning of main\n{line}--------- beginning of crash\n{line}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with jitdb.open(path, indexes="memory") as db:
+            assert db.count() == 800
+            assert [found["argument"] for found in db.all(sort_by="arrival")] == [f"select {n}" for n in range(800)]
+            assert db.count('* contains "mysqld"') == 0
+        with jitdb.open(logcat, indexes="memory") as db:
+            assert db.count() == db.count('level >= "error" and text == "x"') == 2
+
+
+def test_requests_to_uvicorn(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(
+        "INFO:     Started server process [7]\n"
+        'INFO:     127.0.0.1:5000 - "GET /a?b=1 HTTP/1.1" 500 Internal Server Error\n'
+        'INFO:     127.0.0.1:5001 - "GET /a HTTP/1.1" 200 OK\n'
+        'INFO:     127.0.0.1:5001 - "GET /a HTTP/1.1" 200 OK, said a client\n'
+        "ERROR:    Exception in ASGI application\nTraceback (most recent call last):\n"
+    )
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == 5
+        assert db.all("status_code >= 500") == [{
+            "level": "INFO", "client_addr": "127.0.0.1:5000", "request_line": "GET /a?b=1 HTTP/1.1", "method": "GET",
+            "full_path": "/a?b=1", "http_version": "1.1", "status_code": 500,
+        }]  # fmt: skip
+        assert db.count("status_code is absent") == 3
+        assert db.count('level >= "error"') == 1
+
+
+def test_level_and_time_of_threads(tmp_path: Path) -> None:
+    """A time in brackets is no thread."""
+    path = tmp_path / "a.log"
+    path.write_text("ERROR [2026-11-28 10:00:00,123] x\nINFO [main] 2026-11-28 10:00:00,123 y\n")
+    with jitdb.open(path, indexes="memory") as db:
+        first, second = (json.loads(json.dumps(found)) for found in db.all(sort_by="arrival"))
+        assert first == {"level": "ERROR", "time": "2026-11-28 10:00:00,123", "text": "x"}
+        assert second == {"level": "INFO", "thread": "main", "time": "2026-11-28 10:00:00,123", "text": "y"}
