@@ -343,10 +343,12 @@ _TEXT: Final = Remedy(
     "jitdb query --text shows them, and --log-format mixed reads all lines",
 )
 _BESIDE: Final = Remedy(
-    "format='mixed' reads text between JSON, too", "jitdb info says which and why, and --log-format mixed reads all lines"
+    "format='mixed' reads text between JSON, too",
+    "jitdb info says which and why, and --log-format mixed reads all lines",
 )
 _OTHERWISE: Final = Remedy(
-    "pass format=, or format='plain' for any text", "say what they are: --log-format NAME, or --log-format plain for any text"
+    "pass format=, or format='plain' for any text",
+    "say what they are: --log-format NAME, or --log-format plain for any text",
 )
 
 

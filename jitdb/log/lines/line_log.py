@@ -52,7 +52,7 @@ from jitdb.log.lines.fetching import (
 from jitdb.log.lines.files.file import AT_ONCE, FRESH, LineFile
 from jitdb.log.lines.files.opening import as_document, open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.lines.form import PLAIN, LineForm, is_blank, object_in
+from jitdb.log.lines.form import PLAIN, LineForm, is_blank
 from jitdb.log.lines.formats.headers import HEADED
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping.keeper import Keeper, judged

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 #: The names of each level, the least one first; its place is its rank.
 _NAMES: Final = (
-    "trace verbose finer finest",
+    "trace verbose finer finest v",
     "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
     "info information informational i log system -",
     "notice deprecated audit a *",

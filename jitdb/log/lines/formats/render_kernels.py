@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 _NOTHING = 2  # bytes of an object without members
 
+
 @part
 def begins_object(data, p, end, stack):
     """Whether a line is a JSON object, and begins with `{"`."""
