@@ -377,7 +377,8 @@ SERVICES: Final = (
     Format(
         "logcat", "logcat of Android", PATTERN,
         rf"(?P<time>(?:[0-9]{{4}}-)?[0-9]{{2}}-[0-9]{{2}} {CLOCK}\.[0-9]+(?: [+-][0-9]{{4}})?) +"
-        r"(?:(?:(?P<uid>[^ ]+) +)?(?P<pid>[0-9]+) +(?P<tid>[0-9]+) (?P<level>[VDIWEF]) (?P<tag>[^:]*?) *: ?(?P<text>.*)|"
+        r"(?:(?:(?P<uid>[^ ]+) +)?(?P<pid>[0-9]+) +(?P<tid>[0-9]+) (?P<level>[VDIWEF]) "
+        r"(?P<tag>[^:]*?) *: ?(?P<text>.*)|"
         r"(?P<level>[VDIWEF])/(?P<tag>[^(]*?) *\( *(?P<pid>[0-9]+)\): ?(?P<text>.*))|-{9} beginning of .*",
         MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "tid": NUMBER, "text": BODY}),
         joins=True, skips=True, mark=b": ",
