@@ -104,10 +104,10 @@ def test_each_process_tells_of_text_beside_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     path = tmp_path / "compose.log"
-    path.write_text('web-1  | {"level":"info"}\n\nweb-1  | {"level":"info"}\ndb-1   | deadlock\ndb-1   | no\n')
+    path.write_text('web-1: {"level":"info"}\n\nweb-1: {"level":"info"}\ndb-1: deadlock\ndb-1: no\n')
     expected = "2 lines without JSON are left out of all answers, and not searched: line 4, 5; jitdb query --text"
     for _ in range(2):
         code, _, err = said(capsys, command[0], path, *command[1:])
         assert (code, err.count(expected), err.count("left out")) == (0, 1, 1)
-    path.write_text('web-1  | {"level":"info"}\n\nweb-1  | {"level":"info"}\n')
+    path.write_text('web-1: {"level":"info"}\n\nweb-1: {"level":"info"}\n')
     assert "left out" not in said(capsys, command[0], path, *command[1:])[2]
