@@ -389,7 +389,10 @@ class DamageReport:
             form, is_json = self._form, getattr(self._log.framing, "row", None) is None
             wrong = _large_integer(self._log.path, numbers[0]) if numbers and is_json else ""
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
-            if has_others:
+            if has_others and count == 1 and self._joins_text:  # one record, of any number of lines
+                what = f"what stands before the first record cannot be read as {form}, and is left out of all answers"
+                remedy = _WHY
+            elif has_others:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"
                 what, remedy = _lines(numbers, count, is_all, said), _BESIDE if is_json else _WHY
             else:
@@ -399,10 +402,18 @@ class DamageReport:
             warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
 
     @property
+    def _joins_text(self) -> bool:
+        """Whether a line that does not fit belongs to the record before it, so that only the first ones are none."""
+        row = getattr(self._log.framing, "row", None)
+        return row is not None and row.joins and not row.is_json
+
+    @property
     def _form(self) -> str:
         """As what records are read."""
         row = getattr(self._log.framing, "row", None)
-        return self._log.codec.name.upper() if row is None else str(row.title)
+        if row is None:
+            return self._log.codec.name.upper()
+        return "the pattern says" if row.name == "pattern" else str(row.title)
 
     def came(self, first: bytes, count: int) -> None:
         """Warn that `count` lines came to a followed file that cannot be read; `first` is the first of them.
@@ -438,7 +449,7 @@ class DamageReport:
 def _lines(numbers: Sequence[int], count: int, is_all: bool, said: str) -> str:
     """What is said of `count` lines, or more, the first of which have these numbers, if that is known."""
     named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED and numbers else "")
-    what = (f"{count:,} lines" if count > 1 else "a line") + ("" if is_all else ", and maybe more,")
+    what = ("" if is_all else "at least ") + (f"{count:,} lines" if count > 1 else "1 line")
     return f"{what} {said.format('are' if count > 1 else 'is')}{named and f': line {named}'}"
 
 

@@ -32,7 +32,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = said(capsys, "count", path, 'severityText == "ERROR"', "--each", EACH)
     assert (code, out) == (0, "6\n")
-    assert "a line cannot be read as JSON, left out of all answers" in err
+    assert "1 line cannot be read as JSON, left out of all answers" in err
     assert said(capsys, "count", path, 'severityText == "ERROR"', "--each", EACH) == (0, "6\n", err)
     code, out, _ = said(capsys, "query", path, "n > 11 and n < 22", "--each", EACH, "--fields", "n")
     assert [json.loads(line)["n"] for line in out.splitlines()] == [12, 13, 20, 21]

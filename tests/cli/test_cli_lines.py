@@ -87,7 +87,7 @@ def test_bad_lines_of_many_files_are_told_together(path: Path, capsys: pytest.Ca
         code, out, err = said(capsys, "count", path.parent)
         assert (code, out) == (0, "150\n")
         first, rest = err.splitlines()
-        assert "other1.ndjson: a line cannot be read as JSON, left out of all answers: line 1" in first
+        assert "other1.ndjson: 1 line cannot be read as JSON, left out of all answers: line 1" in first
         assert "5 lines of 2 more files left out, too: " in rest
 
 
@@ -105,7 +105,7 @@ def test_many_bad_lines_are_told_by_each_process(path: Path, capsys: pytest.Capt
         (
             "up\nno\n",
             "json",
-            "none of its 2 lines can be read as JSON, so that no answer has records; say --log-format",
+            "none of its 2 lines can be read as JSON, so that no answer has records; say what they are: ",
         ),
         (
             "up\n\nno\n",
@@ -113,7 +113,7 @@ def test_many_bad_lines_are_told_by_each_process(path: Path, capsys: pytest.Capt
             "none of its lines can be read as OpenTelemetry, as JSON, so that no answer has records",
         ),
         ("a,b,c\nx\ny\n", "csv", "none of its 2 lines can be read as CSV, so that no answer has records"),
-        ('1.1.1.1 - - [20/Nov/2026:14:03:11 +0100] "GET /" 200 5\nx\n', "common", "a line cannot be read as Apache"),
+        ('1.1.1.1 - - [20/Nov/2026:14:03:11 +0100] "GET /" 200 5\nx\n', "common", "1 line cannot be read as Apache"),
     ],
 )
 def test_each_process_tells_of_lines_of_a_format(

@@ -202,7 +202,7 @@ def test_a_bad_line_of_batches_is_told_again_too(path: Path) -> None:
     for _ in range(2):
         with (
             jitdb.open(path, each="b[]", progress=False) as db,
-            pytest.warns(MalformedWarning, match="a line cannot be read as JSON"),
+            pytest.warns(MalformedWarning, match="1 line cannot be read as JSON"),
         ):
             assert db.count(field("a") == 3) == 0
 

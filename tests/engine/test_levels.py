@@ -137,7 +137,7 @@ def test_what_is_no_level(tmp_path: Path) -> None:
          "numbers of `severity` are read as those of syslog, pino or Google; "
          'did you mean `severityText >= "error"`?'),
         ([{"msg": "it warns"}], 'msg >= "warn"',
-         "no value of `msg` is a level: neither a name, from trace to emerg, nor a number of one"),
+         "`msg` holds no levels: no names such as info or error, and no numbers that stand for them"),
         ([{"reqId": "a", "level": 0}, {"level": 2}, {"level": 4}], 'level < "debug"',
          "numbers of `level` are read as syslog's, where 0 is the worst and 3 an error: if they grow with how bad it "
          "is, compare them as numbers: `level >= 3`"),

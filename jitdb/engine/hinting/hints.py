@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -30,7 +31,7 @@ from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.levels import CompareLevel, goes_by_size
+from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of_name
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
@@ -47,8 +48,17 @@ OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # al
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
 _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
     "Level": (("LevelDisplayName",), "syslog"),
+    "priority": (("level",), "syslog"),  # of Snort
     "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
 }
+_OF_NEXTCLOUD: Final = {("reqId",), ("remoteAddr",), ("userAgent",)}  # fields of its records
+_NEXTCLOUD: Final = (1, 2, 4, 5, 6)  # ranks of its levels, from 0 on
+_OF_LOGINS: Final = ("user", "username", "ip", "client_ip", "src_ip", "remote_addr", "port")
+#: What sshd says, by whom and from where.
+_SSHD: Final = (
+    r"(?P<time>[A-Z]\S+ +\S+ \S+|\S+) \S+ sshd[^ ]*: (?P<text>.*?(?:for|user) (?:invalid user )?(?P<user>\S+) from "
+    r"(?P<ip>\S+).*)"
+)
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
 #: Of a request, a trace, a session; no date, nor one with a time.
 _ID: Final = r"(?=[^0-9]*[0-9])(?!\d{4}-\d\d-\d\d(?:T|$))[0-9A-Za-z][0-9A-Za-z-]{11,63}"
@@ -276,12 +286,20 @@ def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection
         if named is not None and number_of(known.get(leaf.index)) is not None:
             name = format_path(leaf.index)
             yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
-        elif leaf.index in paths and _is_of_syslog_alone(leaf.index, evidence.sample(SAMPLE)):
-            name = format_path(leaf.index)
-            yield (
-                f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: if they grow with how "
-                f"bad it is, compare them as numbers: `{name} >= 3`"
-            )
+        elif leaf.index in paths and _is_of_syslog_alone(leaf.index, records := evidence.sample(SAMPLE)):
+            yield _read_as_syslog(leaf, records)
+
+
+def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any]) -> str:
+    """The line about numbers of levels that are read as syslog's, and are not, or may not be."""
+    name = format_path(leaf.index)
+    told = f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: "
+    if fields_in(records[:1]).keys() >= _OF_NEXTCLOUD:
+        rank = rank_of_name(leaf.value) or 0
+        number = bisect_left(_NEXTCLOUD, rank) if leaf.op in ("gte", "lt") else bisect_right(_NEXTCLOUD, rank) - 1
+        meant = leaf.signs[0].format(number, name)
+        return f"{told}Nextcloud's grow, from 0 (debug) to 4 (fatal); did you mean `{meant}`?"
+    return f"{told}if they grow with how bad it is, compare them as numbers: `{name} >= 3`"
 
 
 def _is_of_syslog_alone(path: Path, records: Sequence[Any]) -> bool:
@@ -495,6 +513,9 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         guess = "; here stands one field"
     elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
         guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
+    elif not meant and {("TAG",), ("CONTENT",)} <= known.keys():
+        guess = ": what a program says is text, in `CONTENT`"
+        guess += f"; of sshd, this gives `user` and `ip`: --log-format '{_SSHD}'" if path[0] in _OF_LOGINS else ""
     elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"

@@ -135,7 +135,7 @@ def line_form(
         return LineForm(each=steps, format=given)
     if "(?" not in given and not _VARIABLE.search(given):
         known = f"the formats: {JSON}, {', '.join(BY_NAME)}; or a pattern with groups (?P<name>...)"
-        raise InvalidArgument(f"{given!r} is no format", remedy=did_you_mean(given, BY_NAME, known))
+        raise InvalidArgument(f"no format is called {given!r}", remedy=did_you_mean(given, BY_NAME, known))
     pattern = given if "(?" in given else _of_variables(given)
     if not own(pattern).names:
         raise InvalidArgument("the pattern has no group (?P<name>...), so its records would have no fields")

@@ -204,7 +204,7 @@ class CompareLevel(Operation):
 
     def lowest(self) -> tuple[Operation, str]:
         name = format_path(self.index)
-        told = f"no value of `{name}` is a level: neither a name, from trace to emerg, nor a number of one"
+        told = f"`{name}` holds no levels: no names such as info or error, and no numbers that stand for them"
         return self.changed(op="gte", value="trace"), told
 
     def of_elements(self) -> Operation:

@@ -31,7 +31,7 @@ NOVEMBER = 1_795_860_000  # 2026-11-28T10:00:00
 #: Of each, how many of its records have a time, and a level from warn on; None: it has none.
 KNOWN: dict[str, tuple[int, int | None]] = {
     "cisco": (10, 5), "cef": (4, 2), "leef": (3, 4), "runserver": (3, None), "mysqlgeneral": (3, None),
-    "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 4), "unbound": (2, 1),
+    "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 1), "unbound": (2, 1),
     "slashes": (2, 1), "websphere": (3, 1), "hdfs": (2, 1), "logcat": (3, 2), "lambda": (2, 2), "celery": (2, 1),
     "leveltime": (3, 2), "prefixed": (4, 2),
 }  # fmt: skip

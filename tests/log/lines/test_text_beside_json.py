@@ -17,7 +17,7 @@ from log.lines.walking import walked
 from thoroughness import tries
 
 import jitdb
-from jitdb.errors import MalformedWarning
+from jitdb.errors import MalformedWarning, NotALog, QuestionWarning
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
@@ -131,7 +131,7 @@ def test_text_beside_json_in_small_files_is_told(tmp_path: Path) -> None:
     for _ in range(2):
         with jitdb.open_many(tmp_path) as logs, pytest.warns(MalformedWarning) as told:
             assert logs.count('level == "info"') == 1200
-        (said,) = [str(warning.message) for warning in told if warning.category is MalformedWarning]
+        (said,) = {str(warning.message) for warning in told if warning.category is MalformedWarning}
         assert "6 lines without JSON" in said
         assert "line 1" not in said  # their numbers are of no file
     with jitdb.open_many(tmp_path, format="mixed") as logs:
@@ -185,3 +185,77 @@ def test_level_and_time_of_threads(tmp_path: Path) -> None:
         first, second = (json.loads(json.dumps(found)) for found in db.all(sort_by="arrival"))
         assert first == {"level": "ERROR", "time": "2026-11-28 10:00:00,123", "text": "x"}
         assert second == {"level": "INFO", "thread": "main", "time": "2026-11-28 10:00:00,123", "text": "y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("p=12 u=root n=ansible | fatal: [web1]: FAILED! => {}", "fatal"),
+        ("p=12 u=root n=ansible | notfatal: [web1]", None),
+        ("p=12 u=root n=ansible | fatal: none", None),
+        ("p=12 u=root n=ansible WARNING| fatal: [web1]: UNREACHABLE!", "WARNING"),
+        ("TLS Error: TLS handshake failed", "Error"),
+        ("203.0.113.9:1194 TLS Error: no", "Error"),
+        ("it said: TLS Error no", None),
+        ("a Error: no", None),
+        ("TLS Errors: no", None),
+        ("INFO TLS Error: no", "INFO"),
+    ],
+)
+def test_levels_of_ansible_and_openvpn(tmp_path: Path, text: str, level: str | None) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"2026-11-28 10:00:00,123 {text}\n")
+    with jitdb.open(path, indexes="memory") as db:
+        (found,) = db.all()
+        assert found.get("level") == level
+        assert db.count('level >= "error"') == (level in ("fatal", "Error"))
+
+
+def test_priorities_of_snort_are_levels_of_their_own(tmp_path: Path) -> None:
+    line = "11/28-10:00:00.123456  [**] [1:1:1] x [**] [Priority: {}] {{TCP}} 10.0.0.1:80 -> 10.0.0.2:81\n"
+    path = tmp_path / "alert_fast.txt"
+    path.write_text("".join(line.format(number) for number in (1, 2, 3, 4, 5, 10, 0)))
+    with jitdb.open(path, indexes="memory") as db:
+        expected = ["error", "warning", "info", "info", None, None, None]
+        assert [found.get("level") for found in db.all(sort_by="arrival")] == expected
+        assert (db.count('level >= "error"'), db.count('level >= "warn"')) == (1, 2)
+        with pytest.warns(QuestionWarning, match='did you mean `level >= "error"`'):
+            db.count('priority >= "error"')
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [('level >= "error"', "level >= 3"), ('level > "notice"', "level > 1"), ('level < "warn"', "level < 2")],
+)
+def test_levels_of_nextcloud(tmp_path: Path, asked: str, meant: str) -> None:
+    path = tmp_path / "nextcloud.log"
+    record = {"reqId": "x", "remoteAddr": "10.0.0.1", "app": "core", "userAgent": "curl", "version": "28.0.1.1"}
+    path.write_text("".join(json.dumps({**record, "level": number % 5}) + "\n" for number in range(10)))
+    with jitdb.open(path, indexes="memory") as db, pytest.warns(QuestionWarning, match=f"did you mean `{meant}`"):
+        db.count(asked)
+
+
+def test_a_note_on_users_of_sshd_has_a_pattern_that_works(tmp_path: Path) -> None:
+    path = tmp_path / "auth.log"
+    path.write_text(
+        "Nov 28 10:00:00 h sshd[12]: Failed password for invalid user admin from 203.0.113.9 port 4000 ssh2\n"
+        "Nov 28 10:00:01 h sshd[12]: Accepted publickey for ada from 10.0.0.5 port 4001 ssh2: RSA SHA256:x\n"
+        "Nov 28 10:00:02 h sshd-session[12]: Invalid user bob from 203.0.113.9 port 4002\n"
+        "Nov 28 10:00:03 h su[13]: root opened a session for ada\n"
+    )
+    with jitdb.open(path, indexes="memory") as db, pytest.warns(QuestionWarning, match="--log-format") as told:
+        assert db.count('user == "ada"') == 0
+    pattern = re.search(r"--log-format '(.*)'", str(told[0].message))
+    assert pattern is not None
+    with jitdb.open(path, indexes="memory", format=pattern[1]) as db:
+        assert db.count() == 4
+        assert db.count('user == "ada" and ip == "10.0.0.5"') == 1
+        assert {row.value: row.count for row in db.value_counts("user")} == {"ada": 1, "admin": 1, "bob": 1}
+        assert db.query().since("2026-11-28T10:00:02").count() == 2
+
+
+def test_a_first_row_of_times_of_day_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("10:00:00,web,up\n10:00:01,web,down\n")
+    with pytest.raises(NotALog, match="--columns NAMES"):
+        jitdb.open(path)

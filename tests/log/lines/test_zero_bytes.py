@@ -21,7 +21,7 @@ JSON = b'{"n": %d, "level": "error"}\n'
 def test_the_other_lines_of_json_are_records(tmp_path: Path, zeros: bytes, count: int) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"".join(JSON % number for number in range(count)) + zeros + b"\n" + JSON % count)
-    with jitdb.open(path) as db, pytest.warns(LogWarning, match="a line cannot be read as JSON"):
+    with jitdb.open(path) as db, pytest.warns(LogWarning, match="1 line cannot be read as JSON"):
         assert [record["n"] for record in db.query().sort_by_arrival().all()] == [*range(count + 1)]
 
 
@@ -29,7 +29,7 @@ def test_zeros_at_the_beginning(tmp_path: Path) -> None:
     """A copy with truncation leaves them, where the program does not append."""
     path = tmp_path / "a.log"
     path.write_bytes(b"\0" * 3000 + JSON % 1 + JSON % 2)
-    with jitdb.open(path) as db, pytest.warns(LogWarning, match="a line cannot be read as JSON"):
+    with jitdb.open(path) as db, pytest.warns(LogWarning, match="1 line cannot be read as JSON"):
         assert db.count(field("n") > 0) == 1
 
 

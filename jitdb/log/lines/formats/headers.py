@@ -34,6 +34,9 @@ _NUMBERS: Final = frozenset({"time", "interval", "double", "count", "int", "port
 _YEAR: Final = re.compile(r"[12][0-9]{3}")
 _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_CLOCK: Final = re.compile(
+    r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+)  # or an address
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
 _FLOW: Final = r"(?=.*\b(?:srcaddr|interface-id|account-id)\b)[a-z0-9-]+(?: [a-z0-9-]+){3,}"
 _LEVEL: Final = re.compile(
@@ -191,7 +194,9 @@ def _named(line: str, format: str) -> str | None:
 
 def _is_value(name: str) -> bool:
     """Whether it is what a row has, not a name. Tables may have a column for each year."""
-    return not _YEAR.fullmatch(name) and bool(_NUMBER.fullmatch(name) or time_of_text(name) is not None)
+    return not _YEAR.fullmatch(name) and bool(
+        _NUMBER.fullmatch(name) or _CLOCK.fullmatch(name) or time_of_text(name) is not None
+    )
 
 
 def of_comments(head: bytes) -> str:

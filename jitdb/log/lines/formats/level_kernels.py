@@ -5,6 +5,9 @@ the list that is part of a longer word is none. A colour of the terminal may sta
 it is the first word, with a colon behind it or between tabs, or the second one between two colons: `warn: x`,
 `zone: error: x`.
 
+Two programs write theirs otherwise: `fatal: [host]` of Ansible, `TLS Error: x` of OpenVPN, a word of capital letters
+and `Error:`.
+
 A level in capital letters is none where it stands in a path or a name with hyphens, or where more words are before it
 than a head has (is_in_words): then the next one counts.
 """
@@ -40,7 +43,11 @@ _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _OF_WORDS = np.array([bytes([byte]).isalnum() or byte == 95 or byte >= 128 for byte in range(256)], np.bool_)
 _LETTERS = np.array([chr(byte).isalpha() and byte < 128 for byte in range(256)], np.bool_)
 _ALERT = np.uint64(int.from_bytes(b"ALERT", "little"))
+_ERROR = np.uint64(int.from_bytes(b"Error", "little"))
+_FATAL, _FATAL_SIZE = np.uint64(int.from_bytes(b"fatal: ", "little")), 7
 _LEVEL = np.frombuffer(b',"level":"......', np.uint8)
+_GRADES = np.frombuffer(b"error   warning info    info    ........", np.uint8)  # of Snort's priorities, 1 to 4
+_GRADE_SIZES = np.array([5, 7, 4, 4], np.int64)
 _LEVEL_SIZE = 10
 
 
@@ -208,6 +215,31 @@ def put_level_at(data, first, stop, out, o):
 
 
 @part
+def put_grade(data, p, end, out, o):
+    """The member `level` of a priority of Snort: 1 is high, 2 medium, 3 low, 4 very low."""
+    grade = np.int64(data[np.uint64(p)]) - _ZERO - 1
+    if end - p != 1 or not 0 <= grade < 4:
+        return o
+    return put_level_at(_GRADES, 8 * grade, 8 * grade + _GRADE_SIZES[grade], out, o)
+
+
+@part
+def is_behind_capitals(data, begin, p):
+    """Whether a blank stands before `p`, and a word of capital letters before that."""
+    first = word_before(data, begin, p - 1) if p - 1 > begin and data[np.uint64(p - 1)] == SPACE else np.int64(-1)
+    return first >= 0 and data[np.uint64(first)] & _CASE == 0
+
+
+@part
+def is_fatal_before(data, begin, p):
+    """Whether `fatal: ` stands before `p`, and a blank before that."""
+    first = p - _FATAL_SIZE
+    return (
+        first > begin and word_at(data, first) & _MASKS[_FATAL_SIZE] == _FATAL and data[np.uint64(first - 1)] == SPACE
+    )
+
+
+@part
 def put_level(data, p, end, out, o):
     """The member `level` of a record with this text, where it has one; where what is written ends."""
     if p + 1 < end and data[np.uint64(p)] == OPEN_MAP and data[np.uint64(p + 1)] == QUOTE:
@@ -230,6 +262,8 @@ def put_level(data, p, end, out, o):
         stop = p
         if data[np.uint64(p)] == _CLOSE:
             first, stop = level_before(data, begin, p)
+        elif data[np.uint64(p)] == _OPEN and is_fatal_before(data, begin, p):
+            first, stop = p - _FATAL_SIZE, p - 2
         elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]] or behind_colour(data, begin, p):
             after = word_end(data, p, end)
             size = after - p
@@ -237,6 +271,8 @@ def put_level(data, p, end, out, o):
             is_one = _LEAST <= size <= _MOST and is_level(word)
             if size == 3 and word == _WORDS[_WORDS.shape[0] - 1]:
                 is_one = after < end and data[np.uint64(after)] == COLON
+            if size == 5 and word == _ERROR:
+                is_one = is_behind(data, after, end) and is_behind_capitals(data, begin, p)
             first = p if is_one and not is_in_words(data, begin, p, after, end) else np.int64(-1)
             stop = after
         else:

@@ -24,6 +24,7 @@ from jitdb.log.lines.formats.kinds import (
     ESCAPED,
     EXTENSION,
     FIELD,
+    GRADED,
     JUMP,
     KLOG_TIME,
     LEVELED,
@@ -40,7 +41,7 @@ from jitdb.log.lines.formats.kinds import (
     WORD,
     ZONED_TIME,
 )
-from jitdb.log.lines.formats.level_kernels import put_level, word_end
+from jitdb.log.lines.formats.level_kernels import put_grade, put_level, word_end
 from jitdb.log.lines.formats.logfmt_kernels import put_attributes, put_extension, put_pairs, put_unescaped
 from jitdb.log.lines.formats.table_kernels import quote_from
 from jitdb.log.lines.formats.writing_kernels import (
@@ -414,7 +415,7 @@ def put_doubled(data, p, end, out, o):
 
 @part
 def put_field(kind, data, p, end, out, o, latest):
-    if kind == NUMBER or kind == WORD:
+    if kind == NUMBER or kind == WORD or kind == GRADED:
         return put_scalar(data, p, end, out, o)
     if kind == BSD_TIME or kind == ZONED_TIME:
         return put_bsd_time(data, p, end, out, o, latest)
@@ -465,6 +466,8 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
             continue
         o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
         o = put_field(kind, data, p, after, out, o, latest)
+        if kind == GRADED:
+            o = put_grade(data, p, after, out, o)
     return o, has_body
 
 

@@ -7,7 +7,7 @@ kinds     of the pattern's groups: a NUMBER is one where it spells one, and left
           of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
           text in which quotes are doubled; BSD_TIME, KLOG_TIME, DAY_MONTH and MONTH_DAY are times without a year, or
           in a form of one program's own, which become ISO 8601; ZONED_TIME is such a time that
-          takes the name of a zone behind it
+          takes the name of a zone behind it; GRADED is a priority of Snort, which is a level, too
 joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each

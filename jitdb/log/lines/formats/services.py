@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
+from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, GRADED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
 
 
@@ -288,7 +288,7 @@ SERVICES: Final = (
         r"\{(?P<proto>TCP|UDP|SCTP)\} (?P<src_addr>[^ ]+):(?P<src_port>[0-9]+) -> (?P<dst_addr>[^ ]+):"
         r"(?P<dst_port>[0-9]+)|\{(?P<proto>[^}]*)\}(?: (?P<src_addr>[0-9.]+)(?::(?P<src_port>[0-9]+))? -> "
         r"(?P<dst_addr>[0-9.]+)(?::(?P<dst_port>[0-9]+))?)?)",
-        MappingProxyType({**_numbers("gid sid rev priority src_port dst_port"), "timestamp": BSD_TIME}),
+        MappingProxyType({**_numbers("gid sid rev src_port dst_port"), "timestamp": BSD_TIME, "priority": GRADED}),
         mark=b"[**]",
     ),
     Format(
