@@ -288,7 +288,7 @@ def test_info_tells_how_many_lines_are_of_the_format(
     path.write_text("2026-11-20 06:10:01 ERROR boom\n  at x\n\n2026-11-20 06:10:02 INFO up\n")
     code, out, _ = said(capsys, "info", path, *given)
     assert code == 0
-    assert "fits     2 of 3 lines (of the first 64 KiB) are of the format" in out
+    assert "fits     2 of the first 3 lines (those of 64 KiB at most) are of this format" in out
     assert "UTF-8" not in out
     found = json.loads(said(capsys, "info", path, *given, "--json")[1])
     assert found["first_lines"] == {"lines": 3, "fitting": 2, "odd": 0}
