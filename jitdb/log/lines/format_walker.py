@@ -88,11 +88,15 @@ class FormatWalker(LineWalker):
         room = self.room
         end = int(room.starts[number] + room.lengths[number]) + 1
         last = self.buffer[int(room.starts[number]) : end - 1].tobytes().rfind(b"\n") + 1 + int(room.starts[number])
+        filled = max(end, self._end)
         while self._begin + end < self._stop:
-            stop = self._end_of_line(self._begin, end, max(end, self._end))
+            if filled - end < self._more and self._begin + filled < self._stop:
+                # As much again: a line at a time, each would copy all of a long record.
+                filled = self._fill(self._begin, filled, 2 * filled)
+            stop = self._end_of_line(self._begin, end, filled)
             if stop <= end:
                 break
-            self._end = max(self._end, stop)
+            filled, self._end = max(filled, stop), max(self._end, stop)
             if self._renderer.begins(self.buffer, (last, end - 1), (end, stop - 1)):
                 break
             room.lengths[number] = stop - 1 - room.starts[number]

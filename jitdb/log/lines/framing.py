@@ -93,6 +93,7 @@ class Window:
                 size = at_newline + 1 - there
                 if there + size - 1 - offset > LONGEST:
                     return TOO_LONG
+                size = max(size, len(self._data) >> 2)  # one line at a time, each would copy all of a long record
             more = self._read(min(size, self._end - there), there)
             if not more:
                 raise EOFError

@@ -17,6 +17,7 @@ from thoroughness import tries
 
 import jitdb
 from jitdb.log.lines.detection import form_at
+from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.formats.services import _CSVLOG
 from jitdb.log.lines.line_log import LineLog
@@ -272,3 +273,32 @@ def test_what_stands_behind_an_access_is_more(tmp_path: Path, more: str) -> None
     with jitdb.open(path, indexes="memory") as db:
         assert db.count("status >= 500") == 9
         assert db.all()[0]["more"] == more
+
+
+def test_a_record_of_many_lines_is_read_in_large_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line at a time, each would copy all that was read before: 16 MB took minutes."""
+    path = tmp_path / "a.log"
+    trace = b"\n".join(b'  File "a.py", line %d, in f' % number for number in range(200_000))
+    whole = b"2026-11-20 15:00:00 ERROR no\n" + trace
+    path.write_bytes(whole + b"\n2026-11-20 15:00:01 INFO yes\n")
+    reads: list[int] = []
+    real, real_file = LineLog.read_blocks, LineFile.read
+
+    def blocks(self: LineLog, start: int, stop: int, buffer: Any) -> int:
+        reads.append(stop - start)
+        return real(self, start, stop, buffer)
+
+    def bytes_of(self: LineFile, size: int, offset: int) -> bytes:
+        reads.append(size)
+        return real_file(self, size, offset)
+
+    with LineLog(path, folder="memory", form=form_at(path)) as log:
+        monkeypatch.setattr(LineLog, "read_blocks", blocks)
+        monkeypatch.setattr(LineFile, "read", bytes_of)
+        assert [record["text"].splitlines()[-1] for _, record in walked(log, 1 << 22)][:1] == [
+            '  File "a.py", line 199999, in f'
+        ]
+        assert len(reads) < 40
+        reads.clear()
+        assert log.get_many_text([0]) == [whole]
+        assert len(reads) < 200

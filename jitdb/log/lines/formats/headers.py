@@ -34,9 +34,7 @@ _NUMBERS: Final = frozenset({"time", "interval", "double", "count", "int", "port
 _YEAR: Final = re.compile(r"[12][0-9]{3}")
 _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-_CLOCK: Final = re.compile(
-    r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
-)  # or an address
+_CLOCK_OR_ADDRESS: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
 _FLOW: Final = r"(?=.*\b(?:srcaddr|interface-id|account-id)\b)[a-z0-9-]+(?: [a-z0-9-]+){3,}"
 _LEVEL: Final = re.compile(
@@ -195,7 +193,7 @@ def _named(line: str, format: str) -> str | None:
 def _is_value(name: str) -> bool:
     """Whether it is what a row has, not a name. Tables may have a column for each year."""
     return not _YEAR.fullmatch(name) and bool(
-        _NUMBER.fullmatch(name) or _CLOCK.fullmatch(name) or time_of_text(name) is not None
+        _NUMBER.fullmatch(name) or _CLOCK_OR_ADDRESS.fullmatch(name) or time_of_text(name) is not None
     )
 
 
