@@ -102,8 +102,9 @@ def seen_or_asked(
             _note_empty(logs, options)
         return
     with _as_file(options) as options, log_only(options) as log:
-        is_plain = look is not None and getattr(options, "as_of", None) is None and options.indexes != "none"
-        found = look(log, index_place(options, log), options) if is_plain and look is not None else None
+        others = getattr(options, "as_of", None) is not None or options.indexes == "none"
+        others = others or getattr(options, "log_tz", None) is not None  # glances are at what UTC says
+        found = None if look is None or others else look(log, index_place(options, log), options)
         if found is not None:
             yield found, None
             return
@@ -392,7 +393,7 @@ def index_place(options: Namespace, log: LogSource) -> Path:
 
 def _settings(options: Namespace) -> dict[str, Any]:
     """The options of a database."""
-    names = ("timestamp", "time_unit", "sequence", "threads", "memory")
+    names = ("timestamp", "time_unit", "log_tz", "sequence", "threads", "memory")
     given = {name: value for name in names if (value := getattr(options, name, None))}
     most = getattr(options, "max_bytes", None)
     return given if most is None else {**given, "max_bytes": most}

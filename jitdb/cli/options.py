@@ -139,6 +139,13 @@ def instant(text: str) -> Instant:
     return instant_at(text)
 
 
+def zone(text: str) -> str:
+    """The name of a zone, that all machines know."""
+    from jitdb.operators.summaries.arithmetic.calendar import zone_named
+
+    return zone_named(text)
+
+
 def one_of(text: str) -> tuple[Path, str]:
     """A field and a file.
 
@@ -311,6 +318,10 @@ OPTIONS: Final = {
         "--time-unit", "unit of times that are numbers (auto: by their size; number: they are no times)",
         choices=UNITS, group=_LOG,
     ),
+    "log_tz": option(
+        "--log-tz ZONE", "zone of the log's times that say none: Europe/Berlin, +02:00, or local, that of this machine "
+        "(default: UTC)", type=zone, default=None, group=_LOG,
+    ),
     "sequence": option(
         "--sequence PATH", 'field that index("sequence") in an expression stands for: in logs of feeds, the number of '
         "a record among its author's; no other log needs it (default: value.sequence)", group=_LOG,
@@ -337,7 +348,9 @@ OPTIONS: Final = {
 
 FORMAT: Final = ("codec", "block_size")  # how to read the bytes of a log
 LINES: Final = ("allow_prefix", "each", "log_format")  # how to read lines
-DATABASE: Final = ("timestamp", "time_unit", "sequence", "indexes", "threads", "memory", "max_bytes")  # how to ask
+DATABASE: Final = (  # how to ask
+    "timestamp", "time_unit", "log_tz", "sequence", "indexes", "threads", "memory", "max_bytes",
+)  # fmt: skip
 READING: Final = (*FORMAT, *LINES, *DATABASE)  # for questions
 PRETTY: Final = ("traces", "full", "utc")  # how lines for people look
 SUMMARY: Final = ("one_of", "since", "until", "as_of", "summary_format", "escape_formulas")  # for summaries

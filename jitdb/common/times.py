@@ -21,6 +21,9 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
 
+How values are read is said by one word or two, the *unit*: that of numbers, and perhaps the zone that times have which
+say none, or one that is not known (`with_zone`): `auto`, `ms`, `auto Europe/Berlin`.
+
 `indexes/kinds/number_kernels.py` does the same of whole columns.
 """
 
@@ -101,8 +104,23 @@ ZONES: Final[dict[str, int]] = {
 ZONES_ELSEWHERE: Final = {"CST": "China (+08:00)", "PST": "the Philippines (+08:00)"}
 
 
-def time_of_text(text: str) -> Nanoseconds | None:
-    """The time in a text; None if it is none.
+def with_zone(unit: str, zone: str | None) -> str:
+    """The unit of numbers, and the zone of times that say none; None, or empty: UTC.
+
+    >>> with_zone("auto", "Europe/Berlin"), with_zone("ms", "")
+    ('auto Europe/Berlin', 'ms')
+    """
+    return f"{unit} {zone}" if zone else unit
+
+
+def unit_and_zone(unit: str) -> tuple[str, str]:
+    """The two parts of with_zone()."""
+    number, _, zone = unit.partition(" ")
+    return number, zone
+
+
+def time_of_text(text: str, zone: str = "") -> Nanoseconds | None:
+    """The time in a text, that is of the zone if it says none, and is no date alone; None if it is none.
 
     >>> time_of_text("1970-01-01T00:00:01.5Z"), time_of_text("1970-01-02"), time_of_text("1970-01-01 01:00+01:00")
     (1500000000, 86400000000000, 0)
@@ -131,7 +149,12 @@ def time_of_text(text: str) -> Nanoseconds | None:
         return None
     offset = (60 * ahead + minutes_ahead) * (-60 if part.get("sign") == "-" else 60)
     offset += ZONES.get(part.get("zone") or "", 0)
-    seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
+    seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+    if zone and part["hour"] and not _says_zone(part):
+        from jitdb.common.zones import changes_of
+
+        offset = changes_of(zone).ahead(seconds)
+    seconds -= offset
     return _scaled(seconds, int((part["fraction"] or "")[:9].ljust(9, "0")), 10**9)
 
 
@@ -152,9 +175,13 @@ def is_zoneless(text: str) -> bool:
     (True, False, False)
     """
     found = None if text.startswith("/") else _match(text)
-    part = {} if found is None else found.groupdict()
+    return found is not None and not _says_zone(found.groupdict())
+
+
+def _says_zone(part: dict[str, Any]) -> bool:
+    """Whether a zone that is known is among the parts of a time."""
     zone = part.get("zone")
-    return found is not None and not part.get("after") and (zone not in ZONES if zone else not part.get("offset"))
+    return bool(part.get("after")) or (zone in ZONES if zone else bool(part.get("offset")))
 
 
 def zone_behind(text: str) -> str:
@@ -177,6 +204,7 @@ def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
         return None
     if abs(number) == math.inf:
         return float(number)
+    unit, _ = unit_and_zone(unit)
     unit = unit_of(number) if unit == AUTO else unit
     whole = math.floor(number)
     factor = NANOSECONDS_IN[unit]
@@ -198,13 +226,13 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
     """
     if isinstance(value, str):
         number = number_of_text(value)
-        return time_of_text(value) if number is None else time_of_number(number, unit)
+        return time_of_text(value, unit_and_zone(unit)[1]) if number is None else time_of_number(number, unit)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return time_of_number(value, unit)
     if isinstance(value, dict) and DATE in value:
         inside = value[DATE]
         held = inside[LONG] if isinstance(inside, dict) and LONG in inside else inside
-        return None if isinstance(held, dict) else time_of(held, "ms")
+        return None if isinstance(held, dict) else time_of(held, with_zone("ms", unit_and_zone(unit)[1]))
     if isinstance(value, dict) and SECOND in value:
         second, nano = value[SECOND], value.get(NANO, 0)
         is_one = all(isinstance(part, (int, float)) and part % 1 == 0 for part in (second, nano))

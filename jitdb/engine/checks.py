@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jitdb.common.arguments import flag, is_list, whole_number
 from jitdb.common.paths import Path, format_path, parse_path
-from jitdb.common.times import UNITS
+from jitdb.common.times import NUMBER, UNITS, with_zone
 from jitdb.common.words import shown
 from jitdb.engine.declared_time import CoreFields
 from jitdb.engine.plan import requirements
@@ -77,11 +77,17 @@ def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     return tuple(parse_path(path) for path in paths)
 
 
-def unit_of(unit: object) -> str:
-    """The unit of times that are numbers."""
+def unit_of(unit: object, zone: object = None) -> str:
+    """How times are read (jitdb.common.times): the unit of those that are numbers, the zone of those that say none."""
     if not isinstance(unit, str) or unit not in UNITS:
         raise InvalidArgument(f"time_unit is one of {', '.join(UNITS)}, not {shown(unit)}")
-    return unit
+    if zone is None or zone == "":
+        return unit
+    if unit == NUMBER:
+        raise InvalidArgument("log_tz is a zone of times, and with time_unit='number' there are none: leave one out")
+    from jitdb.operators.summaries.arithmetic.calendar import zone_named
+
+    return with_zone(unit, zone_named(zone))
 
 
 def operations_of(operations: Sequence[str | Operation | None]) -> list[str | Operation | None]:

@@ -71,6 +71,7 @@ class JITDB(OneLog):
                usual names that the first records have
     time_unit: of times that are numbers: "s", "ms", "us", "ns"; "auto" tells it from the size of each
                (jitdb.common.times); "number" where what stands for the time is none, but a number to order by
+    log_tz:    the zone of times that say none: "Europe/Berlin", "+02:00", "local" (that of this machine); None: UTC
     sequence:  the field behind `declared_sequence`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
@@ -93,6 +94,7 @@ class JITDB(OneLog):
         *,
         timestamp: PathLike | Sequence[PathLike] | None = None,
         time_unit: Unit = AUTO,
+        log_tz: str | None = None,
         sequence: PathLike = SEQUENCE,
         threads: int = 0,
         progress: bool | None = None,
@@ -110,9 +112,10 @@ class JITDB(OneLog):
         place = self._place_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
         self._settings: dict[str, Any] = {
-            "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": threads, "progress": False,
+            "timestamp": timestamp, "time_unit": time_unit, "log_tz": log_tz, "sequence": sequence, "threads": threads,
+            "progress": False,
         }  # fmt: skip
-        self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit), lambda: found_time(log))
+        self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit, log_tz), lambda: found_time(log))
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(
@@ -359,6 +362,7 @@ def open(
     format: str | None = None,
     timestamp: str | Sequence[str | Sequence[str]] | None = None,
     time_unit: Unit = AUTO,
+    log_tz: str | None = None,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
@@ -405,7 +409,7 @@ def open(
     )  # fmt: skip
     try:
         return JITDB(
-            log, folder, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
+            log, folder, timestamp=timestamp, time_unit=time_unit, log_tz=log_tz, sequence=sequence, threads=threads,
             progress=progress, follow=follow, max_indexes=max_indexes, max_index_bytes=max_index_bytes, memory=memory,
             max_bytes=budget,
         )  # fmt: skip

@@ -6,10 +6,10 @@ Where nobody named those of the time, they are found in the first records (roles
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jitdb.common.paths import Path, single
-from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
+from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number, unit_and_zone
 from jitdb.engine.roles import USUAL
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
@@ -23,10 +23,16 @@ _END: Final = 253_402_300_800 * 10**9
 
 
 class Times(NamedTuple):
-    """The fields that say when a record was made, and the unit of those of their values that are numbers."""
+    """The fields that say when a record was made, and how their values are read (the unit: jitdb.common.times)."""
 
     paths: tuple[Path, ...]
     unit: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a database is opened with to read values so, but for what it does unasked."""
+        unit, zone = unit_and_zone(self.unit)
+        return ({} if unit == AUTO else {"time_unit": unit}) | ({"log_tz": zone} if zone else {})
 
     def window(self, operation: Operation) -> Window:
         """The bounds of this time that all records of the operation keep: those of since() and until(), and of
@@ -49,7 +55,7 @@ class CoreFields:
     """The fields of a database that stand for a record's time and place.
 
     timestamp: None: `find` finds them among the usual names, and gives None while there is no record
-    unit:      of numbers that are times (jitdb.common.times); NUMBER where the declared time is no time
+    unit:      how times are read (jitdb.common.times); NUMBER where the declared time is no time
     """
 
     def __init__(

@@ -9,7 +9,6 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jitdb.common.times import AUTO
 from jitdb.display.cells import printable
 from jitdb.engine.database import JITDB
 from jitdb.explorer.opening import Opening, opening_of
@@ -71,8 +70,7 @@ class Explored:
 
 def opening_in_python(db: AnyDatabase) -> Opening:
     """How to ask the same in a shell, and in another program, of what a program has open."""
-    times = db.times
-    settings = {} if times.unit == AUTO else {"time_unit": times.unit}
+    settings = db.times.settings
     if isinstance(db, JITDB):
         return opening_of([str(db.log.path)], settings, False)
     return opening_of(list(map(str, db.where)), settings, True)

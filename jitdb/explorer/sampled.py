@@ -11,10 +11,9 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, Path
-from jitdb.common.times import Unit
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.display.columns import choose_columns
 from jitdb.engine.database import JITDB
@@ -105,9 +104,8 @@ class Sampled:
             with suppress(EncodeError, RecordTooLarge):
                 log.append(record)
         log.flush()
-        paths, unit = self._times
-        named: list[Any] = [list(path) for path in paths]
-        db = JITDB(log, "memory", timestamp=named, time_unit=cast(Unit, unit), progress=False, threads=1)
+        named: list[Any] = [list(path) for path in self._times.paths]
+        db = JITDB(log, "memory", timestamp=named, **self._times.settings, progress=False, threads=1)
         db.warns_of_questions = False
         return db
 

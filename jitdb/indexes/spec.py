@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, CASTS, Cast, Path, Step, format_path, plain_step, step_of
+from jitdb.common.times import unit_and_zone
 
 Form: TypeAlias = Literal[
     "auto",
@@ -47,7 +48,7 @@ class IndexSpec(NamedTuple):
     elements:      of an array, each element counts as a value
     pluck:         the path inside each element, or ()
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
-    name:          of a predicate, or a question about text; of times the unit of numbers (of deleted records: see
+    name:          of a predicate, or a question about text; of times how they are read (of deleted records: see
                    deleted_spec)
     version:       of the user's function; an index of a higher version replaces those of lower ones
     largest:       a column takes the largest number, or the latest time, that its path leads to
@@ -113,7 +114,8 @@ class IndexSpec(NamedTuple):
         """What the index is about, for people."""
         paths = [(*path, *((ANY, *self.pluck) if self.elements else ())) for path in self.paths]
         name = ", ".join(map(format_path, paths)) or self.index_type or ("*" if self.form == "text" else self.form)
-        more = self.name if self.form in ("predicate", "text") else "the largest" if self.largest else ""
+        zone = unit_and_zone(self.name)[1] if self.form == "time" else ""
+        more = self.name if self.form in ("predicate", "text") else "the largest" if self.largest else zone
         return f"{name} ({more})" if more else name
 
     def file_name(self) -> str:

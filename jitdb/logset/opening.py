@@ -50,6 +50,7 @@ def open_many(
     labelled: bool = False,
     timestamp: str | Sequence[str | Sequence[str]] | None = None,
     time_unit: Unit = AUTO,
+    log_tz: str | None = None,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
@@ -72,8 +73,8 @@ def open_many(
     count = whole_number("threads is a number", threads, 0, InvalidArgument)
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
     settings: dict[str, Any] = {
-        "timestamp": timestamp, "time_unit": time_unit, "sequence": sequence, "threads": count, "progress": False,
-        "max_bytes": Budget.of(max_bytes),
+        "timestamp": timestamp, "time_unit": time_unit, "log_tz": log_tz, "sequence": sequence, "threads": count,
+        "progress": False, "max_bytes": Budget.of(max_bytes),
     }  # fmt: skip
 
     where = [where] if isinstance(where, (str, os.PathLike)) else list(where)

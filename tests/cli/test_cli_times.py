@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from jitdb.operators.nodes.instants import instant_at
 
 Run = Callable[..., tuple[str, str]]
 
+SAY_ZONE = "  if the clock that wrote them shows no UTC, say its zone: --log-tz Europe/Berlin, +02:00, local\n"
 NOW = 1_700_000_000_000_000_000  # 2023-11-14T22:13:20Z
 
 
@@ -69,12 +71,14 @@ def test_the_name_of_a_zone_is_said(run: Run, tmp_path: Path, zone: str, told: s
     path = tmp_path / "pg.log"
     path.write_text(f"2026-11-20 13:00:00.000 {zone} [100] app@shop ERROR:  m\n" * 2)
     found = run("count", str(path), "--since", "2026-11-20T12:30:00Z")
-    assert found == ("2\n", f"jitdb: times of `time` without a zone are read as UTC{told}\n")
+    assert found == ("2\n", f"jitdb: times of `time` without a zone are read as UTC{told}\n{SAY_ZONE}")
+    assert run("count", str(path), "--since", "2026-11-20T07:30:01Z", "--log-tz", "+05:30") == ("0\n", ANY)
+    assert run("count", str(path), "--since", "2026-11-20T07:30:00Z", "--log-tz", "+05:30") == ("2\n", "")
     assert run("count", str(path), 'level == "ERROR"') == ("2\n", "")
 
 
 def test_a_log_of_another_clock(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times without a zone are UTC to a question, so the note has the same question by the clock of this place."""
+    """Times without a zone are UTC to a question, so the note says what reads them by the clock of this place."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -83,10 +87,10 @@ def test_a_log_of_another_clock(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
         path.write_text("".join(f"{stamp},000 ERROR [main] m\n" for stamp in stamps))
         out, err = run("count", str(path), "--since", "30m")
         assert out == "0\n"
-        asked = re.search(r"\n  if the clock of this place \(E[SD]T\) wrote them, ask (--since \S+)\n", err)
+        asked = re.search(r"\n  if the clock of this place \(E[SD]T\) wrote them, say (--log-tz local)\n", err)
         assert asked is not None
-        assert run("count", str(path), *asked[1].split())[0] == "3\n"
-        assert "the clock of this place" not in run("count", str(path), *asked[1].split())[1]
+        assert run("count", str(path), "--since", "30m", *asked[1].split()) == ("3\n", "")
+        assert "\ntime (America/New_York) (<, " in run("info", str(path))[0]
         assert f"\n{stamps[-1][11:]}.000 ERROR [main] m" in run("query", str(path), "--format", "pretty")[0]
         monkeypatch.setenv("TZ", "UTC")
         time.tzset()
@@ -141,7 +145,7 @@ def test_times_with_am_and_pm_in_tables(run: Run, tmp_path: Path) -> None:
 def test_the_choice_is_said(run: Run, log: str) -> None:
     ran = run("query", log, "--descending", "--limit", "1", "--fields", "n")
     assert ran == ('{"n":30}\n', "")
-    zone = "jitdb: times of `ts` without a zone are read as UTC\n"
+    zone = f"jitdb: times of `ts` without a zone are read as UTC\n{SAY_ZONE}"
     assert run("count", log, "--since", "2026-11-05")[1] == zone
     for command in (["count"], ["query"], ["timeline"]):  # of nothing, all that it may be because of
         said = run(*command, log, "--since", "2099-11-05")[1]
@@ -305,3 +309,54 @@ def test_all_records_are_of_another_time(run, tmp_path: Path, of_many: bool) -> 
         assert "newest" not in run(command, asked, *rest, "--since", "2026-11-20")[1]
         assert "oldest" not in run(command, asked, *rest, "--until", "2026-11-02")[1]
     assert "newest" not in run("count", asked, "n > 99", "--since", "2026-11-02")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["count", "a.log"], "1\n"),
+        (["query", "a.log", "--fields", "text"], '{"text":"INFO [main] two"}\n'),
+        (["values", "a.log", "text"], "[main] two"),
+        (["timeline", "a.log", "--every", "1h", "--format", "csv"], "2026-11-20T15:00:00"),
+        (["export", "a.log", "--fields", "text"], "two"),
+        (["patterns", "a.log"], "two"),
+        (["facets", "a.log"], "two"),
+        (["find", "a.log", "two"], "1"),
+        (["explain", "a.log"], "time (Europe/Berlin)"),
+        (["count", "a.log", "b.log"], "2\n"),
+    ],
+    ids=lambda value: "-".join(value[:1] + value[2:3]) if isinstance(value, list) else "",
+)
+def test_each_command_takes_the_zone_of_the_log(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(
+            "2026-11-20 15:09:59,000 ERROR [main] one\n2026-11-20 16:10:00,000 INFO [main] two\n"
+        )
+    bounds = ["--since", "2026-11-20T15:10:00Z", "--until", "2026-11-20T15:30:00Z", "--log-tz", "Europe/Berlin"]
+    out = run(*command, *bounds)[0]
+    assert said in out
+    assert "[main] one" not in out
+
+
+def test_fresh_indexes_are_of_one_zone(run: Run, tmp_path: Path) -> None:
+    """Also where they answer without the engine."""
+    path = tmp_path / "a.ndjson"
+    path.write_text("".join(f'{{"time": "2026-11-20T{hour:02}:30:00", "n": {hour}}}\n' for hour in range(24)))
+    asked = ["timeline", str(path), "--every", "1d", "--format", "csv"]
+    for zone, counts in ((), ["24"]), (("--log-tz", "Asia/Tokyo"), ["9", "15"]), (("--log-tz", "-10"), ["14", "10"]):
+        for _ in range(2):
+            assert [row.rsplit(",", 1)[1] for row in run(*asked, *zone)[0].split()[1:]] == counts
+    assert [row.rsplit(",", 1)[1] for row in run(*asked)[0].split()[1:]] == ["24"]
+
+
+def test_times_are_shown_by_the_zone_of_the_log(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("2026-07-20 15:10:00,123 ERROR [main] m\n2026-11-20 15:10:00,123 ERROR [main] m\n")
+    shown = run("query", str(path), "--format", "pretty", "--utc", "--log-tz", "Europe/Berlin")[0]
+    assert re.findall(r"^[\d:.-]{10,} \S+", shown, re.MULTILINE) == [
+        "2026-07-20 UTC", "13:10:00.123 ERROR", "2026-11-20 UTC", "14:10:00.123 ERROR",
+    ]  # fmt: skip
+    assert "\n15:10:00.123 ERROR" in run("query", str(path), "--format", "pretty", "--utc")[0]

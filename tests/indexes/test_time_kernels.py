@@ -21,6 +21,7 @@ from jitdb.log.codecs.fields.located import FieldValues
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EXAMPLES = tries(100, 20_000)
+READINGS = [*UNITS[:5], "auto Europe/Berlin", "ms America/St_Johns", "auto -03:30"]
 
 
 def two(number: int) -> str:
@@ -140,7 +141,7 @@ def column(items: list[Any], unit: str) -> tuple[list[tuple[float, int] | None],
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.lists(values, min_size=1, max_size=40), st.sampled_from(UNITS[:5]))
+@given(st.lists(values, min_size=1, max_size=40), st.sampled_from(READINGS))
 def test_the_kernel_reads_what_times_are(items: list[Any], unit: str) -> None:
     times = [None if item is UNDEFINED else time_of(item, unit) for item in items]
     found, bits = column(items, unit)

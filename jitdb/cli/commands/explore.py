@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from jitdb.explorer.session import Session
 
 _POLL: Final = 0.1  # seconds between looks at whether to end
-_SETTINGS: Final = ("codec", "block_size", "allow_prefix", "each", "timestamp", "time_unit", "sequence", "indexes")
+_SETTINGS: Final = (
+    "codec", "block_size", "allow_prefix", "each", "timestamp", "time_unit", "log_tz", "sequence", "indexes",
+)  # fmt: skip
 
 
 @command(

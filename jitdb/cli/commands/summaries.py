@@ -396,7 +396,8 @@ def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy |
         as_times = and_(options.operation, declared_time >= "1970-01-01T00:00:00Z")
         for remark in db.remarks(db.query(as_times).question):
             if AS_UTC in remark:
-                note(options, f"{remark}: without --tz, steps are those of the clock that wrote them")
+                told = f"steps are those of the clock that wrote them; if it is that of {options.tz}, say --log-tz"
+                note(options, f"{remark}: without --tz, {told} {options.tz}")
     if found.total and not found.rows:
         from jitdb.engine.hinting.hints import SAMPLE
         from jitdb.operators.summaries.fields import fields_in

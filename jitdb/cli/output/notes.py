@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of
+from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of, with_zone
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
 from jitdb.common.words import counted, shown
 from jitdb.engine.hinting.hints import OF_TEXT, SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
@@ -117,15 +117,18 @@ def note_times(
 
 
 def note_clock(remark: str, options: Namespace) -> None:
-    """Behind the remark that times have no zone: the same question by the clock of this place, where that is not UTC
-    and goes by it.
+    """Behind the remark that times have no zone: how to say it, that of this place first where the question goes by its
+    clock.
     """
     from jitdb.engine.hinting.evidence import AS_UTC
 
-    bounds = [(name, getattr(options, name).time // 10**9) for name in getattr(options, "by_clock", ())]
-    if AS_UTC in remark and any(localtime(second).tm_gmtoff for _, second in bounds):
-        asked = " ".join(f"--{name} {strftime('%Y-%m-%dT%H:%M:%S', localtime(second))}" for name, second in bounds)
-        say(f"  if the clock of this place ({strftime('%Z', localtime(bounds[0][1]))}) wrote them, ask {asked}")
+    if AS_UTC not in remark:
+        return
+    bounds = [getattr(options, name).time // 10**9 for name in getattr(options, "by_clock", ())]
+    if any(localtime(second).tm_gmtoff for second in bounds):
+        say(f"  if the clock of this place ({strftime('%Z', localtime(bounds[0]))}) wrote them, say --log-tz local")
+    else:
+        say("  if the clock that wrote them shows no UTC, say its zone: --log-tz Europe/Berlin, +02:00, local")
 
 
 def note_counted(
@@ -187,7 +190,7 @@ def _time_at_end(db: AnyDatabase, options: Namespace, *, descending: bool) -> Na
     timed = db.query(gte(float("-inf"), "timestamp"))
     record = (timed.descending() if descending else timed).first()
     paths = [*db.declared_time, *filter(None, [roles_of([record]).time])]
-    times = (time_of(value_at(record, path), options.time_unit or AUTO) for path in paths)
+    times = (time_of(value_at(record, path), with_zone(options.time_unit or AUTO, options.log_tz)) for path in paths)
     return next((time for time in times if time is not None), None)
 
 

@@ -17,7 +17,7 @@ from rich.cells import cell_len, set_cell_size
 
 from jitdb.cli.output.output import STDOUT, has_colours, named, show_lines
 from jitdb.common.paths import Path, format_path, parse_path
-from jitdb.common.times import as_text, is_zoneless, time_of
+from jitdb.common.times import AUTO, as_text, is_zoneless, time_of, with_zone
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.display.cells import cell, json_text, printable
 from jitdb.display.terminal import Terminal, columns
@@ -63,12 +63,14 @@ class Shown(NamedTuple):
     utc:   times are in UTC, else local; those without a zone are as they stand
     traces: all lines of texts of several lines
     full:  all fields, and whole values
+    log_tz: the zone of times that say none; None: they are shown as they stand
     """
 
     width: int
     utc: bool = False
     traces: bool = False
     full: bool = False
+    log_tz: str | None = None
 
 
 class _Shape(NamedTuple):
@@ -93,7 +95,8 @@ class Pretty:
     def of(cls, options: Namespace, margin: int = 0) -> Pretty:
         """As the options say, so many cells narrower than the terminal."""
         time = parse_path(options.timestamp[0]) if options.timestamp else None
-        return cls(Shown(columns(_ENDLESS) - margin, options.utc, options.traces, options.full), time)
+        shown = Shown(columns(_ENDLESS) - margin, options.utc, options.traces, options.full, options.log_tz)
+        return cls(shown, time)
 
     def is_of_log(self, record: Any) -> bool:
         """Whether the record has a message; else it is a row of data."""
@@ -116,9 +119,10 @@ class Pretty:
             return
         roles, logger = self._shape(record)
         said = None if roles.time is None else value_at(record, roles.time)
-        time = time_of(said)
+        time = time_of(said, with_zone(AUTO, self._shown.log_tz))
         if time is not None:
-            day, clock = _moment(time, self._shown.utc, isinstance(said, str) and is_zoneless(said))
+            as_it_stands = not self._shown.log_tz and isinstance(said, str) and is_zoneless(said)
+            day, clock = _moment(time, self._shown.utc, as_it_stands)
             if day != self._day:
                 self._day = day
                 yield [Span(" " * len(mark)), Span(day, _DIM)]

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
-from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, time_of, zone_behind
+from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, time_of, unit_and_zone, zone_behind
 from jitdb.common.values import value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
@@ -268,19 +268,23 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     if as_time and manager.log.time_doubt:
         yield f"times of {name} {manager.log.time_doubt}"
     if bits & seen.TEXTS:
-        yield from _on_zones(manager.log, spec, name, bits, as_time)
+        yield from _on_zones(manager.log, spec, name, bits, as_time, is_full)
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
-    if spec.name == AUTO and units and (len(units) > 1 or (as_time and is_full)):
+    if unit_and_zone(spec.name)[0] == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
 
 
-def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool) -> Iterator[str]:
+def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
     """How zones by their names are read. Where one is not, the order is wrong, too."""
     zone, is_read = _zone_behind(log, spec.paths)
     if is_read and as_time and (other := ZONES_ELSEWHERE.get(zone)):
         yield f"{zone} behind times of {name} is read as {_offset(zone)}, not as in {other}"
     not_read = "" if is_read else zone
-    if bits & seen.ZONELESS and (as_time or not_read):
+    said = unit_and_zone(spec.name)[1]
+    if bits & seen.ZONELESS and said:
+        if as_time and is_full:
+            yield f"times of {name} without a zone are read as those of {said}"
+    elif bits & seen.ZONELESS and (as_time or not_read):
         behind = f", though {not_read} stands behind them" if not_read else ""
         yield f"times of {name} {AS_UTC}{behind}"
 

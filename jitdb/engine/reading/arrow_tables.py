@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from jitdb.common import memory
 from jitdb.common.paths import Path, before_any
+from jitdb.common.times import AUTO, unit_and_zone, with_zone
 from jitdb.common.times import NUMBER as NO_UNIT
-from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.engine.reading.selecting import CodedValues, FieldBatch
 from jitdb.errors import QueryError
-from jitdb.indexes.kinds.casting import list_inside, with_numbers
+from jitdb.indexes.kinds.casting import list_inside, unit_of_kernels, with_numbers
 from jitdb.indexes.kinds.dictionary import chosen
 from jitdb.indexes.kinds.number_kernels import least_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
@@ -199,9 +199,9 @@ class Column:
         self.name, self.path = name, path
         self._kinds = SeenKinds()
         self._is_list = before_any(path) != path
-        self._unit = -1  # of numbers that are times, as kernels have it; -1: none are
-        if times is not None and path in times.paths and times.unit != NO_UNIT:
-            self._unit = UNITS.index(times.unit)
+        unit, zone = unit_and_zone(AUTO if times is None else times.unit)
+        self._takes_numbers = times is not None and path in times.paths and unit != NO_UNIT  # for times
+        self._unit = with_zone(unit if self._takes_numbers else AUTO, zone)
         self._may_be_time = times is not None
         self._has_times = False
         self._noted: tuple[FieldValues, _Times] | None = None  # the last values, as times
@@ -276,7 +276,7 @@ class Column:
         first = int(present.argmax())
         for some in (chosen(values, slice(first, first + 1)), values):  # in most columns the first value is no time
             times = self._times(some)
-            fits = times.fits if self._unit >= 0 else times.fits & (some.kind != NUMBER)
+            fits = times.fits if self._takes_numbers else times.fits & (some.kind != NUMBER)
             if not np.array_equal(fits, _present(some)):
                 return False
         self._noted = values, times
@@ -284,7 +284,7 @@ class Column:
 
     def _times(self, values: FieldValues) -> _Times:
         """Where numbers are times, those that are written as text are, too."""
-        return _times(values if self._unit < 0 else with_numbers(values), max(self._unit, 0))
+        return _times(with_numbers(values) if self._takes_numbers else values, self._unit)
 
 
 def _present(values: FieldValues) -> NDArray[np.bool_]:
@@ -299,10 +299,10 @@ class _Times(NamedTuple):
     fits: NDArray[np.bool_]
 
 
-def _times(values: FieldValues, unit: int) -> _Times:
+def _times(values: FieldValues, unit: str) -> _Times:
     count = len(values.kind)
     hi, lo = np.empty(count), np.empty(count, np.int16)
-    least_numbers(*values.arrays, unit, 0, hi, lo)
+    least_numbers(*values.arrays, *unit_of_kernels(unit), 0, hi, lo)
     fits = np.abs(hi) < _FAR  # which NaN is not
     return _Times(np.where(fits, hi, 0.0).astype(np.int64) + np.where(fits, lo, 0), fits)
 

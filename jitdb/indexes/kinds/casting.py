@@ -7,13 +7,15 @@ there it goes on here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jitdb.common.paths import Cast, Path, Step, before_cast, keys_before
-from jitdb.common.times import AUTO, DATE, FARTHEST, LONG, NANO, SECOND, UNITS, as_text
+from jitdb.common.times import AUTO, DATE, FARTHEST, LONG, NANO, SECOND, UNITS, as_text, unit_and_zone, with_zone
 from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, UNDEFINED, number_of_text, split_number
+from jitdb.common.zones import changes_of
 from jitdb.indexes.kinds.seen import TEXTS
 from jitdb.log.codecs import casts, containers
 from jitdb.log.codecs.containers import Steps, list_values
@@ -36,26 +38,35 @@ _FAR: Final = 2.0**63  # nanoseconds: times from there on are doubles
 # --- numbers and times ----------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=32)
+def unit_of_kernels(unit: str | None) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """How values are read, as least_numbers() has it; None: as numbers."""
+    number, zone = (None, "") if unit is None else unit_and_zone(unit)
+    begins, aheads = (np.array(each, np.int64) for each in changes_of(zone))
+    return -1 if number is None else UNITS.index(number), begins, aheads
+
+
 def smallest_numbers(
     fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
 ) -> int:
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with the earliest time if
-    there is a `unit` (of numbers); NaN and 0 where a record has none. Text that spells a number is that number. Gives
-    bits of seen.py.
+    there is a `unit` (jitdb.common.times); NaN and 0 where a record has none. Text that spells a number is that
+    number. Gives bits of seen.py.
     """
     from jitdb.indexes.kinds.number_kernels import least_numbers
 
-    looked, seen, number_of_unit = 0, 0, -1 if unit is None else UNITS.index(unit)
+    looked, seen, kernel_unit = 0, 0, unit_of_kernels(unit)
     for values in fields:
         if not looked or values.kind.any():  # a field that no record has changes nothing
             if unit is not None and (values.kind == MAP).any():
                 values, dates = _parted(values)
-                seen |= least_numbers(*with_numbers(dates).arrays, UNITS.index("ms"), looked, hi, lo)
+                in_dates = unit_of_kernels(with_zone("ms", unit_and_zone(unit)[1]))
+                seen |= least_numbers(*with_numbers(dates).arrays, *in_dates, looked, hi, lo)
                 values, instants = _without_instants(values)
-                seen |= least_numbers(*instants.arrays, UNITS.index("ns"), 1, hi, lo)
+                seen |= least_numbers(*instants.arrays, *unit_of_kernels("ns"), 1, hi, lo)
                 looked = 1
             numbers = with_numbers(values)
-            seen |= least_numbers(*numbers.arrays, number_of_unit, looked, hi, lo)
+            seen |= least_numbers(*numbers.arrays, *kernel_unit, looked, hi, lo)
             if numbers is not values and unit is None:
                 seen |= TEXTS
             looked = 1

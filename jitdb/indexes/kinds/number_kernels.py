@@ -16,7 +16,8 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
-from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS
+from jitdb.common.zone_kernels import ahead_by_clock
+from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, ZONELESS
 from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
@@ -186,11 +187,13 @@ def split_nanoseconds(whole):
 
 @kernel
 def least_numbers(
-    buf: U8, kind: U8, start: I32, length: I32, number: F64, unit: int, more: int, out_hi: F64, out_lo: I16
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, unit: int, begins: I64, aheads: I64, more: int,
+    out_hi: F64, out_lo: I16,
 ) -> int:  # fmt: skip
     """The time that each record holds in a field: hi and lo, or NaN and 0 where it holds none. With `more`, the earlier
     of that and of what `out_hi` and `out_lo` have already. `unit`: 0 is told by the size, 1 to 4 are s, ms, us, ns; -1:
-    not times are looked for, but numbers, as they are.
+    not times are looked for, but numbers, as they are. `begins`, `aheads`: when the clocks that wrote times without a
+    zone were set (zones.py); empty: they are UTC, as is a date alone (of ten bytes).
 
     Gives the bits of seen.py.
     """
@@ -239,6 +242,8 @@ def least_numbers(
                     is_time, seconds, nanoseconds, bits = read_extension(buf, at, np.int64(length[i]))
                 seen |= bits
                 if is_time == WHOLE:
+                    if begins.shape[0] > 0 and bits & np.int64(ZONELESS) and length[i] > 10:
+                        seconds -= ahead_by_clock(seconds, begins, aheads)
                     if -9_223_372_036 <= seconds < 9_223_372_036:
                         hi, lo = split_nanoseconds(seconds * _BILLION + nanoseconds)
                     else:

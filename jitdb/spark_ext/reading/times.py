@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.common.times import AUTO, NUMBER, UNITS, time_of_text
+from jitdb.common.times import AUTO, NUMBER, time_of_text
 from jitdb.common.values import ABSENT, EXTENSION, STRING, value_at
 from jitdb.common.values import NUMBER as IS_NUMBER
+from jitdb.indexes.kinds.casting import unit_of_kernels
 from jitdb.indexes.kinds.number_kernels import least_numbers
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -29,7 +30,7 @@ def in_millis(values: FieldValues, unit: str = AUTO) -> FieldValues:
         return values
     hi, lo = np.empty(len(kind), np.float64), np.empty(len(kind), np.int16)
     wanted = np.where(taken, kind, np.uint8(ABSENT))
-    least_numbers(buffer, wanted, start, length, number, UNITS.index(unit), 0, hi, lo)
+    least_numbers(buffer, wanted, start, length, number, *unit_of_kernels(unit), 0, hi, lo)
     taken &= hi == hi
     near = np.abs(hi) < 2.0**63
     micros = np.floor_divide(np.where(near, hi, 0.0).astype(np.int64) + lo, 1000)

@@ -8,6 +8,7 @@ and years with their first day; of two or more of a unit, so many of them are on
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -17,6 +18,7 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.spelling import did_you_mean
 from jitdb.common.times import Nanoseconds, days_before
 from jitdb.common.words import shown
+from jitdb.common.zones import AHEAD
 from jitdb.errors import QueryError
 
 _DAY: Final = 86_400 * 10**9
@@ -33,6 +35,8 @@ _DAY_SECONDS: Final = 86_400  # no zone changes twice in one
 # Seconds from 1970, between which datetime knows the local time in all zones.
 _FIRST_SECOND: Final = -62_135_596_800 + 2 * _DAY_SECONDS
 _LAST_SECOND: Final = 253_402_300_799 - 2 * _DAY_SECONDS
+
+LOCAL: Final = "local"  # the zone of this machine
 
 #: Those that `auto` chooses from.
 USUAL: Final = (
@@ -174,6 +178,39 @@ def zone_called(name: Any) -> tzinfo:
         usual = "zones are called Europe/Berlin, America/New_York or UTC"
     hint = did_you_mean(str(name), available_timezones(), usual)
     raise QueryError(f"there is no zone of time called {shown(name)}", remedy=hint)
+
+
+def zone_named(zone: Any) -> str:
+    """The name that a zone has on any machine: of its own, of `local`, or of an offset. Raises QueryError.
+
+    >>> zone_named("Europe/Berlin"), zone_named("+0200"), zone_named("-03")
+    ('Europe/Berlin', '+02:00', '-03:00')
+    """
+    if zone == LOCAL:
+        return _local()
+    if isinstance(zone, str) and (found := re.fullmatch(AHEAD, zone, re.ASCII)):
+        return f"{found[1]}{found[2]}:{found[3] or '00'}"
+    zone_called(zone)
+    return str(zone)
+
+
+def _local() -> str:
+    """The name of the zone of this machine. Raises QueryError where it has none."""
+    given = os.environ.get("TZ")
+    if given is None:
+        given = os.path.realpath("/etc/localtime") if os.path.exists("/etc/localtime") else ""
+        if given and "zoneinfo" not in given and os.path.exists("/etc/timezone"):
+            with open("/etc/timezone", encoding="utf-8", errors="replace") as file:
+                given = file.read().strip()
+    name = given.removeprefix(":").rpartition("zoneinfo/")[2] or "UTC"
+    try:
+        zone_called(name)
+    except QueryError:
+        raise QueryError(
+            f"the zone of this machine has no name, but is set as {shown(given)}",
+            remedy="name it: Europe/Berlin, or how far it is ahead of UTC: +01:00",
+        ) from None
+    return name
 
 
 def by_the_clock(time: Nanoseconds, zone: tzinfo) -> Nanoseconds:
