@@ -17,6 +17,7 @@ import fcntl
 import os
 import stat
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -262,6 +263,31 @@ class FileSystem:
                 self.remove(path / name)
             self.rmdir(path)
 
+    def sync_both(self, here: Callable[[], None], beside: Callable[[], None]) -> None:
+        """Call these two, which sync a file each, at the same time: a disk makes both durable in the time of one.
+
+        Returns, or raises what one of them raised, when both have ended: their files may be closed then.
+        """
+        failed: list[BaseException] = []
+
+        def call() -> None:
+            try:
+                beside()
+            except BaseException as error:  # noqa: BLE001 - it is raised by the caller's thread
+                failed.append(error)
+
+        thread = threading.Thread(target=call, name="jitdb sync", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no thread can be had: the process ends, or has as many as it may
+            call()
+        try:
+            here()
+        finally:
+            _wait_for(thread)
+        if failed:
+            raise failed[0]
+
     def sync_folder(self, folder: Path) -> None:
         """Make renames and new names in the folder durable."""
         with Descriptor(self, folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
@@ -284,6 +310,18 @@ class FileSystem:
                 self.unlink(temporary)
             raise
         self.sync_folder(path.parent)
+
+
+def _wait_for(thread: threading.Thread) -> None:
+    """Return when the thread has ended, whatever interrupts this; raise what did then."""
+    interrupted: BaseException | None = None
+    while thread.ident is not None and thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as error:  # noqa: BLE001 - the files of the thread may not be closed before it ends
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
 
 
 def _of_another_group(mode: int) -> int:

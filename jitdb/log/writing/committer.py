@@ -235,8 +235,7 @@ class Committer:
         if self.tail.end == self.durable.end:
             return False
         with self._step():
-            self._fs.fsync(self._opened.fd)
-            self._journal.sync()
+            self._fs.sync_both(lambda: self._fs.fdatasync(self._opened.fd), self._journal.sync)
             self._append_entry(journal.SYNCED)
             if self._journal.is_long:
                 self._journal.rewrite(self._entry(journal.SYNCED))
