@@ -17,6 +17,11 @@ class Stepping(FileSystem):
         for name in cls.__dict__.get("STEPS", ()):
             setattr(cls, name, _stepping(name))
 
+    def sync_both(self, here: Callable[[], None], beside: Callable[[], None]) -> None:
+        """One after the other, so that steps come in the same order each time."""
+        here()
+        beside()
+
     def step(self) -> None:
         """What happens before a call; what it raises happens in its place."""
         raise NotImplementedError

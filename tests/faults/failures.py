@@ -65,7 +65,7 @@ class Unlucky(History):
         if self.model.compacting and log.generation == self.model.generation + 1:
             self.model.compacted(log)
         self.model.acknowledged(log)
-        if process.failed not in ("fsync", "pwrite", "truncate"):
+        if process.failed not in ("fsync", "fdatasync", "pwrite", "truncate"):
             return
         try:
             self.append(log)

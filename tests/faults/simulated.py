@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -173,6 +173,11 @@ class Process(FileSystem):
         self.disk.sync(node)
         if isinstance(node, File) and times is not None:
             node.disk_time, node.times = times
+
+    def sync_both(self, here: Callable[[], None], beside: Callable[[], None]) -> None:
+        """One after the other, so that a seed replays it: which one is first, a disk leaves open."""
+        for sync in (here, beside) if self.disk.rng.random() < 0.5 else (beside, here):
+            sync()
 
     def truncate(self, fd: int, size: int) -> None:
         self._enter("truncate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,17 @@ def not_synced(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """The files as they are when the process dies in a flush that has written all, and waits for the disk."""
     taken: list[Path] = []
 
+    one = threading.Lock()
+
     def sync(fd: int) -> None:
-        if not taken:
-            taken.append(crashed(tmp_path))
+        with one:  # the log's and the journal's come at the same time
+            if not taken:
+                taken.append(crashed(tmp_path))
         os.fsync(fd)
 
     with monkeypatch.context() as patch:
-        patch.setattr(osfile.fs, "fsync", sync)
+        for name in ("fsync", "fdatasync"):
+            patch.setattr(osfile.fs, name, sync)
         log.flush()
     return taken[0]
 

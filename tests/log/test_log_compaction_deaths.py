@@ -29,7 +29,7 @@ class Died(BaseException):
 class Mortal(Stepping):
     """Counts the calls that change something; at number `last` the process dies: nothing is done from then on."""
 
-    STEPS = ("pwrite", "fsync", "truncate", "rename", "unlink", "open")
+    STEPS = ("pwrite", "fsync", "fdatasync", "truncate", "rename", "unlink", "open")
 
     def __init__(self, last: int = -1, error: OSError | None = None) -> None:
         self.calls = 0

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 class Faulty(Stepping):
     """Raises `error` at the call number `at` of the primitives that change something."""
 
-    STEPS = ("pwrite", "fsync", "truncate", "rename")
+    STEPS = ("pwrite", "fsync", "fdatasync", "truncate", "rename")
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error

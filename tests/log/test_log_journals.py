@@ -198,7 +198,8 @@ def test_a_flush_makes_the_journal_no_longer(tmp_path: Path, monkeypatch: pytest
         for _ in range(20):
             log.append(b"more")
             log.flush()
-        assert calls == [("fsync", "a.log"), ("fdatasync", "commit")] * 20
+            assert sorted(calls) == [("fdatasync", "a.log"), ("fdatasync", "commit")]  # in any order
+            calls.clear()
         assert commit.stat().st_size == size
         assert not log.verify().notes
         left = tmp_path / "left" / "a.log"

@@ -118,7 +118,7 @@ class Between(osfile.FileSystem):
 class Beside(Stepping):
     """Whenever something becomes durable or is cut off, another thread does something, if it is not kept waiting."""
 
-    STEPS = ("fsync", "truncate")
+    STEPS = ("fsync", "fdatasync", "truncate")
 
     def __init__(self) -> None:
         self.work: Callable[[], object] | None = None
@@ -194,6 +194,7 @@ def test_a_log_that_is_compacted_while_a_reader_looks_is_seen_as_it_is(
 def test_who_waits_while_writing_fails_writes_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[type[Exception]] = []
     steps: list[str] = []
+    first = threading.Lock()
 
     def flush() -> None:
         try:
@@ -202,13 +203,15 @@ def test_who_waits_while_writing_fails_writes_nothing_either(tmp_path: Path, mon
             told.append(type(error))
 
     class Failing(osfile.FileSystem):
-        def fsync(self, fd: int) -> None:
-            if steps == ["armed"]:  # another thread comes, passes the first look, and waits for the files
-                steps.append("failed")
+        def fdatasync(self, fd: int) -> None:
+            with first:  # the log's and the journal's come at the same time
+                failing = steps == ["armed"]
+                steps.extend(["failed"] if failing else [])
+            if failing:  # another thread comes, passes the first look, and waits for the files
                 other.start()
                 other.join(LONG)
                 raise OSError(errno.EIO, "no")
-            super().fsync(fd)
+            super().fdatasync(fd)
 
         def write(self, fd: int, data: Any, offset: int) -> None:
             if "failed" in steps:

@@ -275,7 +275,7 @@ def test_who_verifies_while_the_log_is_closed_is_told_so(
 class Held(Stepping):
     """Holds the call of this number that a thread makes while it closes a log."""
 
-    STEPS = ("close", "fsync", "pwrite")
+    STEPS = ("close", "fsync", "fdatasync", "pwrite")
 
     def __init__(self) -> None:
         self.closing: threading.Thread | None = None

@@ -145,7 +145,8 @@ def test_a_part_that_is_not_what_was_written(tmp_path: Path, damage: str) -> Non
 class Failing(osfile.FileSystem):
     """The disk fails at one of the calls that change something, and at all after it."""
 
-    CHANGES = ("write", "write_file", "replace_file", "rename", "unlink", "truncate", "fsync", "sync_folder")
+    SYNCS = ("fsync", "fdatasync", "sync_folder")
+    CHANGES = ("write", "write_file", "replace_file", "rename", "unlink", "truncate", *SYNCS)
 
     def __init__(self, at: int) -> None:
         super().__init__()

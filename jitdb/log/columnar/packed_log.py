@@ -41,12 +41,14 @@ _PLAIN_HEAD: Final = len(MAGIC) + _PLAIN.size + 3
 
 _AS_THEY_ARE: Final = (
     *("stat", "lstat", "chmod", "chown", "listdir", "rename", "unlink", "rmdir", "mkdir"),
-    *("lock", "lock_byte", "has_locked_bytes", "unlock_byte"),
+    *("lock", "lock_byte", "has_locked_bytes", "unlock_byte", "sync_both"),
 )
 
 
 class PackedFiles(osfile.FileSystem):
     """The files of one log, the one at `path` packed. Reading is safe for threads; one thread writes."""
+
+    overwrites = False
 
     def __init__(self, path: Path) -> None:
         self._path, self._real = os.fspath(log_path(path)), osfile.fs

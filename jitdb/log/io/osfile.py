@@ -17,8 +17,8 @@ import fcntl
 import os
 import stat
 import struct
-import threading
 import time
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -39,9 +39,11 @@ class FileSystem:
     """The real files. All offsets and sizes are bytes; all errors are OSError.
 
     has_objects: whether files never change, but others can take their names
+    overwrites: whether bytes of the log that were written can be written again
     """
 
     has_objects = False
+    overwrites = True
 
     # Primitives. The first three may move fewer bytes than asked.
 
@@ -266,27 +268,33 @@ class FileSystem:
     def sync_both(self, here: Callable[[], None], beside: Callable[[], None]) -> None:
         """Call these two, which sync a file each, at the same time: a disk makes both durable in the time of one.
 
-        Returns, or raises what one of them raised, when both have ended: their files may be closed then.
+        When it returns, or raises what one of them raised, whatever interrupts it, both have ended: their files may be
+        closed then.
         """
-        failed: list[BaseException] = []
+        ends: list[BaseException | None] = []  # what the second raised, or None, once it has ended
+        ended = allocate_lock()
+        ended.acquire()
 
         def call() -> None:
+            failure = None
             try:
                 beside()
-            except BaseException as error:  # noqa: BLE001 - it is raised by the caller's thread
-                failed.append(error)
+            except BaseException as error:
+                failure = error
+            ends.append(failure)
+            ended.release()
 
-        thread = threading.Thread(target=call, name="jitdb sync", daemon=True)
+        begun: list[int] = []
         try:
-            thread.start()
-        except RuntimeError:  # no thread can be had: the process ends, or has as many as it may
-            call()
-        try:
+            with suppress(RuntimeError):  # no thread can be had: the process ends, or has as many as it may
+                begun.extend(map(start_new_thread, (call,), ((),)))  # one call of C, see Descriptor
             here()
         finally:
-            _wait_for(thread)
-        if failed:
-            raise failed[0]
+            if not begun:
+                call()
+            _wait_for(ends, ended)
+        if ends[0] is not None:
+            raise ends[0]
 
     def sync_folder(self, folder: Path) -> None:
         """Make renames and new names in the folder durable."""
@@ -312,13 +320,13 @@ class FileSystem:
         self.sync_folder(path.parent)
 
 
-def _wait_for(thread: threading.Thread) -> None:
-    """Return when the thread has ended, whatever interrupts this; raise what did then."""
+def _wait_for(ends: list[BaseException | None], ended: LockType) -> None:
+    """Return when the other thread has put its end there, whatever interrupts this; raise what did then."""
     interrupted: BaseException | None = None
-    while thread.ident is not None and thread.is_alive():
+    while not ends:
         try:
-            thread.join()
-        except BaseException as error:  # noqa: BLE001 - the files of the thread may not be closed before it ends
+            ended.acquire()
+        except BaseException as error:
             interrupted = error
     if interrupted is not None:
         raise interrupted

@@ -2,9 +2,9 @@
 
     write   journal: DATA entry        then the log: the records         then checksums of sealed blocks
     whole   the same, the entry fsynced first, the records of the last block last of all
-    sync    fsync of the log, and of   then journal: SYNCED entry        then (writer.py) `since` moves
-            the journal, whose room is
-            laid out before
+    sync    the log and the journal,   then journal: SYNCED entry        then (writer.py) `since` moves
+            both at the same time
+    close   the log's time and the journal's last entry, CLOSED, both at the same time
     erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
 
 If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end.
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
 
 GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
+ROOM: Final = 1 << 16  # bytes; zeros are laid out up to a multiple of it, or to the end of the block: see _room
+_NOWHERE: Final = 1 << 63
 
 
 class Committer:
@@ -54,6 +56,7 @@ class Committer:
         self.durable = self.tail
         self.damaged_block = self._tail_block if opened.recovery.damaged else -1
         self._doubted = -1  # the block that held the log's end when another program had changed the log
+        self._laid = 0 if opened.fs.overwrites else _NOWHERE  # up to this byte zeros were laid out, if any were
         self._seen = (0, 0)  # the file's modification time and size after our last write
         try:
             self._prepare()
@@ -190,9 +193,19 @@ class Committer:
         blocks.finish()
         data = b"".join(blocks.parts)
         self._announce(blocks, crc32(data))
-        self._fs.write(self._opened.fd, data, blocks.start)
+        self._fs.write(self._opened.fd, data + bytes(self._room(blocks)), blocks.start)
         self._note_sealed(blocks)
         self._look()
+
+    def _room(self, blocks: PackedBlocks) -> int:
+        """How many zeros to lay out behind these. Later flushes overwrite them, for which a file system has no blocks
+        to find and no size to note. None in the first block, so that a small log takes little space.
+        """
+        end = blocks.tail.end
+        if end <= max(self._laid, self._block_size) or blocks.size >= ROOM:
+            return 0
+        self._laid = min(round_up(end, ROOM), round_up(end, self._block_size))
+        return self._laid - end
 
     def write_whole(self, packed: ScratchBlocks) -> None:
         """Write records that one entry of the journal covers: all or none. Durable after the next sync()."""
@@ -261,7 +274,8 @@ class Committer:
             with self._step():
                 self._deletions.sync()  # the last mark
                 self._append_entry(journal.CLOSED)
-                self._journal.finish()
+                # A stamp that is another than the file's time costs a look at the whole log, and no record.
+                self._fs.sync_both(lambda: self._fs.fsync(self._opened.fd), self._journal.finish)
 
     def release(self) -> None:
         self._journal.close()
