@@ -276,14 +276,16 @@ def test_other_names_are_told(
 ) -> None:
     """Also of logs of other kinds than JSON Lines, and by each command."""
     for log in logs_of(tmp_path, _RENAMED):
-        assert "`level` is called `severity` in other records" in note_of(log, monkeypatch, capsys, *question)
+        assert "`level` is called `severity` in records without it" in note_of(log, monkeypatch, capsys, *question)
 
 
 def test_other_names_of_numbers_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for log in logs_of(tmp_path, [{("level", "severity")[number % 2]: number % 7} for number in range(60)]):
-        assert "`level` is called `severity` in other records" in note_of(log, monkeypatch, capsys, "stats", "level")
+        assert "`level` is called `severity` in records without it" in note_of(
+            log, monkeypatch, capsys, "stats", "level"
+        )
 
 
 @pytest.mark.parametrize(

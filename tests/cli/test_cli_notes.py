@@ -557,3 +557,57 @@ def test_how_times_are_held_is_told_of_the_logs_that_are_asked(tmp_path: Path, r
     _, out, err = _said(run, "count", ".", 'ts > 1795155001000 and _path contains "b.json"')
     assert out == "0\n"
     assert "holds times such as" in err
+
+
+@pytest.mark.parametrize("command", [["query"], ["timeline"]])
+def test_no_length_of_time_is_proposed_for_the_time(tmp_path: Path, run: Run, command: list[str]) -> None:
+    (tmp_path / "dmesg.log").write_text("[    0.000000] Linux\n[    1.500000] usb 1-1: new\n" * 9)
+    told = run(*command, str(tmp_path / "dmesg.log")).stderr
+    assert "--timestamp uptime" not in told
+    assert "time" in told
+
+
+@pytest.mark.parametrize("command", [["query"], ["timeline"]])
+def test_text_without_times_has_no_field_to_name(tmp_path: Path, run: Run, command: list[str]) -> None:
+    (tmp_path / "a.log").write_text("up\ndown\n" * 9)
+    told = run(*command, str(tmp_path / "a.log")).stderr
+    assert "--timestamp" not in told
+    assert "time" in told
+
+
+@pytest.mark.parametrize("question", ['level >= "error"', 'level == "ERROR"', 'not level == "ERROR"'])
+@pytest.mark.parametrize("lacking", [0, 1, 30])
+def test_records_of_text_without_a_level_are_told(tmp_path: Path, run: Run, question: str, lacking: int) -> None:
+    lines = [*["2026-11-20 10:00:00 ERROR a"] * 20, *["2026-11-20 10:00:00 b"] * lacking]
+    (tmp_path / "a.log").write_text("\n".join([*lines, "2026-11-20 10:00:00 ERROR c\n"]))
+    found = run("count", "a.log", question)
+    out, told = found.stdout, found.stderr
+    assert int(out) == (lacking if "not" in question else 21)
+    which = (
+        f"no level is found in the text of {lacking} of {21 + lacking} records looked at: `absent(level)` finds these"
+    )
+    assert (which in told) == (lacking > 0)
+    assert ("no level" in told) == (lacking > 0)
+    if lacking:
+        assert run("count", "a.log", re.findall("`(.*)`", told)[-1]).stdout == f"{lacking}\n"
+
+
+def test_few_records_of_text_without_a_level_are_told_where_an_index_knows(tmp_path: Path, run: Run) -> None:
+    lines = ["2026-11-20 10:00:00 ERROR a\n"] * 40_000
+    lines[20_001] = "2026-11-20 10:00:00 b\n"
+    (tmp_path / "a.log").write_text("".join(lines))
+    told = run("count", "a.log", 'level >= "error"').stderr
+    assert "no level is found in the text of some records: `absent(level)` finds these" in told
+
+
+@pytest.mark.parametrize("question", ["level is absent", 'CONTENT contains "up"'])
+def test_questions_that_no_level_answers_have_no_note_on_levels(tmp_path: Path, run: Run, question: str) -> None:
+    (tmp_path / "syslog").write_text("Nov 20 13:00:00 web app[7]: up\nNov 20 13:00:00 web app[7]: error: no\n")
+    found = run("count", "syslog", question)
+    assert (found.stdout, found.stderr) == ("1\n", "")
+
+
+def test_the_time_is_found_behind_lines_that_are_no_json(tmp_path: Path, run: Run) -> None:
+    lines = ["127.0.0.1 GET /\n"] * 40 + ['{"level":30,"time":1795923647451}\n'] * 40
+    (tmp_path / "a.log").write_text("".join(lines))
+    assert run("count", "a.log", "--since", "2026-11-01").stdout == "40\n"

@@ -155,10 +155,10 @@ def test_records_of_one_log(tmp_path: Path) -> None:
     db.warns_of_questions = False
     assert count(db, 'level >= "warn"') == 20
     assert hints(db, 'level >= "warn"', is_empty=False) == [
-        '`level` is called `PRIORITY` in other records: `level >= "warn" or PRIORITY >= "warn"` asks those, too'
+        '`level` is called `PRIORITY` in records without it: `level >= "warn" or PRIORITY >= "warn"` asks those, too'
     ]
     assert count(db, 'level >= "warn" or PRIORITY >= "warn"') == 40
-    with pytest.warns(jitdb.errors.QuestionWarning, match="is called `PRIORITY` in other records"):
+    with pytest.warns(jitdb.errors.QuestionWarning, match="is called `PRIORITY` in records without it"):
         count(jitdb.open(tmp_path / "a.ndjson"), 'level >= "warn"')
 
 

@@ -58,7 +58,7 @@ def test_random_bytes(tmp_path: Path, size: int) -> None:
             {"block_size": 65536},
             {"codec": "raw", "block_size": 512},
         ):
-            refused(path, "not a block-aligned log|is a text file|JSON text", **options)
+            refused(path, "no log of jitdb|is a text file|JSON text", **options)
 
 
 @pytest.mark.parametrize("lines", [1, 10, 1000, 20_000])
@@ -310,7 +310,7 @@ def test_a_torn_raw_log_opens_for_who_says_what_it_is(tmp_path: Path, read_only:
     """Its only block is torn, and raw records cannot speak for it: codec and block size together do."""
     path = write_blocks(tmp_path / "log", 1024, [bytes([n]) * 20 for n in range(1, 9)])
     path.write_bytes(path.read_bytes()[:110] + b"\xff" * 30)
-    refused(path, "this is binary, not text, and not a block-aligned log", codec="raw")
+    refused(path, "this is binary, and no log of jitdb", codec="raw")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         log = Log(path, codec="raw", block_size=1024, read_only=read_only)

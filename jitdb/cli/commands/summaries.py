@@ -386,7 +386,7 @@ def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> 
 
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:
     """Note which field is the time, that none of the records has one, or that --tz moves times without a zone."""
-    from jitdb.cli.output.notes import note_times, time_fields
+    from jitdb.cli.output.notes import no_time_found, note_times, time_fields
 
     note_times(db, options.operation, options, ordered=True, is_full=not found.total)
     if options.tz and found.total and not options.quiet:
@@ -402,8 +402,10 @@ def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy |
         from jitdb.engine.hinting.hints import SAMPLE
         from jitdb.operators.summaries.fields import fields_in
 
-        shown, meant = time_fields(db, fields_in(db.sample(SAMPLE)), options)
-        note(options, f"none of these records has a time under {shown}: say --timestamp {meant or 'PATH'}")
+        records = db.sample(SAMPLE)
+        shown, meant = time_fields(db, fields_in(records), options)
+        of_field = f"none of these records has a time under {shown}", f"say --timestamp {meant or 'PATH'}"
+        note(options, ": ".join(of_field if meant or options.timestamp else no_time_found(records, fields_in(records))))
 
 
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:

@@ -42,7 +42,8 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
         return
     where, meant = time_fields(db, known, options)
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
-    advice = f"; say --timestamp {meant or 'PATH'}" if meant or not options.timestamp else ""
+    is_text = known.keys() <= OF_TEXT - {("time",)}
+    advice = f"; say --timestamp {meant or 'PATH'}" if meant or not (options.timestamp or is_text) else ""
     say(f"jitdb: no {whose} has a time under {where}: this is the order of arrival{advice}")
     others = [path for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)]
     if others and not meant:
@@ -281,5 +282,10 @@ def _note_unknown(who: str, paths: Iterable[Path], known: Mapping[Path, Any], op
 
 
 def _is_called_time(path: Path) -> bool:
+    """Whether its name is one of times, and of no length of time."""
     key = str(path[-1]).lower()
-    return ANY not in path and (key.endswith(("time", "timestamp", "_at", "_ts", "_date")) or key in ("ts", "date"))
+    return (
+        ANY not in path
+        and not key.endswith(("uptime", "runtime"))
+        and (key.endswith(("time", "timestamp", "_at", "_ts", "_date")) or key in ("ts", "date"))
+    )

@@ -113,6 +113,8 @@ class Evaluator:
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
         """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
+        if isinstance(leaf, Not):
+            return self.count(leaf, end_seq) > 0
         known = self._known.get(leaf.identity)
         if known is not None and known.end_seq >= end_seq:
             return bool(self._leaf(leaf, end_seq))

@@ -209,6 +209,6 @@ def _plain_key(key: Any) -> str:
 
 def _named(logs: Collection[str]) -> str:
     if not logs:
-        return "other records"
+        return "records without it"
     first = next(iter(logs))
     return first if len(logs) == 1 else f"{first} and {counted(len(logs) - 1, 'more log', 'more logs')}"

@@ -21,6 +21,7 @@ from jitdb.engine.hinting.dialects import (
     asked_of,
     ends_so,
     held_otherwise,
+    in_place_of,
     is_of_requests,
     no_level,
     where_others,
@@ -29,10 +30,10 @@ from jitdb.engine.hinting.dialects import (
 from jitdb.engine.roles import in_its_place, is_level_name, time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
-from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
+from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of_name
-from jitdb.operators.nodes.operation import And, Operation, Or, combine
+from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import format_expression
@@ -231,12 +232,36 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
 
 
 def _on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
-    """A line for logs without a level that is known, but with words of levels in their text, where one is asked for."""
-    asked = any(
-        isinstance(leaf, CompareLevel) or is_level_name(path) for leaf in operation.leaves() for path in leaf.paths
-    )
-    logs = evidence.unleveled(operation) if asked else []
-    return [no_level(logs)] if logs else []
+    """A line for logs without a level that is known, but with words of levels in their text, where one is asked for;
+    else one for each level that some records of text have, and others not.
+    """
+    asked = {
+        path: None
+        for leaf in operation.leaves() for path in leaf.paths if isinstance(leaf, CompareLevel) or is_level_name(path)
+    }  # fmt: skip
+    if logs := evidence.unleveled(operation) if asked else []:
+        return [no_level(logs)]
+    denied = {leaf.paths[0] for leaf in operation.leaves() if isinstance(leaf, Absent)}
+    records = [record for record in evidence.sample(SAMPLE) if _is_of_text(record)] if asked else []
+    return list(filter(None, (_partly_leveled(evidence, path, records) for path in asked if path not in denied)))
+
+
+def _is_of_text(record: Any) -> bool:
+    """Whether it is of a line whose level stands somewhere in its text."""
+    return isinstance(record, dict) and isinstance(record.get("text", record.get("CONTENT")), str)
+
+
+def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> str:
+    """The line about a level that some of these records of text lack, and no other field says; empty where none does,
+    nor any other record, as an index of all levels knows.
+    """
+    lacking = [record for record in records if value_at(record, path) is UNDEFINED]
+    if len(lacking) == len(records) or in_place_of(path, lacking):
+        return ""
+    if not lacking and not evidence.has(Not(CompareLevel(path, "gte", "trace"))):
+        return ""
+    which = f"{len(lacking):,} of {len(records):,} records looked at" if lacking else "some records"
+    return f"no level is found in the text of {which}: `{typed(absent(path))}` finds these"
 
 
 def replaced_in(record: Any) -> bool:

@@ -427,8 +427,8 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     if head[257:262] == b"ustar":
         command = f"tar -xf {shlex.quote(os.fspath(path))}"
         return _error(path, "it is a tar archive, not a log", f"unpack it first: {command}")
-    if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
-        return _error(path, "it is UTF-16, and logs are UTF-8", f"convert it first: {converted(path, 'UTF-16')}")
+    if wide := _wide(head):
+        return _error(path, "it is UTF-16, and logs are UTF-8", f"convert it first: {converted(path, wide)}")
     if b"\0" in head:
         return None
     try:
@@ -463,6 +463,15 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     if begin and not looks_like_lines(head):
         return _error(path, "it is text, but none of its first lines is a JSON object", _PLAIN)
     return None
+
+
+def _wide(head: bytes) -> str:
+    """The encoding of text in UTF-16, with a mark or, where it is mostly of ASCII, without; empty for other bytes."""
+    if head.startswith(_WIDE):
+        return "UTF-16"
+    least = 0.9 * (len(head) // 2)
+    pairs = (("UTF-16LE", head[1::2], head[::2]), ("UTF-16BE", head[::2], head[1::2]))
+    return next((name for name, high, low in pairs if 0 < least <= high.count(0) and b"\0" not in low), "")
 
 
 def _error(path: str | os.PathLike[str], reason: str, remedy: Remedy | str) -> NotALog:

@@ -274,7 +274,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
     rest = "" if size == round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
     tried = f"{block_size:,} bytes" if block_size else "16 bytes to 16 MiB"
     return NotALog(
-        f"this is binary, not text, and not a block-aligned log of blocks of {tried}: {at}{rest}",
+        f"this is binary, and no log of jitdb's (blocks of {tried} were tried): {at}{rest}",
         path=path,
         offset=0,
         remedy=Remedy.without("block_size")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 _PLACES: Final = 20  # blocks that are read, evenly over the log, the first and the last among them
+_LOOKED_THROUGH: Final = 1000  # records among which the first ones are, where some cannot be decoded
 _ENOUGH: Final = 64 << 20  # bytes after which no more blocks are read, so that nobody waits long
 
 
@@ -23,9 +24,7 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
     They are the first ones of some blocks; of large records there are fewer. Records that cannot be decoded are left
     out.
     """
-    for record in sample_raw(log, count):
-        with suppress(DecodeError):
-            yield log.codec.decode(record)
+    yield from _decoded(log, sample_raw(log, count))
 
 
 def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
@@ -46,7 +45,14 @@ def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
 
 def first(log: LogSource, count: int) -> Iterator[Any]:
     """The first live records of the log's first block, decoded, at most `count`; those that cannot be are left out."""
-    for record in _first_records(log, 0, count):
+    found = list(_decoded(log, _first_records(log, 0, count)))
+    if len(found) < count:
+        found = list(islice(_decoded(log, islice(_records(log, 0, log.block_size), _LOOKED_THROUGH)), count))
+    yield from found
+
+
+def _decoded(log: LogSource, records: Iterable[bytes]) -> Iterator[Any]:
+    for record in records:
         with suppress(DecodeError):
             yield log.codec.decode(record)
 

@@ -42,7 +42,7 @@ _NAMES: Final = (
     "trace verbose finer finest v",
     "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
     "info information informational i log system -",
-    "notice deprecated audit a *",
+    "notice success deprecated audit a *",
     "warn warning w #",
     "error err severe e",
     "critical crit fatal panic dpanic f fault",

@@ -248,15 +248,18 @@ _NAMES = (
 )
 _LEVEL = re.compile(
     rb"(?:(?<![0-9A-Za-z_\x80-\xff])|\x1b\[[0-9;]*m)((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
-    rb"|\[ {0,8}((?i:%s))(?= {0,8}\])|:((?i:%s))(?= {0,8}\])" % (_NAMES, _NAMES, _NAMES)
+    rb"|\[ {0,8}(?:\x1b\[[0-9;]*m)*((?i:%s))(?= {0,8}(?:\x1b\[[0-9;]*m)*\])|:((?i:%s))(?= {0,8}\])"
+    rb"|(?<=\| )(SUCCESS)(?= *\|)" % (_NAMES, _NAMES, _NAMES)
 )
 _TIMED = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?"
     rb"|[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9:]{8}(?:\.[0-9]+)?)\]?:? ?"
 )
 _FIRST_LEVELS = [
-    re.compile(rb"([A-Za-z]{3,8}):(?: |$)"),
-    re.compile(rb"[0-9A-Za-z_\x80-\xff-]{1,70}: ([A-Za-z]{3,8}):(?: |$)"),
+    re.compile(rb"([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)"),
+    re.compile(
+        rb"[0-9A-Za-z_\x80-\xff/][^ ]{0,76}: ([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)", re.DOTALL
+    ),
     re.compile(rb"\t([A-Za-z]{3,8})\t"),
 ]
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
@@ -274,9 +277,12 @@ _NIL = ("status", "body_bytes_sent", "remote_logname")
 
 
 def _of_text(
-    data: bytes, is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]]
+    data: bytes, is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]], time: str = "time"
 ) -> list[dict[str, Any] | None]:
-    """The records of lines of text. One that is another format's, and whole, is a record, too; others go on."""
+    """The records of lines of text. One that is another format's, and whole, is a record, too; others go on.
+
+    time: the field in which the format has it
+    """
     records: list[list[bytes]] = []
     for line in data.split(b"\n")[:-1]:
         is_whole = line.startswith(b'{"') and object_in(line) is not None
@@ -284,28 +290,28 @@ def _of_text(
         if not records or (line.strip() and (is_own(line) or is_other)):
             records.append([])
         records[-1].append(line)
-    return [_record_of_text(lines, is_own, record_of) for lines in records]
+    return [_record_of_text(lines, is_own, record_of, time) for lines in records]
 
 
 def _record_of_text(
-    lines: list[bytes], is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]]
+    lines: list[bytes], is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]], time: str
 ) -> dict[str, Any] | None:
     if is_own(lines[0]):
         return record_of(lines)
     if object_in(lines[0]) is not None:
         return with_body({}, "", lines)
     if _TIMED.match(lines[0]):
-        return _timed_record(lines)
+        return _timed_record(lines, time)
     if are_pairs(text_of(lines[0]).rstrip(_BLANKS)):
         return _pairs_record(lines)
     return object_in(b"\n".join(lines))
 
 
-def _timed_record(lines: list[bytes]) -> dict[str, Any]:
+def _timed_record(lines: list[bytes], time: str = "time") -> dict[str, Any]:
     head = _TIMED.match(lines[0])
     assert head
     text = lines[0][head.end() :]
-    record = {"time": head[1].decode(), **level_in(text.removesuffix(b"\r"))}
+    record = {time: head[1].decode(), **level_in(text.removesuffix(b"\r"))}
     return with_body(record, "text", [text, *lines[1:]])
 
 

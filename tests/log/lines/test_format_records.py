@@ -527,6 +527,24 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         ("2026-11-20 13:00:00 web ALERT: no", "ALERT"),
         ("[1795774800] SERVICE ALERT: web;HTTP;CRITICAL;HARD;3;timeout", "CRITICAL"),
         ("[1795774801] SERVICE ALERT: web;HTTP;OK;HARD;3;ok", None),
+        ("2026-11-20 13:00:00 imap(ada)<77><p3o/AB>: Error: no", "Error"),
+        ("2026-11-20 13:00:00 /etc/app.conf:7: warning: no", "warning"),
+        ("2026-11-20 13:00:00 a b: error: no", None),
+        ("2026-11-20 13:00:00 (ada): error: no", None),
+        ("20-Nov-2026 13:00:00.123 general: debug 1: no", "debug"),
+        ("20-Nov-2026 13:00:00.123 debug 99: no", "debug"),
+        ("20-Nov-2026 13:00:00.123 general: debug: no", "debug"),
+        ("20-Nov-2026 13:00:00.123 general: debug 1 no", None),
+        ("20-Nov-2026 13:00:00.123 general: error 1: no", None),
+        ("2026-11-20 13:00:00.123 | SUCCESS  | a:b:1 - done", "SUCCESS"),
+        ("2026-11-20 13:00:00.123 | SUCCESS | a", "SUCCESS"),
+        ("2026-11-20 13:00:00.123 SUCCESS | a", None),
+        ("2026-11-20 13:00:00.123 | job: SUCCESS | a", None),
+        ("2026-11-20 13:00:00.123 | SUCCESS", None),
+        ("2026-11-20 13:00:00 [\x1b[33m\x1b[1mwarning  \x1b[0m] no", "warning"),
+        ("2026-11-20 13:00:00 [\x1b[1;31merror\x1b[0m] no", "error"),
+        ("2026-11-20 13:00:00 [\x1b[31merrors\x1b[0m] no", None),
+        ("2026-11-20 13:00:00 [31merror] no", None),
     ],
 )
 def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
@@ -534,6 +552,75 @@ def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
     found = json.loads(record)
     assert found.get("level") == level
     assert "a" in found or line.endswith(found["text"])
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "field"),
+    [
+        ("syslog", "Nov 20 13:00:00 web app[7]: up", "TIMESTAMP"),
+        ("combined", '1.2.3.4 - - [20/Nov/2026:13:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "curl"', "time_local"),
+        ("klog", "I1120 13:00:00.123456       1 a.go:1] up", "time"),
+        (
+            "envoy",
+            '[2026-11-20T13:00:00.000Z] "GET / HTTP/1.1" 200 - 0 5 1 1 "-" "curl" "1" "a" "1.2.3.4:80"',
+            "start_time",
+        ),
+        ("logfmt", "ts=2026-11-20T13:00:00Z a=1", "time"),
+    ],
+)
+def test_lines_of_another_kind_have_their_time_where_others_have_it(
+    tmp_path: Path, name: str, line: str, field: str
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{line}\n" * 9 + "2026-11-20 13:00:01 ERROR no\n")
+    os.utime(path, (NOVEMBER // 10**9, NOVEMBER // 10**9))
+    assert records_in(path, name)[-1] == {field: "2026-11-20 13:00:01", "level": "ERROR", "text": "ERROR no"}
+    if name != "logfmt":
+        with jitdb.open(path, indexes="memory") as db:
+            assert db.query().since("2026-11-20T12:00:00Z").count() == 10
+
+
+@pytest.mark.parametrize("time", ["Nov 20 13:00:00", "2026-11-20T13:00:00+00:00"])
+def test_a_tag_of_syslog_with_a_blank(tmp_path: Path, time: str) -> None:
+    path = tmp_path / "syslog"
+    path.write_text(f"{time} web sshd[1]: a\n" * 3 + f"{time} web my app[7]: crit: 1\n{time} web no tag 7: x\n")
+    os.utime(path, (NOVEMBER // 10**9, NOVEMBER // 10**9))
+    found = records_in(path, "syslog")
+    at = found[0]["TIMESTAMP"]
+    assert found[3] == {
+        "TIMESTAMP": at,
+        "HOSTNAME": "web",
+        "TAG": "my app",
+        "PID": 7,
+        "level": "crit",
+        "CONTENT": "crit: 1",
+    }
+    assert found[4] == {"TIMESTAMP": at, "text": "web no tag 7: x"}
+
+
+def test_text_of_syslog_has_its_level(tmp_path: Path) -> None:
+    path = tmp_path / "syslog"
+    texts = ["up", "error: no room", "ERROR no", "level=error msg=no", '{"level":"error"}', "an error", "warning: late"]
+    path.write_text("".join(f"Nov 20 13:00:00 web app[7]: {text}\n" for text in texts))
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count('level >= "error"') == 4
+        assert db.count('level >= "warn"') == 5
+        assert db.count("level is absent") == 2
+
+
+def test_a_banner_of_uwsgi_tells_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "uwsgi.log"
+    said = ["compiled with version: 12.2.0", "os: Linux", *("detected something else",) * 70]
+    banner = "*** Starting uWSGI 2.0.21 (64bit) on [Fri Nov 20 13:00:00 2026] ***"
+    line = (
+        "[pid: 7|app: 0|req: 1/1] 127.0.0.1 () {32 vars in 470 bytes} [Fri Nov 20 13:00:01 2026] GET / => generated 50 "
+        "bytes in 2 msecs (HTTP/1.1 500) 1 headers in 45 bytes"
+    )
+    path.write_text("\n".join([banner, *said, line, line, ""]))
+    with jitdb.open(path, indexes="memory") as db:
+        assert [found["text"] for found in db.all() if "text" in found] == ["\n".join([banner, *said])]
+        assert db.count("status == 500") == 2
+        assert db.query().since("2026-11-20T12:00:00Z").count() == 3
 
 
 def test_json_behind_words(tmp_path: Path) -> None:

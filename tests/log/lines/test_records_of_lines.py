@@ -160,6 +160,16 @@ def of_apt(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return "\n".join(lines) + "\n", {**record, "end": "2026-11-20T06:10:09"}
 
 
+def test_empty_ends_of_rows_between_returns_and_newlines(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    line = '2026-11-20 06:10:01.123 UTC,,,17,,"6b0b39.286a",17,,,,17,,,,,,,17,,,17,,'
+    path.write_bytes(f'{line}\r\n{line}\r\n{line}"x"\r\n'.encode())
+    os.utime(path, (1_795_200_000, 1_795_200_000))
+    with LineLog(path, folder="memory", form=LineForm(format="csvlog")) as log:
+        found = [value for _, value in walked(log, 13)]
+    assert [value.get("application_name") for value in found] == [None, None, "x"]
+
+
 def test_history_of_apt(tmp_path: Path) -> None:
     check(tmp_path, "apt", of_apt())
 

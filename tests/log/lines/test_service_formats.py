@@ -37,6 +37,13 @@ def lines_of(name: str) -> st.SearchStrategy[bytes]:
     return st.lists(mixed, max_size=10).map(lambda lines: "".join(f"{line}\n" for line in [first, *lines]).encode())
 
 
+#: Where formats have the time, if not in `time`.
+TIMES = {
+    "haproxy": "TIMESTAMP", "envoy": "start_time", "elb": "timestamp", "s3": "requestdatetime",
+    "mysqlgeneral": "event_time", "weblogic": "TIMESTAMP", "fastlog": "timestamp", "lambda": "timestamp",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", oracle.PARTS)
 def test_records_are_those_of_the_oracle(tmp_path: Path, name: str) -> None:
     path, parse = tmp_path / "a.log", oracle.parser_of(name)
@@ -63,10 +70,11 @@ def expected(name: str, parse: Any, data: bytes) -> list[dict[str, Any] | None]:
     def record_of(lines: list[bytes]) -> dict[str, Any]:
         return oracle.of(parse, lines) or {}
 
+    time = TIMES.get(name, "time")
     if BY_NAME[name].joins:
-        return _of_text(data, is_own, record_of)
+        return _of_text(data, is_own, record_of, time)
     lines = [line for line in data.split(b"\n") if line.strip()]  # one that does not fit belongs to none
-    return [_of_text(line + b"\n", is_own, record_of)[0] for line in lines]
+    return [_of_text(line + b"\n", is_own, record_of, time)[0] for line in lines]
 
 
 def test_a_line_that_was_cut_says_nothing_of_another_field() -> None:

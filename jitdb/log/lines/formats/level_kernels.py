@@ -1,12 +1,12 @@
 """The level of a record of text, for kernels: `ERROR name: no route`, `[main] WARN x`, `[core:error] [pid 7] x`.
 
 Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
-the list that is part of a longer word is none. A colour of the terminal may stand around it. In letters of any case
-it is the first word, with a colon behind it or between tabs, or the second one between two colons: `warn: x`,
-`zone: error: x`.
+the list that is part of a longer word is none. Colours of the terminal may stand around it. In letters of any case
+it is the first word, with a colon behind it or between tabs, or stands between two colons behind what is without a
+blank: `warn: x`, `zone: error: x`, `imap(ada)<7>: Error: x`.
 
-Two programs write theirs otherwise: `fatal: [host]` of Ansible, `TLS Error: x` of OpenVPN, a word of capital letters
-and `Error:`.
+Some programs write theirs otherwise: `fatal: [host]` of Ansible; `TLS Error: x` of OpenVPN, a word of capital letters
+and `Error:`; `debug 3: x` of BIND; `| SUCCESS |` of loguru, between bars.
 
 A level in capital letters is none where it stands in a path or a name with hyphens, or where more words are before it
 than a head has (is_in_words): then the next one counts.
@@ -23,8 +23,9 @@ from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level
+_COLOUR = 4  # digits of a colour, and its `m`, at most
 _PADDED = 8  # blanks beside it in brackets, at most
-_OPEN, _CLOSE, _DASH, _SLASH = 91, 93, 45, 47
+_OPEN, _CLOSE, _DASH, _SLASH, _BAR = 91, 93, 45, 47, 124
 _CASE = 32  # the bit that tells small letters from capital ones
 _ZERO, _NINE, _SEMICOLON, _M, _ESC = 48, 57, 59, 109, 27
 _NAMES = (
@@ -44,6 +45,8 @@ _OF_WORDS = np.array([bytes([byte]).isalnum() or byte == 95 or byte >= 128 for b
 _LETTERS = np.array([chr(byte).isalpha() and byte < 128 for byte in range(256)], np.bool_)
 _ALERT = np.uint64(int.from_bytes(b"ALERT", "little"))
 _ERROR = np.uint64(int.from_bytes(b"Error", "little"))
+_DEBUG = np.uint64(int.from_bytes(b"DEBUG", "little"))
+_SUCCESS, _SUCCESS_SIZE = np.uint64(int.from_bytes(b"SUCCESS", "little")), 7
 _FATAL, _FATAL_SIZE = np.uint64(int.from_bytes(b"fatal: ", "little")), 7
 _LEVEL = np.frombuffer(b',"level":"......', np.uint8)
 _GRADES = np.frombuffer(b"error   warning info    info    ........", np.uint8)  # of Snort's priorities, 1 to 4
@@ -69,35 +72,50 @@ def word_end(data, p, end):
 
 
 @part
+def before_colours(data, begin, p):
+    """Where what stands before `p` ends, without what says how a terminal shows what follows, as `ESC[31m` does."""
+    while p - 2 > begin and data[np.uint64(p - 1)] == _M:
+        q = p - 2
+        while q > begin and (_ZERO <= data[np.uint64(q)] <= _NINE or data[np.uint64(q)] == _SEMICOLON):
+            q -= 1
+        if q == begin or data[np.uint64(q)] != _OPEN or data[np.uint64(q - 1)] != _ESC:
+            break
+        p = q - 1
+    return p
+
+
+@part
+def behind_colour(data, begin, first, p):
+    """Where the word data[first:p] begins, without the end of a colour before it, which is of digits and a letter."""
+    q = first
+    while q < p and _ZERO <= data[np.uint64(q)] <= _NINE:
+        q += 1
+    return q + 1 if q < p and before_colours(data, begin, q + 1) <= q else first
+
+
+@part
 def level_before(data, begin, p):
     """Where the level begins that stands between a bracket or a colon and the bracket at `p`, in small letters or
     capital ones, -1 where none does; and where it ends. Blanks may stand beside it."""
     nothing = np.int64(-1)
+    p = before_colours(data, begin, p)
     least = max(begin, p - _PADDED)
     while p > least and data[np.uint64(p - 1)] == SPACE:
         p -= 1
     first = p
-    while first > begin and p - first <= _MOST and _OF_WORDS[data[np.uint64(first - 1)]]:
+    while first > begin and p - first <= _MOST + _COLOUR and _OF_WORDS[data[np.uint64(first - 1)]]:
         first -= 1
+    first = behind_colour(data, begin, first, p)
     if not _LEAST <= p - first <= _MOST or first == begin:
         return nothing, p
-    behind = first
-    least = max(begin, first - _PADDED)
+    behind = before_colours(data, begin, first)
+    least = max(begin, behind - _PADDED)
     while behind > least and data[np.uint64(behind - 1)] == SPACE:
         behind -= 1
     before = data[np.uint64(behind - 1)] if behind > begin else np.uint8(0)
     is_one = before == _OPEN or (before == COLON and behind == first)
     is_one = is_one and is_level(word_at(data, first) & _MASKS[p - first] & _SMALL)
     return (np.int64(first) if is_one else nothing), p
-
-
-@part
-def behind_colour(data, begin, p):
-    """Whether the bytes before `p` say in which colour a terminal shows what follows, as `ESC[31m` does."""
-    q = p - 2
-    while q > begin and (_ZERO <= data[np.uint64(q)] <= _NINE or data[np.uint64(q)] == _SEMICOLON):
-        q -= 1
-    return data[np.uint64(p - 1)] == _M and q > begin and data[np.uint64(q)] == _OPEN and data[np.uint64(q - 1)] == _ESC
 
 
 @part
@@ -116,6 +134,17 @@ def is_behind(data, p, end):
 
 
 @part
+def behind_number(data, p, after, end):
+    """Where the number ends that stands behind the level data[p:after], if this is `debug`; else `after`."""
+    stop = after + 1
+    if after - p != 5 or word_at(data, p) & _MASKS[5] & _SMALL != _DEBUG or stop >= end:
+        return after
+    while stop < end and _ZERO <= data[np.uint64(stop)] <= _NINE:
+        stop += 1
+    return stop if stop > after + 1 and data[np.uint64(after)] == SPACE else after
+
+
+@part
 def is_any_level(data, p, after):
     """Whether data[p:after] is a level in letters of any case, as the first word of a text."""
     if not _LEAST <= after - p <= _MOST:
@@ -129,7 +158,8 @@ def is_any_level(data, p, after):
 
 @part
 def first_level(data, p, end):
-    """Where the level begins that is the first word of a text, or the second, -1 where none is; and where it ends."""
+    """Where the level begins that is the first word of a text, or stands behind the first colon with a blank, -1 where
+    none does; and where it ends."""
     nothing = np.int64(-1)
     is_tab = p < end and data[np.uint64(p)] == TAB
     first = p + 1 if is_tab else p
@@ -137,17 +167,19 @@ def first_level(data, p, end):
     if is_tab:
         is_one = after < end and data[np.uint64(after)] == TAB and is_any_level(data, first, after)
         return (np.int64(first) if is_one else nothing), after
-    if is_behind(data, after, end) and is_any_level(data, first, after):
+    if is_any_level(data, first, after) and is_behind(data, behind_number(data, first, after, end), end):
         return np.int64(first), after
     near = min(end, p + _NEAR)
-    while after < near and (_OF_WORDS[data[np.uint64(after)]] or data[np.uint64(after)] == _DASH):
-        after += 1
-    if after == p or not is_behind(data, after, end):
+    if after == p and not (p < end and data[np.uint64(p)] == _SLASH):
         return nothing, after
-    first = after + 2
+    while after < near and data[np.uint64(after)] != SPACE:
+        after += 1
+    if data[np.uint64(after - 1)] != COLON:
+        return nothing, after
+    first = after + 1
     after = word_end(data, first, end)
-    is_one = first < near and is_behind(data, after, end) and is_any_level(data, first, after)
-    return (np.int64(first) if is_one else nothing), after
+    is_one = is_any_level(data, first, after) and is_behind(data, behind_number(data, first, after, end), end)
+    return (np.int64(first) if is_one and first < near else nothing), after
 
 
 @part
@@ -231,6 +263,20 @@ def is_behind_capitals(data, begin, p):
 
 
 @part
+def is_between_bars(data, begin, p, after, end):
+    """Whether data[p:after] stands between bars, with a blank before it and blanks behind."""
+    while after < end and data[np.uint64(after)] == SPACE:
+        after += 1
+    return (
+        p - 1 > begin
+        and data[np.uint64(p - 1)] == SPACE
+        and data[np.uint64(p - 2)] == _BAR
+        and after < end
+        and data[np.uint64(after)] == _BAR
+    )
+
+
+@part
 def is_fatal_before(data, begin, p):
     """Whether `fatal: ` stands before `p`, and a blank before that."""
     first = p - _FATAL_SIZE
@@ -264,7 +310,7 @@ def put_level(data, p, end, out, o):
             first, stop = level_before(data, begin, p)
         elif data[np.uint64(p)] == _OPEN and is_fatal_before(data, begin, p):
             first, stop = p - _FATAL_SIZE, p - 2
-        elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]] or behind_colour(data, begin, p):
+        elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]] or before_colours(data, begin, p) < p:
             after = word_end(data, p, end)
             size = after - p
             word = word_at(data, p) & _MASKS[min(size, _MOST)]
@@ -273,6 +319,8 @@ def put_level(data, p, end, out, o):
                 is_one = after < end and data[np.uint64(after)] == COLON
             if size == 5 and word == _ERROR:
                 is_one = is_behind(data, after, end) and is_behind_capitals(data, begin, p)
+            if size == _SUCCESS_SIZE and word == _SUCCESS:
+                is_one = is_between_bars(data, begin, p, after, end)
             first = p if is_one and not is_in_words(data, begin, p, after, end) else np.int64(-1)
             stop = after
         else:

@@ -42,12 +42,14 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
     One fits where all lines are the format's, or more than half of them; or the first one and a quarter of all, where
     stack traces may stand between. Of few lines, the first one is enough for that: more come. Lines that are in no
     record are none of the format's. Where lines may go on with a record, those that begin with a blank, as in stack
-    traces, are passed over: a long trace near the top would be most of what is looked at.
+    traces, are passed over: a long trace near the top would be most of what is looked at. A banner is enough.
     """
     every = [line.removesuffix(b"\r") for line in lines if line.strip()]
     first = every[:_TRIED]
     begun = [line for line in every if not _goes_on(line)][:_TRIED] or first
     for row in among if first else ():
+        if row.banner and first[0].startswith(row.banner):
+            return row
         lines = begun if row.joins and not row.spans else first
         if row.mark and not any(row.mark in line for line in lines):
             continue

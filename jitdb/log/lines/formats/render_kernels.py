@@ -130,6 +130,12 @@ def begins_record(how, data, before, before_end, p, end, program, classes, timed
 
 
 @part
+def without_return(data, p, end):
+    """Where the line data[p:end] ends, without a carriage return at its end."""
+    return end - 1 if end > p and data[np.uint64(end - 1)] == RETURN else end
+
+
+@part
 def put_another(how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
                 out, o, slots, stack, seen, levels, latest):  # fmt: skip
     """A record whose first line is none of the format's; -1 where it is no whole line of another kind."""
@@ -165,9 +171,7 @@ def join_lines(
     last = 0
     for number in range(count):
         p = starts[number]
-        end = p + lengths[number]
-        if end > p and data[np.uint64(end - 1)] == RETURN:
-            end -= 1
+        end = without_return(data, p, p + lengths[number])
         is_blank = states[number] == DELETED
         is_new = False
         if not is_blank or before >= before_end:
@@ -198,6 +202,8 @@ def begins(
     program: I64, classes: U8, timed: I64, timed_classes: U8, slots: I64, stack: I64, seen: U64,
 ) -> int:  # fmt: skip
     """Whether the line data[begin:end] begins a record, behind the line data[before:before_end]."""
+    before_end = without_return(data, before, before_end)
+    end = without_return(data, begin, end)
     return int(
         begins_record(
             how, data, before, before_end, begin, end, program, classes, timed, timed_classes, slots, stack, seen

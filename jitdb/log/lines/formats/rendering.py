@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from shlex import quote
 from time import gmtime, strftime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -62,6 +63,13 @@ def _tables(row: Format) -> _Tables:
     return _of_table(row) if row.how == TABLE else _of_pattern(row)
 
 
+def _timed_as(row: Format) -> Format:
+    """The format of lines that are none of this one, but begin with a time: in the field in which this one has it."""
+    timed = BY_NAME[TIMED]
+    kinds = {row.time if name == "time" else name: kind for name, kind in timed.kinds.items()}
+    return timed._replace(pattern=timed.pattern.replace("<time>", f"<{row.time}>"), kinds=MappingProxyType(kinds))
+
+
 def _of_pattern(row: Format) -> _Tables:
     program = compile_pattern(row.pattern)
     leads = 1 + program.names.index(row.leads) if row.leads else 0
@@ -102,7 +110,7 @@ class Renderer:
 
     def __init__(self, row: Format, changed: Callable[[], int], path: Location | None = None) -> None:
         self._how, self._changed, self._path = row.how, changed, path
-        self._own, self._timed = _tables(row), _tables(BY_NAME[TIMED])
+        self._own, self._timed = _tables(row), _tables(_timed_as(row))
         fields = max(len(self._own.fields), len(self._timed.fields)) // FIELD
         splits = max(0 if row.how == TABLE else int(self._own.program[0]), int(self._timed.program[0]))
         self._slots = np.full(max(2, 2 * fields), -1, np.int64)

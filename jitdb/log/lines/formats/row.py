@@ -18,6 +18,7 @@ skips     what matches without a group is a header, and no record
 leads     a group of the first line of a record: where it takes part, the next line begins none
 doubt     what is not certain of its times, for a note (slashed.py)
 mark      bytes that each line has: a file without them needs no look by the pattern
+banner    how a file begins that no other program writes
 """
 
 from __future__ import annotations
@@ -30,10 +31,23 @@ from typing import Final, NamedTuple
 from jitdb.common.digests import blake2b
 from jitdb.log.lines.batch_path import BatchPath
 from jitdb.log.lines.formats.headers import table_of
-from jitdb.log.lines.formats.kinds import BATCH, DOCKER, JOURNAL, OTLP, TABLE
+from jitdb.log.lines.formats.kinds import (
+    BATCH,
+    BSD_TIME,
+    DAY_MONTH,
+    DOCKER,
+    JOURNAL,
+    KLOG_TIME,
+    MONTH_DAY,
+    OTLP,
+    TABLE,
+    ZONED_TIME,
+)
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 13  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 14  # of what kernels make of lines: raise it with each change of that
+_TIMES: Final = (BSD_TIME, KLOG_TIME, DAY_MONTH, MONTH_DAY, ZONED_TIME)
+_TIME_NAMES: Final = ("time", "time_local", "timestamp", "start_time", "accept_date", "requestdatetime")
 
 
 class Format(NamedTuple):
@@ -53,6 +67,7 @@ class Format(NamedTuple):
     skips: bool = False
     leads: str = ""
     doubt: str = ""
+    banner: bytes = b""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,6 +75,12 @@ class Format(NamedTuple):
         if self.how == TABLE:
             return table_of(self.name, self.pattern).names
         return compile_pattern(self.pattern).names
+
+    @property
+    def time(self) -> str:
+        """The field of its times; "time" where no pattern names it."""
+        names = () if self.how == TABLE else self.names
+        return next((name for name in names if self.kinds.get(name) in _TIMES or name in _TIME_NAMES), "time")
 
     @property
     def is_json(self) -> bool:

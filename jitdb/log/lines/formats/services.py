@@ -19,6 +19,7 @@ def _absent(names: str) -> dict[str, int]:
     return dict.fromkeys(names.split(), NIL)
 
 
+_UWSGI_TIME: Final = rf"[A-Z][a-z]{{2}} {BSD} [0-9]{{4}}"
 _HAPROXY_HTTP: Final = (
     rf"(?P<client_ip>[^ ]+):(?P<client_port>[0-9]+) \[(?P<accept_date>{ACCESSED}\.[0-9]+)\] (?P<frontend_name>[^ ]+) "
     r"(?P<backend_name>[^ /]+)/(?P<server_name>[^ ]+) (?P<TR>-?[0-9]+)/(?P<Tw>-?[0-9]+)/(?P<Tc>-?[0-9]+)/"
@@ -349,11 +350,12 @@ SERVICES: Final = (
     Format(
         "uwsgi", "uWSGI", PATTERN,
         r"\[pid: (?P<pid>[0-9]+)\|app: (?P<app>-?[0-9]+)\|req: (?P<req>[^ \]]+)\] (?P<addr>[^ ]+) \((?P<user>[^)]*)\) "
-        rf"\{{[^}}]*\}} \[(?P<time>[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK} [0-9]{{4}})\] (?P<method>[^ ]+) "
+        rf"\{{[^}}]*\}} \[(?P<time>{_UWSGI_TIME})\] (?P<method>[^ ]+) "
         r"(?P<uri>[^ ]+) => generated (?P<rsize>[0-9]+) bytes in (?P<msecs>[0-9]+) msecs \((?P<proto>[^ )]+) "
-        r"(?P<status>[0-9]+)\)(?: (?P<more>.*))?",
-        MappingProxyType(_numbers("pid app rsize msecs status")),
-        joins=True, mark=b"[pid: ",
+        r"(?P<status>[0-9]+)\)(?: (?P<more>.*))?|"
+        rf"(?P<text>\*\*\* Starting uWSGI [^\[]*\[(?P<time>{_UWSGI_TIME})\] \*\*\*)",
+        MappingProxyType({**_numbers("pid app rsize msecs status"), "text": BODY}),
+        joins=True, mark=b"[pid: ", banner=b"*** Starting uWSGI ",
     ),
     Format(
         "heroku", "Heroku", PATTERN,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import ATTRIBUTES, BODY, BSD_TIME, ESCAPED, EXTENSION, NIL, NUMBER, PATTERN
+from jitdb.log.lines.formats.kinds import ATTRIBUTES, BODY, BSD_TIME, ESCAPED, EXTENSION, LEVELED, NIL, NUMBER, PATTERN
 from jitdb.log.lines.formats.row import BSD, CLOCK, ISO, LEVELS, QUOTED, Format, begins
 
 SYSLOG5424: Final = (
@@ -14,12 +14,15 @@ SYSLOG5424: Final = (
     r"(?P<PROCID>[^ ]+) (?P<MSGID>[^ ]+) (?P<STRUCTURED_DATA>-|"
     rf'(?:\[(?:[^\]"]|"{QUOTED}")*\])+)(?: (?:\xef\xbb\xbf)?(?P<MSG>.*)|$)'
 )
-# Behind the tag, macOS names the process that launchd speaks of.
-TAGGED: Final = r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?(?: \((?P<RefProc>[^)]*)\))?: ?(?P<CONTENT>.*)"
+# Behind the tag, macOS names the process that launchd speaks of. In a tag, which has no blank by the RFC, some stand.
+TAGGED: Final = (
+    r"(?:(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?(?: \((?P<RefProc>[^)]*)\))?: ?|"
+    r"(?P<TAG>[^ :\[{]+(?: [^ :\[{]+)+)\[(?P<PID>[0-9]+)\]: ?)(?P<CONTENT>.*)"
+)
 _SYSLOG: Final = rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}"
 SYSLOG_KINDS: Final = MappingProxyType({
     "PRI": NUMBER, "VERSION": NUMBER, "TIMESTAMP": BSD_TIME, "HOSTNAME": NIL, "APP_NAME": NIL, "PROCID": NIL,
-    "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY, "PID": NUMBER, "CONTENT": BODY,
+    "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY, "PID": NUMBER, "CONTENT": LEVELED,
 })  # fmt: skip
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = (
