@@ -243,7 +243,8 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
     from jitdb.cli.output.notes import no_time_found, no_time_in, time_fields
     from jitdb.common.paths import ANY, parse_path
     from jitdb.common.times import time_of
-    from jitdb.engine.hinting.hints import SAMPLE, as_records, is_known, unknown_field
+    from jitdb.engine.hinting.fields import as_records, is_known, unknown_field
+    from jitdb.engine.hinting.knowledge import SAMPLE
     from jitdb.engine.roles import has_time
     from jitdb.operators import gte
     from jitdb.operators.summaries.fields import fields_in

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jitdb.engine.declared_time import Times
     from jitdb.engine.face.asker import Asker
     from jitdb.engine.hinting.dialects import Elsewhere
-    from jitdb.engine.hinting.hints import Lack
+    from jitdb.engine.hinting.knowledge import Lack
     from jitdb.logset.asking import Asking
     from jitdb.logset.bundling import Part
 
@@ -109,7 +109,7 @@ class SetEvidence:
         return [log for log, _ in self._told(operation, is_one)]
 
     def unleveled(self, operation: Operation) -> list[str]:
-        from jitdb.engine.hinting.dialects import has_level_word
+        from jitdb.engine.hinting.levels import has_level_word
         from jitdb.engine.roles import roles_of
 
         def is_one(_: str, records: list[Any], __: Times) -> bool | None:

@@ -13,7 +13,7 @@ from cli_helpers import make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.engine.hinting.hints import nearest_field
+from jitdb.engine.hinting.fields import nearest_field
 
 
 @pytest.fixture

@@ -399,7 +399,7 @@ def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy |
                 told = f"steps are those of the clock that wrote them; if it is that of {options.tz}, say --log-tz"
                 note(options, f"{remark}: without --tz, {told} {options.tz}")
     if found.total and not found.rows:
-        from jitdb.engine.hinting.hints import SAMPLE
+        from jitdb.engine.hinting.knowledge import SAMPLE
         from jitdb.operators.summaries.fields import fields_in
 
         records = db.sample(SAMPLE)

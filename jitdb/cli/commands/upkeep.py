@@ -96,7 +96,8 @@ def _check_fields(found: list[_Found], options: Namespace) -> None:
 def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted from each log. Raises LogReadOnly if one cannot be written."""
     from jitdb.cli.output.notes import note_missing, note_times
-    from jitdb.engine.hinting.hints import hints_of, missing_fields
+    from jitdb.engine.hinting.fields import missing_fields
+    from jitdb.engine.hinting.hints import hints_of
     from jitdb.logset.member import fields_of
 
     for each in each_log(options):
@@ -119,7 +120,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
 
 def _read_only(error: Exception, operation: Operation, options: Namespace) -> Exception:
     if isinstance(error, LogReadOnly):
-        from jitdb.engine.hinting.hints import typed
+        from jitdb.operators.text.expression import typed
 
         staying = shlex.quote(f"not ({typed(operation)})")
         kept = free_name("kept", ".ndjson")

@@ -17,7 +17,9 @@ from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of, with_zone
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.hinting.hints import OF_TEXT, SAMPLE, is_known, length_in, taken_as_numbers, unknown_field
+from jitdb.engine.hinting.fields import OF_TEXT, is_known, unknown_field
+from jitdb.engine.hinting.hints import length_in, taken_as_numbers
+from jitdb.engine.hinting.knowledge import SAMPLE
 from jitdb.engine.roles import is_time_name, roles_of
 from jitdb.operators.summaries.fields import fields_in
 

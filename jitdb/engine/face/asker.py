@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
     from jitdb.engine.declared_time import Times
-    from jitdb.engine.hinting.hints import Evidence
+    from jitdb.engine.hinting.knowledge import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer, KnownColumn
     from jitdb.engine.reading.known_columns import Columns
     from jitdb.engine.reading.paging import Page, PagesOf

@@ -21,7 +21,6 @@ from jitdb.operators.nodes.levels import rank_of_name
 from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
-_LEVEL_WORD: Final = r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|SEVERE|CRITICAL|FATAL)\b"
 #: Keys without marks that say the same of a request in the logs of different programs.
 _SAME: Final = (
     "status statuscode httpstatus httpstatuscode responsecode scstatus responsestatus elbstatuscode elbresponsecode "
@@ -149,31 +148,13 @@ def held_otherwise(leaf: Operation, records: Iterable[Any]) -> str:
 def where_others(path: Path, others: Mapping[Path, Collection[str]]) -> str:
     """Where the field is called otherwise, in words."""
     return f"`{format_path(path)}` is called " + ", ".join(
-        f"`{format_path(other)}` in {_named(logs)}" for other, logs in others.items()
+        f"`{format_path(other)}` in {named_logs(logs)}" for other, logs in others.items()
     )
 
 
 def no_time(logs: Collection[str]) -> str:
     """That these logs have no time that is known, in words."""
-    return f"no time is found in the first records of {_named(logs)}: what is asked by time leaves them out"
-
-
-def no_level(logs: Collection[str]) -> str:
-    """That these logs have no level that is known, but words of levels in their text; in words."""
-    return (
-        f"no level is found in the first records of {_named(logs)}, though their text has words such as ERROR: what is "
-        'asked by level leaves them out; `* contains "ERROR"` asks all for the word'
-    )
-
-
-def has_level_word(records: Iterable[Any]) -> bool:
-    """Whether a text of these records, none of which has a level, has a word of levels in capitals.
-
-    >>> has_level_word([{"text": "ERROR [main] no route"}]), has_level_word([{"text": "GET /a 500"}])
-    (True, False)
-    """
-    texts = (value for record in records for value in fields_in([record]).values() if isinstance(value, str))
-    return any(re.search(_LEVEL_WORD, text) for text in texts)
+    return f"no time is found in the first records of {named_logs(logs)}: what is asked by time leaves them out"
 
 
 def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
@@ -207,7 +188,8 @@ def _plain_key(key: Any) -> str:
     return _FIRST_OF.get(name, name)
 
 
-def _named(logs: Collection[str]) -> str:
+def named_logs(logs: Collection[str]) -> str:
+    """These logs in words; of one log, where they are none, its records without the field."""
     if not logs:
         return "records without it"
     first = next(iter(logs))

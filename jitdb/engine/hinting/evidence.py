@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.engine.hinting.dialects import Elsewhere
-    from jitdb.engine.hinting.hints import Evidence, Lack
+    from jitdb.engine.hinting.knowledge import Evidence, Lack
     from jitdb.engine.manager import IndexManager
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation

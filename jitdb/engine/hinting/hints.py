@@ -2,109 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, format_path
-from jitdb.common.spelling import nearest
+from jitdb.common.paths import ANY, CASTS, Path, format_path
 from jitdb.common.times import length_of_text, time_of
-from jitdb.common.values import UNDEFINED, number_of, number_of_text, value_at, values_at
+from jitdb.common.values import number_of, value_at, values_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.hinting.dialects import (
-    Elsewhere,
-    as_time,
-    asked_of,
-    ends_so,
-    held_otherwise,
-    in_place_of,
-    is_of_requests,
-    no_level,
-    where_others,
-    within,
-)
-from jitdb.engine.roles import in_its_place, is_level_name, time_meant
+from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, where_others, within
+from jitdb.engine.hinting.fields import lacks_of, lines_on
+from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
+from jitdb.engine.hinting.levels import on_named_levels, on_unleveled
+from jitdb.engine.roles import time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
-from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
+from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
-from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of_name
-from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
+from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
 from jitdb.operators.summaries.fields import fields_in
-from jitdb.operators.text.expression import format_expression
+from jitdb.operators.text.expression import typed
 
 if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
-_LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
-_TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
 _FEW: Final = 10  # records
 _MOST_VALUES: Final = 100  # of a question that are looked for in other forms: nobody reads a note on more
-OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
-_FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here
-_NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where another field has a level's name
-    "Level": (("LevelDisplayName",), "syslog"),
-    "priority": (("level",), "syslog"),  # of Snort
-    "severity": (("severityText", "severity_text"), "syslog, pino or Google"),
-}
-_OF_NEXTCLOUD: Final = {("reqId",), ("remoteAddr",), ("userAgent",)}  # fields of its records
-_NEXTCLOUD: Final = (1, 2, 4, 5, 6)  # ranks of its levels, from 0 on
-_OF_LOGINS: Final = ("user", "username", "ip", "client_ip", "src_ip", "remote_addr", "port")
-#: What sshd says, by whom and from where.
-_SSHD: Final = (
-    r"(?P<time>[A-Z]\S+ +\S+ \S+|\S+) \S+ sshd[^ ]*: (?P<text>.*?(?:for|user) (?:invalid user )?(?P<user>\S+) from "
-    r"(?P<ip>\S+).*)"
-)
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
 #: Of a request, a trace, a session; no date, nor one with a time.
 _ID: Final = r"(?=[^0-9]*[0-9])(?!\d{4}-\d\d-\d\d(?:T|$))[0-9A-Za-z][0-9A-Za-z-]{11,63}"
 _STREAMS: Final = ("stdout", "stderr")  # of containers
-_LONGEST: Final = 1 << 16  # characters of a text that is looked into
-SAMPLE: Final = 200  # records that are looked at for the names of fields
-
-#: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
-#: "" where some record has it, None where no index knows.
-Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
-
-
-class Evidence(Protocol):
-    """Of a log, or of several."""
-
-    def lack(self, path: Path) -> Lack:
-        """What all records lack of a field."""
-
-    def has(self, leaf: Operation) -> bool:
-        """Whether the leaf is known to be true of some live record."""
-
-    def remarks(self, operation: Operation) -> list[str]:
-        """How the values that it compares were taken."""
-
-    def seen_in(self, path: Path) -> int:
-        """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
-
-    def spellings(self, leaf: Operation) -> list[Operation]:
-        """The leaf with other values that may have been meant and that live records have, where indexes know them."""
-
-    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        """The fields that stand in the place of these in the first records of the logs that are asked."""
-
-    def unleveled(self, operation: Operation) -> list[str]:
-        """Of several: the logs that are asked whose first records have no level that is known, and words of levels."""
-
-    def asked(self, operation: Operation, count: int) -> list[Any]:
-        """At most so many records of the logs that are asked."""
-
-    @property
-    def convert(self) -> str:
-        """The command that makes UTF-8 of the log's file."""
-
-    def sample(self, count: int) -> list[Any]:
-        """So many live records at most; none where there are none."""
 
 
 def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = ()) -> list[str]:
@@ -114,7 +43,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     """
     leaves = [leaf for leaf in operation.leaves() if leaf.paths]
     asked = (*operation.all_paths(), *paths)
-    lacks = _lacks(evidence, asked)
+    lacks = lacks_of(evidence, asked)
     wrong = [leaf for leaf in leaves if leaf.names_value and not lacks.keys() & set(leaf.paths)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     found = _on_fields(evidence, operation, asked, lacks)
@@ -127,7 +56,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
-    return [*found, *_on_named_levels(evidence, operation, asked), *_on_ranges(operation)]
+    return [*found, *on_named_levels(evidence, operation, asked), *_on_ranges(operation)]
 
 
 def _on_ranges(operation: Operation) -> Iterator[str]:
@@ -227,41 +156,8 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     compared = values_compared(evidence, operation, is_empty)
-    odd = [*_on_unleveled(evidence, operation), *_on_encoding(evidence, operation)]
+    odd = [*on_unleveled(evidence, operation), *_on_encoding(evidence, operation)]
     return [*found, *compared, *odd, *number_hints(evidence, numbers_of(question))]
-
-
-def _on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
-    """A line for logs without a level that is known, but with words of levels in their text, where one is asked for;
-    else one for each level that some records of text have, and others not.
-    """
-    asked = {
-        path: None
-        for leaf in operation.leaves() for path in leaf.paths if isinstance(leaf, CompareLevel) or is_level_name(path)
-    }  # fmt: skip
-    if logs := evidence.unleveled(operation) if asked else []:
-        return [no_level(logs)]
-    denied = {leaf.paths[0] for leaf in operation.leaves() if isinstance(leaf, Absent)}
-    records = [record for record in evidence.sample(SAMPLE) if _is_of_text(record)] if asked else []
-    return list(filter(None, (_partly_leveled(evidence, path, records) for path in asked if path not in denied)))
-
-
-def _is_of_text(record: Any) -> bool:
-    """Whether it is of a line whose level stands somewhere in its text."""
-    return isinstance(record, dict) and isinstance(record.get("text", record.get("CONTENT")), str)
-
-
-def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> str:
-    """The line about a level that some of these records of text lack, and no other field says; empty where none does,
-    nor any other record, as an index of all levels knows.
-    """
-    lacking = [record for record in records if value_at(record, path) is UNDEFINED]
-    if len(lacking) == len(records) or in_place_of(path, lacking):
-        return ""
-    if not lacking and not evidence.has(Not(CompareLevel(path, "gte", "trace"))):
-        return ""
-    which = f"{len(lacking):,} of {len(records):,} records looked at" if lacking else "some records"
-    return f"no level is found in the text of {which}: `{typed(absent(path))}` finds these"
 
 
 def replaced_in(record: Any) -> bool:
@@ -294,45 +190,8 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
 
     The first matter here, too: `not`, `!=` and `is absent` are then true of all records, and `or` loses a part.
     """
-    found = _on_fields(evidence, operation, paths, _lacks(evidence, paths))
-    return [*found, *_on_values(evidence, operation, paths), *_on_named_levels(evidence, operation, paths)]
-
-
-def _on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
-    """A line where numbers of levels are compared that are of another scale than their field's: of Windows, where 3 is
-    a warning, or of OpenTelemetry in `severity`. A field beside it has the names. And one where they are all below
-    8, which is read as syslog's: other programs count from 0 up. GELF's are syslog's.
-    """
-    levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
-    for leaf in dict.fromkeys(levels):
-        names, scale = _NAMED_LEVELS.get(leaf.index[-1], ((), ""))
-        known = fields_in(evidence.sample(SAMPLE)) if names and leaf.index in paths else {}
-        named = next((path for name in names if is_known(path := (*leaf.index[:-1], name), known)), None)
-        if named is not None and number_of(known.get(leaf.index)) is not None:
-            name = format_path(leaf.index)
-            yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
-        elif leaf.index in paths and _is_of_syslog_alone(leaf.index, records := evidence.sample(SAMPLE)):
-            yield _read_as_syslog(leaf, records)
-
-
-def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any]) -> str:
-    """The line about numbers of levels that are read as syslog's, and are not, or may not be."""
-    name = format_path(leaf.index)
-    told = f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: "
-    if fields_in(records[:1]).keys() >= _OF_NEXTCLOUD:
-        rank = rank_of_name(leaf.value) or 0
-        number = bisect_left(_NEXTCLOUD, rank) if leaf.op in ("gte", "lt") else bisect_right(_NEXTCLOUD, rank) - 1
-        meant = leaf.signs[0].format(number, name)
-        return f"{told}Nextcloud's grow, from 0 (debug) to 4 (fatal); did you mean `{meant}`?"
-    return f"{told}if they grow with how bad it is, compare them as numbers: `{name} >= 3`"
-
-
-def _is_of_syslog_alone(path: Path, records: Sequence[Any]) -> bool:
-    """Whether all levels in these records are numbers below 8, in a field that may have others."""
-    if ("short_message",) in fields_in(records[:1]):
-        return False
-    numbers = [number_of(value) for record in records if (value := value_at(record, path)) is not UNDEFINED]
-    return bool(numbers) and goes_by_size(path) and all(number in range(8) for number in numbers)
+    found = _on_fields(evidence, operation, paths, lacks_of(evidence, paths))
+    return [*found, *_on_values(evidence, operation, paths), *on_named_levels(evidence, operation, paths)]
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
@@ -354,7 +213,7 @@ def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]
 def _on_fields(
     evidence: Evidence, operation: Operation, paths: Sequence[Path], lacks: Mapping[Path, Lack]
 ) -> list[str]:
-    told = _told(lacks, evidence.sample(SAMPLE)) if lacks else {}
+    told = lines_on(lacks, evidence.sample(SAMPLE)) if lacks else {}
     named = operation.all_paths()
     others = _called_otherwise(evidence, operation, paths)
     if not others:
@@ -478,143 +337,3 @@ def length_in(evidence: Evidence, path: Path) -> str:
     texts = [value for value in values if isinstance(value, str)]
     lengths = [text for text in texts if length_of_text(text) is not None]
     return lengths[0] if 2 * len(lengths) > len(values) else ""
-
-
-def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:
-    """The fields among these that no record has, with a line for each.
-
-    That matters to answers that are not empty, too: `not`, `!=` and `is absent` are then true of all records, and `or`
-    loses a part.
-    """
-    lacks = _lacks(evidence, paths)
-    return _told(lacks, evidence.sample(SAMPLE)) if lacks else {}
-
-
-def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
-    return {path: lack for path in dict.fromkeys(paths) if (lack := evidence.lack(path))}
-
-
-def _told(lacks: Mapping[Path, Lack], records: Sequence[Any]) -> dict[Path, str]:
-    """A line for each missing field; none where the records have no fields at all."""
-    known = fields_in(records)
-    missing = {path: lack for path, lack in lacks.items() if known and not is_known(path, known)}
-    told = {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
-    return {path: _or_each(line, path, known) if len(records) == 1 else line for path, line in told.items()}
-
-
-def _or_each(told: str, path: Path, known: Iterable[Path]) -> str:
-    """The line about an unknown field of one document, with the array whose elements have it."""
-    meant = nearest_field(path, known)
-    if meant is None or ANY not in meant or meant[-len(path) :] != path:
-        return told
-    return f"{told.partition(';')[0]}; the elements of an array do: {as_records(meant)}"
-
-
-def as_records(path: Path) -> str:
-    """How the elements of the array in this path become records, in words."""
-    array = format_path(path[: max(place for place, step in enumerate(path) if step is ANY) + 1])
-    return f"--each '{array}' (each=\"{array}\" in Python) makes records of them"
-
-
-def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
-    """The line about an unknown field, with the known one that was probably meant."""
-    first = before_cast(path)
-    if first != path and is_known(first, known):
-        held, there = known[tuple(ANY if isinstance(step, int) else step for step in first)], f"`{format_path(first)}`"
-        if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
-            numbers = f"{there} holds plain numbers such as {held}"
-            return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
-        if CASTS["duration"] in path and isinstance(held, str) and number_of_text(held) is not None:
-            numbers = f"{there} holds numbers written as text, such as {shown(held)}, without a unit"
-            return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
-        return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
-    same = ends_so(first, known)
-    meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
-    meant = meant or nearest_field(first, known) or same
-    guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
-    if path == ("*",):
-        guess = "; without --fields all fields are shown"
-    elif not meant and any("," in str(step) for step in path):
-        guess = "; here stands one field"
-    elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
-        guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
-    elif not meant and {("TAG",), ("CONTENT",)} <= known.keys():
-        guess = ": what a program says is text, in `CONTENT`"
-        guess += f"; of sshd, this gives `user` and `ip`: --log-format '{_SSHD}'" if path[0] in _OF_LOGINS else ""
-    elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
-        names = ", ".join(f"`{format_path(other)}`" for other in known)
-        guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
-        guess += ", or say which fields a line has: --log-format '(?P<name>...)'" if text == ("text",) else ""
-    return f"{who} `{format_path(path)}`{guess}"
-
-
-def _inside_text(path: Path, known: Mapping[Path, Any]) -> Path | None:
-    """The field, or the one that stands in its place, inside the JSON that a field holds as text."""
-    for other, value in known.items():
-        if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _LONGEST:
-            with suppress(ValueError):
-                inside = fields_in([json.loads(value)])
-                if (found := path if path in inside else in_its_place(path, inside)) is not None:
-                    return (*other, CASTS["json"], *found)
-    return None
-
-
-def typed(operation: Operation) -> str:
-    """The operation as text that can stand between the single quotes of a shell, if possible."""
-
-    def doubled(literal: re.Match[str]) -> str:
-        text = literal[0]
-        return f'"{text[1:-1]}"' if text[0] == "'" and not set('"\\') & set(text) else text
-
-    return _LITERAL.sub(doubled, format_expression(operation))
-
-
-def is_known(path: Path, known: Container[Path]) -> bool:
-    """Whether it is one of these fields, in which ANY stands for each element of an array."""
-    return tuple(ANY if isinstance(step, int) else step for step in path) in known
-
-
-def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
-    """The field that was probably meant: one of a similar name, or one deeper whose last key is similar.
-
-    Where only dots and brackets differ, it is certain: a key with a dot in it, elements of an array. So it is where the
-    whole of a path with a dot is the end of another.
-
-    >>> nearest_field(("tpye",), [("type",), ("user", "name")])
-    ('type',)
-    >>> nearest_field(("name",), [("type",), ("user", "name")])
-    ('user', 'name')
-    >>> nearest_field(("log", "level"), [("log.level",)])
-    ('log.level',)
-    >>> nearest_field(("service", "name"), [("scope", "name"), ("resource", "attributes", "service.name")])
-    ('resource', 'attributes', 'service.name')
-    >>> nearest_field(("items", "0", "sku"), [("items", None, "sku")])
-    ('items', 0, 'sku')
-    """
-    others = [other for other in reversed(list(known)) if other != path]
-    if "." in (words := _words(path)):
-        ends = [other for other in others if _words(other).endswith(f".{words}")]
-        if ends:
-            return _with_positions(min(ends, key=len), path)
-    for keys in (slice(None), slice(-1, None)):
-        names = {_words(other[keys]): other for other in others}
-        if near := nearest(_words(path[keys]), names, 0.7):
-            return _with_positions(names[near], path)
-    return None
-
-
-def _words(path: Path) -> str:
-    """A path without the marks of keys and elements."""
-    return ".".join(str(step) for step in path if not _is_position(step)).lower()
-
-
-def _is_position(step: Step) -> bool:
-    return step is ANY or isinstance(step, int) or (isinstance(step, str) and step.isdecimal())
-
-
-def _with_positions(meant: Path, path: Path) -> Path:
-    """The field that was meant, with the positions that were written in the place of any."""
-    positions = [int(str(step)) for step in path if step is not ANY and _is_position(step)]
-    if len(positions) != meant.count(ANY):
-        return meant
-    return tuple(positions.pop(0) if step is ANY else step for step in meant)

@@ -21,6 +21,7 @@ from jitdb.operators.text.expression_parser import Parser
 from jitdb.operators.text.expression_tokens import TOO_DEEP
 
 MAX_LENGTH: Final = 1_000_000  # characters
+_LITERAL: Final = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE | re.DOTALL)
 _LONGEST_MENDED: Final = 2000  # characters of a wrong expression for which a right one is looked for
 
 
@@ -140,3 +141,13 @@ Fields are paths: value.content.type. Keys that are no names, such as those with
 ["log.level"], value["my-key"].x. items[0].sku is in the first element of an array, items[].sku in any: == asks if
 one is equal, != if none is. Text and times stand in quotes. Numbers in a time's place are since 1970.
 """
+
+
+def typed(operation: Operation) -> str:
+    """The operation as text that can stand between the single quotes of a shell, if possible."""
+
+    def doubled(literal: re.Match[str]) -> str:
+        text = literal[0]
+        return f'"{text[1:-1]}"' if text[0] == "'" and not set('"\\') & set(text) else text
+
+    return _LITERAL.sub(doubled, format_expression(operation))

@@ -1,0 +1,51 @@
+"""What a log, or several, can say of fields and values, for hints about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from jitdb.common.paths import Path
+from jitdb.engine.hinting.dialects import Elsewhere
+from jitdb.operators.nodes.operation import Operation
+
+SAMPLE: Final = 200  # records that are looked at for the names of fields
+
+#: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
+#: "" where some record has it, None where no index knows.
+Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
+
+
+class Evidence(Protocol):
+    """Of a log, or of several."""
+
+    def lack(self, path: Path) -> Lack:
+        """What all records lack of a field."""
+
+    def has(self, leaf: Operation) -> bool:
+        """Whether the leaf is known to be true of some live record."""
+
+    def remarks(self, operation: Operation) -> list[str]:
+        """How the values that it compares were taken."""
+
+    def seen_in(self, path: Path) -> int:
+        """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
+
+    def spellings(self, leaf: Operation) -> list[Operation]:
+        """The leaf with other values that may have been meant and that live records have, where indexes know them."""
+
+    def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
+        """The fields that stand in the place of these in the first records of the logs that are asked."""
+
+    def unleveled(self, operation: Operation) -> list[str]:
+        """Of several: the logs that are asked whose first records have no level that is known, and words of levels."""
+
+    def asked(self, operation: Operation, count: int) -> list[Any]:
+        """At most so many records of the logs that are asked."""
+
+    @property
+    def convert(self) -> str:
+        """The command that makes UTF-8 of the log's file."""
+
+    def sample(self, count: int) -> list[Any]:
+        """So many live records at most; none where there are none."""
