@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
+from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range, members_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.common.paths import Path
     from jitdb.indexes.segment import Segment
 
 
 NOWHERE: Final = np.empty(0, np.uint32)
+_FEW: Final = 1 << 20  # records: a number and a code of each take 12 MB
 
 
 class Within(NamedTuple):
@@ -31,14 +33,39 @@ class Within(NamedTuple):
 
 
 class Members:
-    """Records that many columns are asked about."""
+    """Records that many columns are asked about.
+
+    kept: what was found of each of them and is asked for again: numbers and codes of a field
+    """
 
     def __init__(self, records: BitMap) -> None:
         self.records = records
+        self.kept: dict[tuple[str, str | Path], Any] = {}
+        self._parts: list[Members] | None = None
         self._known: dict[tuple[int, int], Within | None] = {}  # by the first record of a segment, and the one behind
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def parts(self) -> Iterable[Members]:
+        """Those of each run of CONTAINER records that has some; of few, the same ones each time."""
+        if not self.are_few:
+            return self._each()
+        if self._parts is None:
+            self._parts = list(self._each())
+        return self._parts
+
+    def _each(self) -> Iterator[Members]:
+        begin, end = (self.records.min(), self.records.max() + 1) if self.records else (0, 0)
+        for first in range(begin - begin % CONTAINER, end, CONTAINER):
+            there = self.records & bitmap_of_range(first, first + CONTAINER)
+            if there:
+                yield Members(there)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether there is room to keep something of each of them."""
+        return len(self.records) <= _FEW
 
     def within(self, segment: Segment) -> Within | None:
         """Where they stand in a segment; None where it has none of them."""

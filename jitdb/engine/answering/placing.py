@@ -28,14 +28,12 @@ _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be
 
 
 def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDArray[np.int64]]:
-    """What gives for each of some records the place of its values among these groups of them: see View.placing."""
+    """What gives for each of some records the place of its values among these groups of them, which no field tells, or
+    several do: see View.placing.
+    """
     pairs = values.pairs
     if not columns:
         return lambda matches: np.zeros(len(matches), np.int64)
-    if len(columns) == 1:
-        (column,) = columns
-        places = places_by_code(column, values)
-        return lambda matches: column.mapped(matches, places)
     held = [[keys[at] for keys, _ in pairs] for at in range(len(columns))]
     distinct = [dict(zip(dict.fromkeys(own), count(), strict=False)) for own in held]
     tables = [_places_by_code(column, column.code_of(list(own))) for column, own in zip(columns, distinct, strict=True)]

@@ -33,7 +33,6 @@ from jitdb.engine.answering.stepping import counted_in_runs, runs_of_steps
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.numbers import load_numbers
-from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of_range
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Or, combine
 from jitdb.operators.summaries.arithmetic.calendar import Window
@@ -111,7 +110,7 @@ class LogView(NamedTuple):
         coded = self.coded(path)
         if not isinstance(coded, CodedColumn):
             return None
-        parts = ((coded.codes(part.matches), joined(list(part.numbers(column)))) for part in self.parts())
+        parts = (part._kept(path, coded, column, self.members.are_few) for part in self.parts())
         counts = coded.counts(self.members)
         chosen = leading(len(coded), parts, counts, weighed_by, limit, ascending)
         if chosen is None:
@@ -119,16 +118,29 @@ class LogView(NamedTuple):
         found = ranked_values(coded, np.where(chosen, counts, 0), len(self.matches), None)
         return found._replace(distinct=int(np.count_nonzero(counts[1:])), missing=int(counts[0]))
 
+    def _kept(self, path: Path, coded: Coded, column: Path, keeps: bool) -> tuple[NDArray[np.uint32], Numbers]:
+        """The codes of a field of each record, and the numbers of a column, which are kept for the next pass."""
+        codes, numbers = coded.codes(self.matches), joined(list(self.numbers(column)))
+        if keeps:
+            self.members.kept |= {("codes", path): codes, ("numbers", column): numbers}
+        return codes, numbers
+
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
-        found = placing(list(map(self.coded, paths)), values)
-        return lambda part: found(part.matches)
+        if len(paths) != 1:
+            found = placing(list(map(self.coded, paths)), values)
+            return lambda part: found(part.matches)
+        column = self.coded(paths[0])
+        places = places_by_code(column, values)
+
+        def of(part: View) -> NDArray[np.int64]:
+            assert isinstance(part, LogView)
+            codes = part.members.kept.get(("codes", paths[0]))
+            return column.mapped(part.matches, places) if codes is None else places[codes]
+
+        return of
 
     def parts(self) -> Iterator[LogView]:
-        begin, end = (self.matches.min(), self.matches.max() + 1) if self.matches else (0, 0)
-        for first in range(begin - begin % CONTAINER, end, CONTAINER):
-            there = self.matches & bitmap_of_range(first, first + CONTAINER)
-            if there:
-                yield self._replace(members=Members(there))
+        return (self._replace(members=part) for part in self.members.parts())
 
     def in_steps(
         self,
@@ -178,7 +190,10 @@ class LogView(NamedTuple):
         )
 
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
-        if column[0] not in self.known or column == DECLARED_TIME:
+        kept = self.members.kept.get(("numbers", column))
+        if kept is not None:
+            yield kept
+        elif column[0] not in self.known or column == DECLARED_TIME:
             index = self.manager.catalog.get(self.manager.core.column(column))
             for segment, places in places_in(index.segments, self.matches):
                 hi, lo = load_numbers(segment)
