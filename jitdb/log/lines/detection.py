@@ -25,7 +25,7 @@ from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
-from jitdb.log.lines.formats.kinds import MARKS
+from jitdb.log.lines.formats.kernels.kinds import MARKS
 from jitdb.log.objects.door import Location, is_file, location_of
 
 HEAD: Final = 1 << 16  # bytes that are looked at

@@ -25,7 +25,7 @@ from jitdb.log.lines.detection import HEAD, form_of
 from jitdb.log.lines.files.file import FRESH, NEWLINE, newline_before
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import KNOWN, MARK, LineForm
-from jitdb.log.lines.formats.kinds import BSD_TIME, KLOG_TIME
+from jitdb.log.lines.formats.kernels.kinds import BSD_TIME, KLOG_TIME
 from jitdb.log.objects.urls import AT_ONCE, is_url
 
 _SMALL: Final = 32 << 20  # bytes of a file: a larger one takes longer to scan than all that is done for it beside that

@@ -1,7 +1,7 @@
 """Rows under a header: CSV and TSV, W3C extended logs, logs of Zeek, flow logs of AWS. What does it say of the rows?
 
 A form (form.py) has the header as its `pattern`: of CSV and TSV the first line, of the others the lines of it that say
-how rows are written. All that follows from it is a Table. Which lines begin a row: table_kernels.py.
+how rows are written. All that follows from it is a Table. Which lines begin a row: kernels/tables.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from jitdb.common.times import time_of_text
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.kinds import (
     ARRAY,
     COMMENTS,
     IS_ANY,
@@ -47,7 +47,7 @@ _CUT: Final = 1 << 16  # bytes of a file's beginning that is cut
 class Table(NamedTuple):
     """
     delimiters: two, which may be the same
-    flags:      what may be in rows; kinds: what values are (both: kinds.py)
+    flags:      what may be in rows; kinds: what values are (both: kernels/kinds.py)
     names:      of the fields
     header:     the line with which the fields are named, and which is no row
     unset:      the text of a value that is not there; empty: of one that is empty
@@ -65,7 +65,7 @@ class Table(NamedTuple):
 
     @property
     def program(self) -> tuple[int, ...]:
-        """The program of a table (kinds.py)."""
+        """The program of a table (kernels/kinds.py)."""
         has_time = "timestamp" not in self.names and self.flags & COMMENTS
         days = [self.names.index(name) if has_time and name in self.names else -1 for name in ("date", "time")]
         sizes = len(self.header), len(self.unset), len(self.empty)

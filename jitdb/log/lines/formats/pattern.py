@@ -13,7 +13,7 @@ A program has four numbers an instruction:
     END                          at the end of the line      MATCH
 
 A run that what follows cannot begin with is a SPAN, which never goes back. All else takes a SPLIT a step; a kernel
-enters each SPLIT once at each byte (pattern_kernels.py), so the time is bounded by their product.
+enters each SPLIT once at each byte (kernels/patterns.py), so the time is bounded by their product.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from jitdb.errors import InvalidArgument
-from jitdb.log.lines.formats.kinds import CHAR, CLASS, END, JUMP, MATCH, SAVE, SPAN, SPLIT
+from jitdb.log.lines.formats.kernels.kinds import CHAR, CLASS, END, JUMP, MATCH, SAVE, SPAN, SPLIT
 
 _ALL: Final = (1 << 256) - 1
 _ANY: Final = _ALL & ~(1 << 10)

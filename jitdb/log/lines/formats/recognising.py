@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from jitdb.log.lines.formats.kinds import PATTERN
+from jitdb.log.lines.formats.kernels.kinds import PATTERN
 from jitdb.log.lines.formats.row import Format
 from jitdb.log.lines.formats.slashed import with_days
 from jitdb.log.lines.formats.table import BY_NAME, FORMATS

@@ -14,7 +14,7 @@ from jitdb.errors import NotALog, Remedy
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING, SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 from jitdb.log.lines.formats.headers import table_of
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.kinds import (
     BODY,
     CRI,
     DOCKER,
@@ -31,10 +31,10 @@ from jitdb.log.lines.formats.kinds import (
     TABLE,
     TEXT,
 )
+from jitdb.log.lines.formats.kernels.rendering import begins, count_fitting, join_lines, match_ends, render
+from jitdb.log.lines.formats.kernels.writing import ESCAPE
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.render_kernels import begins, count_fitting, join_lines, match_ends, render
 from jitdb.log.lines.formats.table import BY_NAME
-from jitdb.log.lines.formats.writing_kernels import ESCAPE
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.checksum import Bytes, Ints

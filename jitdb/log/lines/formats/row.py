@@ -3,17 +3,17 @@
 pattern   of a record's first line (pattern.py); also what a file of the format is recognised by
 kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
-          stand (level_kernels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
+          stand (kernels/levels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
           of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
           text in which quotes are doubled; BSD_TIME, KLOG_TIME, DAY_MONTH and MONTH_DAY are times without a year, or
           in a form of one program's own, which become ISO 8601; ZONED_TIME is such a time that
           takes the name of a zone behind it; GRADED is a priority of Snort, which is a level, too
-joins     lines that begin no record belong to the one before them (render_kernels.py says which these are); else
+joins     lines that begin no record belong to the one before them (kernels/rendering.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
 spans     the pattern is of all lines of a record, and has newlines; it alone says which lines begin one
-folds     lines whose text goes on with the one of the line before, as stack traces do (trace_kernels.py), belong to its
-          record, where the bytes before the text are the same. The text is the pattern's last group
+folds     lines whose text goes on with the one of the line before, as stack traces do (kernels/traces.py), belong to
+          its record, where the bytes before the text are the same. The text is the pattern's last group
 skips     what matches without a group is a header, and no record
 leads     a group of the first line of a record: where it takes part, the next line begins none
 doubt     what is not certain of its times, for a note (slashed.py)
@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 from jitdb.common.digests import blake2b
 from jitdb.log.lines.batch_path import BatchPath
 from jitdb.log.lines.formats.headers import table_of
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.kinds import (
     BATCH,
     BSD_TIME,
     DAY_MONTH,

@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import BODY, BSD_TIME, DOUBLED, GRADED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
+from jitdb.log.lines.formats.kernels.kinds import BODY, BSD_TIME, DOUBLED, GRADED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
 
 

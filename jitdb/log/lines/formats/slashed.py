@@ -8,7 +8,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import BODY, DAY_MONTH, LEVELED, MONTH_DAY, PATTERN
+from jitdb.log.lines.formats.kernels.kinds import BODY, DAY_MONTH, LEVELED, MONTH_DAY, PATTERN
 from jitdb.log.lines.formats.row import CLOCK, COLOUR, Format, begins
 
 _DOUBT: Final = "are read with the {} first, as the first lines do not tell: with --log-format {} the {} is first"

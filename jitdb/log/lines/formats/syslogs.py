@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kinds import ATTRIBUTES, BODY, BSD_TIME, ESCAPED, EXTENSION, LEVELED, NIL, NUMBER, PATTERN
+from jitdb.log.lines.formats.kernels.kinds import (
+    ATTRIBUTES,
+    BODY,
+    BSD_TIME,
+    ESCAPED,
+    EXTENSION,
+    LEVELED,
+    NIL,
+    NUMBER,
+    PATTERN,
+)
 from jitdb.log.lines.formats.row import BSD, CLOCK, ISO, LEVELS, QUOTED, Format, begins
 
 SYSLOG5424: Final = (

@@ -1,7 +1,7 @@
 """The formats of lines: how each is recognised, and how its lines become records.
 
-A new format is a row here. Most are a pattern; what a pattern cannot say has a part in render_kernels.py. Fields have
-the names that the format's documentation gives them. The first row that fits a file is its format.
+A new format is a row here. Most are a pattern; what a pattern cannot say has a part in kernels/rendering.py. Fields
+have the names that the format's documentation gives them. The first row that fits a file is its format.
 
 row.py says what is in a row, services.py has those of certain services, syslogs.py syslog and what devices write,
 slashed.py those of which each file tells whether days or months come first.
@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.batch_path import BatchPath
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.kinds import (
     BATCH,
     BODY,
     BSD_TIME,

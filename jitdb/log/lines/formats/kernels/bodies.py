@@ -14,7 +14,7 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import CLOSE_MAP, NEWLINE, OPEN_MAP, QUOTE, SPACE
-from jitdb.log.lines.formats.logfmt_kernels import (
+from jitdb.log.lines.formats.kernels.logfmt import (
     are_pairs,
     begins_logfmt,
     leading_pairs,
@@ -22,7 +22,7 @@ from jitdb.log.lines.formats.logfmt_kernels import (
     put_pairs,
     quoted_end,
 )
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.writing import (
     is_object,
     put_byte,
     put_escaped,

@@ -24,7 +24,7 @@ from jitdb.log.codecs.json.text import (
     RETURN,
     SPACE,
 )
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.kinds import (
     ARRAY,
     BAD,
     BETWEEN,
@@ -50,8 +50,8 @@ from jitdb.log.lines.formats.kinds import (
     TIME,
     UNSET_SIZE,
 )
-from jitdb.log.lines.formats.logfmt_kernels import put_word
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.logfmt import put_word
+from jitdb.log.lines.formats.kernels.writing import (
     put_byte,
     put_bytes,
     put_escaped,

@@ -11,7 +11,7 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import container_end, scalar_end, skip_blanks, text_end
 from jitdb.log.codecs.json.text import CLOSE_ARRAY, CLOSE_MAP, COMMA, OPEN_ARRAY, OPEN_MAP
-from jitdb.log.lines.formats.writing_kernels import is_object, put_bytes, put_quoted, without_blanks
+from jitdb.log.lines.formats.kernels.writing import is_object, put_bytes, put_quoted, put_slack, without_blanks
 
 _ZERO, _NINE, _MOST = 48, 57, 255
 
@@ -72,8 +72,7 @@ def put_journal(data, start, end, out, o, spare, levels):
         if char == OPEN_ARRAY:
             count, behind = read_array(data, p, end, spare)
         if count > 0:
-            for i in range(64):
-                spare[np.uint64(count + i)] = 0
+            put_slack(spare, count)
             o = put_bytes(data, copied, p - copied, out, o)
             o = put_quoted(spare, np.int64(0), count, out, o)
             p = behind

@@ -3,7 +3,7 @@
     {"log":"...\\n","stream":"stdout","time":"..."}          a text without a newline goes on in the next line
     2026-11-20T14:03:11.123456789Z stdout F text            F: the text ends here; P: it goes on in the next line
 
-A text that is a JSON object is the record, with what stands beside it. Other text is a field (body_kernels.py):
+A text that is a JSON object is the record, with what stands beside it. Other text is a field (bodies.py):
 `message` of CRI, `log` of Docker; a level near its beginning is one, too, as the runtime's time stands before it.
 """
 
@@ -14,17 +14,18 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks, text_end
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
-from jitdb.log.lines.formats.body_kernels import put_body
-from jitdb.log.lines.formats.level_kernels import put_level
-from jitdb.log.lines.formats.pattern_kernels import matched, put_groups
-from jitdb.log.lines.formats.trace_kernels import begins_with, goes_on
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.bodies import put_body
+from jitdb.log.lines.formats.kernels.levels import put_level
+from jitdb.log.lines.formats.kernels.patterns import matched, put_groups
+from jitdb.log.lines.formats.kernels.traces import begins_with, goes_on
+from jitdb.log.lines.formats.kernels.writing import (
     line_end,
     put_byte,
     put_bytes,
     put_escaped,
     put_key,
     put_quoted,
+    put_slack,
     without_blanks,
 )
 
@@ -192,8 +193,7 @@ def put_cri(data, start, end, out, o, spare, levels,
             at = put_byte(spare, at, NEWLINE)
         at = put_bytes(data, text, stop - text, spare, at)
     body = at if body < 0 else body
-    for i in range(64):
-        spare[at + i] = 0
+    put_slack(spare, at)
     o = put_said(
             spare, np.int64(0), body, at, out, o, _MESSAGE, _MESSAGE_SIZE, levels,
             program, classes, fields, keys, slots, stack, seen, latest
@@ -237,8 +237,7 @@ def put_docker(data, start, end, out, o, spare, levels,
         if _ < 0:
             return broken
     body = at if body < 0 else body
-    for i in range(64):
-        spare[at + i] = 0
+    put_slack(spare, at)
     o = put_said(
             spare, np.int64(0), without_blanks(spare, np.int64(0), body), at, out, o, _LOG, _LOG_SIZE, levels,
             program, classes, fields, keys, slots, stack, seen, latest

@@ -11,8 +11,8 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE, TAB
-from jitdb.log.lines.formats.trace_kernels import begins_with
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.traces import begins_with
+from jitdb.log.lines.formats.kernels.writing import (
     is_number,
     line_end,
     put_byte,

@@ -11,8 +11,8 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.common.zone_kernels import UNKNOWN, ahead_of_name
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
-from jitdb.log.lines.formats.body_kernels import put_body
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.bodies import put_body
+from jitdb.log.lines.formats.kernels.kinds import (
     ATTRIBUTES,
     BODY,
     BSD_TIME,
@@ -41,10 +41,10 @@ from jitdb.log.lines.formats.kinds import (
     WORD,
     ZONED_TIME,
 )
-from jitdb.log.lines.formats.level_kernels import put_grade, put_level, word_end
-from jitdb.log.lines.formats.logfmt_kernels import put_attributes, put_extension, put_pairs, put_unescaped
-from jitdb.log.lines.formats.table_kernels import quote_from
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.levels import put_grade, put_level, word_end
+from jitdb.log.lines.formats.kernels.logfmt import put_attributes, put_extension, put_pairs, put_unescaped
+from jitdb.log.lines.formats.kernels.tables import quote_from
+from jitdb.log.lines.formats.kernels.writing import (
     line_end,
     put_byte,
     put_escaped,

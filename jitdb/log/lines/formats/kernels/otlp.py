@@ -28,7 +28,7 @@ from jitdb.log.codecs.json.text import (
     QUOTE,
     put_text,
 )
-from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
+from jitdb.log.lines.formats.kernels.writing import put_byte, put_bytes
 from jitdb.log.lines.line_kernels import value_end
 
 # What a key is: the kinds of values; what an attribute has, and an array of values; what holds attributes or a value.

@@ -47,6 +47,13 @@ def put_bytes(source, at, size, out, o):
 
 
 @part
+def put_slack(out, o):
+    """Zeros behind what is written, for kernels that read words there: what ends at `o` may be read as an input."""
+    for i in range(64):
+        out[np.uint64(o + i)] = 0
+
+
+@part
 def put_byte(out, o, byte):
     out[np.uint64(o)] = byte
     return o + 1

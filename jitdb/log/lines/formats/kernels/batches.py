@@ -13,9 +13,9 @@ from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import CLOSE_MAP, COMMA, OPEN_MAP
-from jitdb.log.lines.formats.kinds import FIELD, OTLP
-from jitdb.log.lines.formats.otlp_kernels import put_telemetry
-from jitdb.log.lines.formats.writing_kernels import is_object, put_byte, put_bytes, put_key, put_members
+from jitdb.log.lines.formats.kernels.kinds import FIELD, OTLP
+from jitdb.log.lines.formats.kernels.otlp import put_telemetry
+from jitdb.log.lines.formats.kernels.writing import is_object, put_byte, put_bytes, put_key, put_members
 from jitdb.log.lines.line_kernels import SEPARATOR, value_end
 
 

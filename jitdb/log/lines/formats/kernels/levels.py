@@ -19,7 +19,7 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.sixteen import trailing_zeros, word_at
 from jitdb.log.codecs.json.text import BACKSLASH, COLON, COMMA, OPEN_MAP, QUOTE, SPACE, TAB
-from jitdb.log.lines.formats.writing_kernels import put_byte, put_bytes
+from jitdb.log.lines.formats.kernels.writing import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
 _LEAST, _MOST = 3, 8  # bytes of a level

@@ -16,10 +16,10 @@ from jitdb.log.codecs.fields.constants import DELETED, LIVE
 from jitdb.log.codecs.fields.part_kernels import same_bytes
 from jitdb.log.codecs.json.read import skip_blanks
 from jitdb.log.codecs.json.text import CLOSE_MAP, NEWLINE, OPEN_MAP, QUOTE, RETURN
-from jitdb.log.lines.formats.batch_kernels import behind_around, put_around, put_element, same_prefix
-from jitdb.log.lines.formats.body_kernels import put_trace
-from jitdb.log.lines.formats.journal_kernels import put_journal
-from jitdb.log.lines.formats.kinds import (
+from jitdb.log.lines.formats.kernels.batches import behind_around, put_around, put_element, same_prefix
+from jitdb.log.lines.formats.kernels.bodies import put_trace
+from jitdb.log.lines.formats.kernels.journald import put_journal
+from jitdb.log.lines.formats.kernels.kinds import (
     BATCH,
     CRI,
     DOCKER,
@@ -37,17 +37,18 @@ from jitdb.log.lines.formats.kinds import (
     SPANS,
     TABLE,
 )
-from jitdb.log.lines.formats.logfmt_kernels import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
-from jitdb.log.lines.formats.pattern_kernels import matched, put_pattern
-from jitdb.log.lines.formats.runtime_kernels import begins_cri, begins_docker, put_cri, put_docker
-from jitdb.log.lines.formats.table_kernels import put_row
-from jitdb.log.lines.formats.trace_kernels import goes_on
-from jitdb.log.lines.formats.writing_kernels import (
+from jitdb.log.lines.formats.kernels.logfmt import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
+from jitdb.log.lines.formats.kernels.patterns import matched, put_pattern
+from jitdb.log.lines.formats.kernels.runtimes import begins_cri, begins_docker, put_cri, put_docker
+from jitdb.log.lines.formats.kernels.tables import put_row
+from jitdb.log.lines.formats.kernels.traces import goes_on
+from jitdb.log.lines.formats.kernels.writing import (
     is_object,
     line_end,
     put_byte,
     put_bytes,
     put_members,
+    put_slack,
     without_blanks,
 )
 
@@ -91,8 +92,7 @@ def put_folded(data, start, end, program, classes, fields, keys, out, o, spare, 
         text = slots[2 * (program[1] - 1)] if is_one else np.int64(-1)
         text = p if text < 0 else text
         at = put_bytes(data, text, stop - text, spare, put_byte(spare, at, NEWLINE))
-    for i in range(64):
-        spare[at + i] = 0
+    put_slack(spare, at)
     return put_pattern(
         spare, np.int64(0), at, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest
     )  # fmt: skip
