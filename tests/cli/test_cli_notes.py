@@ -611,3 +611,12 @@ def test_the_time_is_found_behind_lines_that_are_no_json(tmp_path: Path, run: Ru
     lines = ["127.0.0.1 GET /\n"] * 40 + ['{"level":30,"time":1795923647451}\n'] * 40
     (tmp_path / "a.log").write_text("".join(lines))
     assert run("count", "a.log", "--since", "2026-11-01").stdout == "40\n"
+
+
+@pytest.mark.parametrize("question", ['level >= "error"', 'level == "error"'])
+def test_a_level_that_only_late_records_of_text_have(tmp_path: Path, run: Run, question: str) -> None:
+    line = "Nov 20 13:00:00 web app[7]: "
+    (tmp_path / "syslog").write_text(f"{line}up\n" * 300 + f"{line}error: no\n" * 3)
+    found = run("count", "syslog", question)
+    assert found.stdout == "3\n"
+    assert "no level is found in the text of 200 of 200 records looked at" in found.stderr

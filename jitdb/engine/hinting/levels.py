@@ -54,7 +54,7 @@ def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> s
     nor any other record, as an index of all levels knows.
     """
     lacking = [record for record in records if value_at(record, path) is UNDEFINED]
-    if len(lacking) == len(records) or in_place_of(path, lacking):
+    if not records or in_place_of(path, lacking) or evidence.lack(path):  # of which another line says that none has it
         return ""
     if not lacking and not evidence.has(Not(CompareLevel(path, "gte", "trace"))):
         return ""
