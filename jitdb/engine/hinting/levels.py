@@ -40,7 +40,7 @@ def on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
     if logs := evidence.unleveled(operation) if asked else []:
         return [no_level(logs)]
     denied = {leaf.paths[0] for leaf in operation.leaves() if isinstance(leaf, Absent)}
-    records = [record for record in evidence.sample(SAMPLE) if _is_of_text(record)] if asked else []
+    records = [record for record in evidence.asked(operation, SAMPLE) if _is_of_text(record)] if asked else []
     return list(filter(None, (_partly_leveled(evidence, path, records) for path in asked if path not in denied)))
 
 

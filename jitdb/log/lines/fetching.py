@@ -23,6 +23,7 @@ _TOGETHER: Final = 1 << 12  # records that are read at once, at most: they stay 
 FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _MANY: Final = 1 << 20  # bytes of records that are looked at faster by kernels
 
+_MOST_LINES: Final = 1 << 15  # that are looked at together
 _MOST_TEXT: Final = 1 << 16  # bytes of text that are given behind a record
 
 
@@ -202,11 +203,23 @@ def _joined_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
             start = window.line_start(offset - 1)
             if not framing.begins(window.line(start), line):
                 raise LookupError(offset)
-        lines, at = [line], offset + len(line) + 1
-        while at < end and not framing.begins(lines[-1], following := window.line(at)):
-            lines.append(following)
-            at += len(following) + 1
-        yield b"\n".join(lines)
+        yield b"\n".join(_lines_of_record(line, window, offset + len(line) + 1, end, framing))
+
+
+def _lines_of_record(first: bytes, window: Window, at: int, end: int, framing: LineFraming) -> list[bytes]:
+    """The lines of a record, of which the second would begin at `at`. They are looked at in ever larger groups."""
+    lines, most = [first], 1
+    while at < end:
+        following = list[bytes]()
+        while at < end and len(following) < most:
+            following.append(window.line(at))
+            at += len(following[-1]) + 1
+        count = framing.going_on(lines[-1], following)
+        lines += following[:count]
+        if count < len(following):
+            break
+        most = min(8 * most, _MOST_LINES)
+    return lines
 
 
 def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:

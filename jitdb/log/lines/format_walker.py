@@ -15,6 +15,7 @@ import numpy as np
 from jitdb.log.blocks.checksum import Counts, Ints
 from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
+from jitdb.log.codecs.fields.part_kernels import NEWLINE
 from jitdb.log.lines.files.file import newline_before
 from jitdb.log.lines.line_kernels import gather_around
 from jitdb.log.lines.line_walkers import EachWalker, LineWalker
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from jitdb.log.lines.formats.rendering import Renderer
 
 _SLACK = 64
+_FEW_LINES, _LINES = 4, 1 << 15  # lines behind a record that are looked at together: first, and at most
+_SHORT = 256  # bytes of a line, on an average
 _MOST = 1 << 26  # bytes of elements with what is around them that a walk gives
 
 
@@ -88,20 +91,30 @@ class FormatWalker(LineWalker):
         room = self.room
         end = int(room.starts[number] + room.lengths[number]) + 1
         last = self.buffer[int(room.starts[number]) : end - 1].tobytes().rfind(b"\n") + 1 + int(room.starts[number])
-        filled = max(end, self._end)
+        filled, lines = max(end, self._end), _FEW_LINES
         while self._begin + end < self._stop:
             if filled - end < self._more and self._begin + filled < self._stop:
                 # As much again: a line at a time, each would copy all of a long record.
                 filled = self._fill(self._begin, filled, 2 * filled)
-            stop = self._end_of_line(self._begin, end, filled)
-            if stop <= end:
+            stops = self._ends_of_lines(end, filled, lines)
+            if not len(stops):
+                stop = self._end_of_line(self._begin, end, filled)
+                if stop <= end:
+                    break
+                filled, stops = max(filled, stop), np.array([stop])
+            self._end = max(self._end, int(stops[-1]))
+            count = self._renderer.going_on(self.buffer, (last, end - 1), np.append(end, stops[:-1]), stops - 1)
+            if count:
+                last, end = int(np.append(end, stops)[count - 1]), int(stops[count - 1])
+                room.lengths[number] = end - 1 - room.starts[number]
+            if count < len(stops):
                 break
-            filled, self._end = max(filled, stop), max(self._end, stop)
-            if self._renderer.begins(self.buffer, (last, end - 1), (end, stop - 1)):
-                break
-            room.lengths[number] = stop - 1 - room.starts[number]
-            last, end = end, stop
+            lines = min(8 * lines, _LINES)
         return end
+
+    def _ends_of_lines(self, at: int, filled: int, most: int) -> Ints:
+        """Behind the newlines of at most so many lines of the buffer from this byte on, if they are short."""
+        return np.flatnonzero(self.buffer[at : min(filled, at + _SHORT * most)] == NEWLINE)[:most] + (at + 1)
 
     def batch(self, low: int, high: int, begin: int) -> RecordBatch:
         return self._renderer.render(super().batch(low, high, begin))

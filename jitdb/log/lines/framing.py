@@ -12,7 +12,7 @@ Where lines hold batches, each element is a record, which seqs count; a line wit
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import local
 from typing import TYPE_CHECKING, Final
 
@@ -180,6 +180,16 @@ class LineFraming(Framing):
         joined = np.frombuffer(bytearray(before + b"\n" + line + bytes(_SLACK)), np.uint8)
         at = len(before) + 1
         return self.renderer.begins(joined, (0, len(before.rstrip(b"\r"))), (at, at + len(line.rstrip(b"\r"))))
+
+    def going_on(self, before: bytes, lines: Sequence[bytes]) -> int:
+        """How many of these lines, of a format whose records have several, belong to the record of the one before."""
+        import numpy as np
+
+        sizes = np.array([len(before), *map(len, lines)], np.int64)
+        ends = np.cumsum(sizes + 1) - 1
+        joined = np.frombuffer(bytearray(b"\n".join([before, *lines]) + bytes(_SLACK)), np.uint8)
+        starts = ends - sizes
+        return self.renderer.going_on(joined, (0, len(before)), starts[1:], ends[1:])
 
     @property
     def goes_on(self) -> GoesOn | None:

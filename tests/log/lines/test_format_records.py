@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -840,3 +842,29 @@ def test_a_long_trace_near_the_top(name: str) -> None:
     trace += [b"Caused by: java.lang.Error: gone", *(b"    at a.B.c(B.java:%d)" % number for number in range(90))]
     for before in (1, 2, 5):
         assert recognised([*[line] * before, *trace, *[line] * 9]) == BY_NAME[name]
+
+
+@pytest.mark.parametrize("name", ["text", "syslog", "cri", "docker", "prefixed", "csvlog"])
+def test_lines_that_belong_to_a_record_are_counted_as_one_by_one(name: str) -> None:
+    """Those of many lines at once are those that each line and the one before it tell."""
+    renderer = Renderer(BY_NAME[name], lambda: NOVEMBER)
+    own = {
+        "text": b"2026-11-20 13:00:00 up", "syslog": b"Nov 20 13:00:00 web app[7]: up",
+        "cri": b"2026-11-20T13:00:00Z stdout F up",
+        "docker": b'{"log":"up\\n","stream":"stdout","time":"2026-11-20T13:00:00Z"}',
+        "prefixed": b"web-1  | up", "csvlog": b'2026-11-20 06:10:01.123 UTC,,,17,,"6b",17,,,,17,,,,,,,17,,,17,,"x"',
+    }[name]  # fmt: skip
+    others = [b"", b"\r", b"  at x", b"up", b'{"a": 1}', b"Traceback (most recent call last):", b"a=1 b=2", own + b"\r"]
+
+    @settings(max_examples=tries(150, 3000), deadline=None)
+    @given(st.lists(st.sampled_from([own, *others, *others]), min_size=2, max_size=12))
+    def check(lines: list[bytes]) -> None:
+        data = np.frombuffer(b"\n".join(lines) + bytes(64), np.uint8)
+        ends = np.cumsum([len(line) + 1 for line in lines]) - 1
+        starts = ends - [len(line) for line in lines]
+        places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+        begun = [renderer.begins(data, *pair) for pair in pairwise(places)]
+        found = renderer.going_on(data, places[0], starts[1:], ends[1:])
+        assert found == [*begun, True].index(True)
+
+    check()

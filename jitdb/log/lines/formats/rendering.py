@@ -138,6 +138,21 @@ class Renderer:
         """See join_lines."""
         return join_lines(self._how, data, *before, starts, lengths, states, count, *self._machine)
 
+    def going_on(self, data: Bytes, before: tuple[int, int], starts: Ints, ends: Ints) -> int:
+        """How many of these lines belong to the record that the line before them is of."""
+        count = 0
+        while count < len(starts) and data[before[0] : before[1]][:2].tobytes() in (
+            b"",
+            b"\r",
+        ):  # for join() it is none
+            line = int(starts[count]), int(ends[count])
+            if self.begins(data, before, line):
+                return count
+            before, count = line, count + 1
+        starts, lengths, left = starts[count:].copy(), ends[count:] - starts[count:], len(starts) - count
+        records, left_out, _ = self.join(data, before, starts, lengths, np.full(left, LIVE, np.uint8), left)
+        return count + (left_out if records else left)
+
     def render(self, records: RecordBatch) -> RecordBatch:
         """The same records as JSON texts. The next call uses their memory again."""
         total, count = int(records.lengths.sum()), len(records)

@@ -169,6 +169,8 @@ def join_lines(
     records = 0
     left_out = 0
     last = 0
+    if before_end - before > 1:  # an empty line is one
+        before_end = without_return(data, before, before_end)
     for number in range(count):
         p = starts[number]
         end = without_return(data, p, p + lengths[number])
