@@ -149,6 +149,11 @@ def _behind_logs(texts: Sequence[str]) -> int:
 
 def within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
     """The operation within --since, --until and --older-than."""
+    if zone := getattr(options, "log_tz", None):
+        from jitdb.operators.nodes.instants import instant_at
+
+        for name, text in getattr(options, "typed_times", {}).items():
+            setattr(options, name, instant_at(text, zone=zone))
     since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))
     if since is None and not any(ends):
         return found

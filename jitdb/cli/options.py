@@ -168,7 +168,9 @@ def moment(text: str) -> tuple[str, Instant]:
 
 
 class Moment(argparse.Action):
-    """Takes a point in time; `by_clock` has the options whose text goes by the clock of this place."""
+    """Takes a point in time; `typed_times` has how each was typed, and `by_clock` the options whose text goes by the
+    clock of this place.
+    """
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -177,6 +179,7 @@ class Moment(argparse.Action):
 
         text, found = values
         setattr(namespace, self.dest, found)
+        namespace.typed_times = getattr(namespace, "typed_times", {}) | {self.dest: text}
         if is_by_clock(text):
             namespace.by_clock = (*getattr(namespace, "by_clock", ()), self.dest)
 
@@ -286,7 +289,8 @@ OPTIONS: Final = {
     ),
     "since": option(
         "--since TIME", "only records from this time on: 2h (ago), 7d, today, or 14:00 by the clock of this machine. A "
-        "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00)",
+        "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00). With --log-tz both are in "
+        "that zone",
         type=moment, action=Moment, group=SHOWN,
     ),
     "until": option("--until TIME", "only records before this time", type=moment, action=Moment, group=SHOWN),

@@ -620,3 +620,100 @@ def test_a_level_that_only_late_records_of_text_have(tmp_path: Path, run: Run, q
     found = run("count", "syslog", question)
     assert found.stdout == "3\n"
     assert "no level is found in the text of 200 of 200 records looked at" in found.stderr
+
+
+HEAD = "2026-11-20 10:00:00 INFO "
+
+
+@pytest.mark.parametrize(
+    ("between", "loose"),
+    [
+        ("payment failed for order 5\n", 9), ("payment failed\nfor order 5\n", 18),
+        ("    at a.b(C.java:1)\nmore\n", 0), ("Traceback (most recent call last):\n  x\nValueError: no\n", 0),
+        ("java.lang.IllegalStateException: no\nat x\n", 0), ("\nmore\n", 0), ("}\n", 0), ("", 0),
+        ("[stacktrace]\n#0 /a.php(1): b()\n#1 {main}\n", 0),
+    ],
+)  # fmt: skip
+def test_lines_that_look_like_no_part_of_a_record_are_told(tmp_path: Path, run: Run, between: str, loose: int) -> None:
+    text = f"{HEAD}up\n{between}" * 9 + f"{HEAD}end\n"
+    (tmp_path / "a.log").write_text(text)
+    found = run("count", "a.log")
+    assert found.stdout == "10\n"
+    assert ("begin no record" in found.stderr) == (loose > 0)
+    if loose:
+        lines = text.count("\n")
+        assert f"{loose} of the first {lines} lines, such as '{between.splitlines()[0]}'" in found.stderr
+        assert run("count", "a.log", "--log-format", "plain").stdout == f"{lines}\n"
+        assert run("count", "a.log", "-q").stderr == ""
+
+
+RENAMED = [{("ts" if number % 2 else "time"): f"2026-11-20T10:00:{number:02}Z", "n": number} for number in range(20)]
+
+
+@pytest.mark.parametrize("bound", [["--since", "2026-11-20"], ["--until", "2026-11-21"]])
+def test_records_whose_time_has_another_name_are_told(tmp_path: Path, run: Run, bound: list[str]) -> None:
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in RENAMED))
+    for _ in range(2):
+        found = run("count", "a.ndjson", *bound)
+        assert found.stdout == "10\n"
+        assert (
+            "left out are records without a time in `time`, 10 of 20 looked at; these have one in `ts`" in found.stderr
+        )
+    both = re.findall("to read both: (.*)", found.stderr)[0].split()
+    found = run("count", "a.ndjson", *bound, *both)
+    assert (found.stdout, found.stderr) == ("20\n", "")
+
+
+@pytest.mark.parametrize("value", ["null", None])
+def test_records_without_a_time_are_told_where_one_is_asked_for(tmp_path: Path, run: Run, value: str | None) -> None:
+    lines = ['{"time":"2026-11-20T10:00:00Z"}\n'] * 3 + ["{}\n" if value is None else f'{{"time":{value}}}\n']
+    (tmp_path / "a.ndjson").write_text("".join(lines))
+    found = run("count", "a.ndjson", "--since", "2026-11-20")
+    assert found.stdout == "3\n"
+    assert "left out are records without a time in `time`, 1 of 4 looked at\n" in found.stderr
+    assert run("query", "a.ndjson", "--format", "ndjson").stderr == ""
+    (tmp_path / "a.ndjson").write_text("".join(lines[:3]))
+    assert run("count", "a.ndjson", "--since", "2026-11-20").stderr == ""
+
+
+def test_a_timeline_of_days_alone_is_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.csv").write_text("Date,Time,n\n2026-11-28,10:00:00,1\n2026-11-28,11:00:00,2\n")
+    assert "records are at midnight, as the time of day in `Time`" in run("timeline", "a.csv", "--every", "1h").stderr
+
+
+def test_a_timeline_of_logs_with_and_without_zones_is_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.ndjson").write_text('{"time":"2026-11-28T11:00:00"}\n')
+    (tmp_path / "b.ndjson").write_text('{"time":"2026-11-28T10:00:00Z"}\n')
+    assert "without a zone are read as UTC" in run("timeline", "a.ndjson", "b.ndjson", "--every", "1h").stderr
+    assert run("timeline", "b.ndjson", "--every", "1h").stderr == ""
+
+
+@pytest.mark.parametrize("text", ["a: 1\rb: 2\rc", '{"a":1}\r{"a":2}\r', "x\r\r"])
+def test_lines_that_end_with_carriage_returns_alone(tmp_path: Path, run: Run, text: str) -> None:
+    (tmp_path / "a.log").write_bytes(text.encode())
+    found = run("count", "a.log")
+    if text == "x\r\r":
+        assert found.stdout == "1\n"
+        return
+    assert "carriage returns alone end its lines" in found.stderr
+    assert "tr '\\r' '\\n' < a.log > a.lines.log" in found.stderr
+    (tmp_path / "a.lines.log").write_bytes(text.replace("\r", "\n").encode())
+    assert run("count", "a.lines.log").stdout == f"{len(text.split(chr(13))) - text.endswith(chr(13))}\n"
+
+
+@pytest.mark.parametrize(
+    ("zone", "since", "count"),
+    [
+        (None, "2026-11-28T14:00", 2), ("Europe/Berlin", "2026-11-28T14:00", 2),
+        ("Europe/Berlin", "2026-11-28T14:00Z", 1),
+        ("Europe/Berlin", "2026-11-28T14:30+01:00", 2), ("+02:00", "2026-11-28 15:00", 1),
+        ("Europe/Berlin", "Nov 28 14:00", 2),
+        ("Europe/Berlin", "2026-11-28", 3), ("America/New_York", "2026-11-29", 0),
+        ("Europe/Berlin", "1795872600", 2), ("Europe/Berlin", "1795872601", 1),
+    ],
+)  # fmt: skip
+def test_bounds_are_of_the_zone_of_the_log(tmp_path: Path, run: Run, zone: str | None, since: str, count: int) -> None:
+    lines = ("2026-11-28 10:00:00 a", "2026-11-28 14:30:00 b", "2026-11-28 15:30:00 c", "")
+    (tmp_path / "a.log").write_text("\n".join(lines))
+    found = run("count", "a.log", "--since", since, *(["--log-tz", zone] if zone else []))
+    assert found.stdout == f"{count}\n"

@@ -60,6 +60,11 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
 
         flush()
         note_fitting(db, options, found)
+    if options.as_of is None:
+        from jitdb.cli.output.notes import note_loose
+
+        flush()
+        note_loose(db, options)
     if operation is not None:
         from jitdb.cli.output.notes import note_counted
 

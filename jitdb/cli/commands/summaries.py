@@ -385,17 +385,22 @@ def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> 
 
 
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:
-    """Note which field is the time, that none of the records has one, or that --tz moves times without a zone."""
+    """Note which field is the time, that none of the records has one, that it holds days alone, or that times without a
+    zone stand beside others, or are moved by --tz.
+    """
     from jitdb.cli.output.notes import no_time_found, note_times, time_fields
 
     note_times(db, options.operation, options, ordered=True, is_full=not found.total)
-    if options.tz and found.total and not options.quiet:
-        from jitdb.engine.hinting.evidence import AS_UTC
+    if found.total and not options.quiet:
+        from jitdb.cli.opening import is_many
+        from jitdb.engine.hinting.evidence import AS_UTC, AT_MIDNIGHT
         from jitdb.operators import and_, declared_time
 
         as_times = and_(options.operation, declared_time >= "1970-01-01T00:00:00Z")
         for remark in db.remarks(db.query(as_times).question):
-            if AS_UTC in remark:
+            if AT_MIDNIGHT in remark or (AS_UTC in remark and is_many(options) and not options.tz):
+                note(options, remark)
+            elif AS_UTC in remark and options.tz:
                 told = f"steps are those of the clock that wrote them; if it is that of {options.tz}, say --log-tz"
                 note(options, f"{remark}: without --tz, {told} {options.tz}")
     if found.total and not found.rows:

@@ -9,8 +9,9 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from time import localtime, strftime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
@@ -21,6 +22,7 @@ from jitdb.engine.hinting.fields import OF_TEXT, is_known, unknown_field
 from jitdb.engine.hinting.hints import length_in, taken_as_numbers
 from jitdb.engine.hinting.knowledge import SAMPLE
 from jitdb.engine.roles import is_time_name, roles_of
+from jitdb.errors import JitdbError
 from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ def note_times(
         return
     from jitdb.common.paths import TIMESTAMPS
     from jitdb.engine.database import JITDB
+    from jitdb.engine.hinting.evidence import UNTIMED
 
     if is_full:
         note_beyond(db, options)
@@ -117,6 +120,8 @@ def note_times(
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
         note_clock(remark, options)
+        if remark.startswith(UNTIMED) and (paths := re.findall("`([^`]*)`", remark))[1:]:
+            say("  to read both: " + " ".join(f"--timestamp {shlex.quote(path)}" for path in paths))
 
 
 def note_clock(remark: str, options: Namespace) -> None:
@@ -144,6 +149,27 @@ def note_counted(
     note_missing(db, operation, options, is_empty=is_empty)
     if operation is not None and any(leaf.compared for leaf in operation.leaves()):
         note_times(db, operation, options, ordered=False, is_full=is_empty and is_full)
+
+
+_LOOSE: Final = 50  # a note is due where one of so many first lines is loose
+
+
+def note_loose(db: AnyDatabase, options: Namespace) -> None:
+    """Note that lines which look like no part of a record belong to the record before them."""
+    from jitdb.engine.database import JITDB
+    from jitdb.log.lines.detection import loose_lines
+    from jitdb.log.lines.line_log import LineLog
+
+    if options.quiet or not isinstance(db, JITDB) or not isinstance(db.log, LineLog):
+        return
+    with suppress(JitdbError, OSError):  # it was rotated away: the answer stands
+        found = loose_lines(db.log.path, db.log.framing.form)
+        if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
+            which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"
+            note(
+                options,
+                f"{which}: each belongs to the record before it; --log-format plain makes a record of each line",
+            )
 
 
 def note_fitting(db: AnyDatabase, options: Namespace, total: int) -> None:

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import format_path
 from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, time_of, unit_and_zone, zone_behind
-from jitdb.common.values import value_at, values_at
+from jitdb.common.values import UNDEFINED, value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
@@ -43,7 +44,10 @@ _CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
 AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
-_SAMPLE: Final = 200  # records that are looked at for a value that is no time
+AT_MIDNIGHT: Final = "holds days alone: records are at midnight"  # which a remark says of a field
+UNTIMED: Final = "left out are records without a time in"  # with which a remark begins
+_SAMPLE: Final = 200  # records that are looked at for a value that is no time, or for one that lacks a time
+_NONE: Final = (UNDEFINED, None)
 
 
 class LogEvidence:
@@ -264,7 +268,9 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
     if as_time and (clock := _clock_beside(manager.log, spec)):
-        yield f"{name} holds days alone: records are at midnight, as the time of day in {clock} is no part of it"
+        yield f"{name} {AT_MIDNIGHT}, as the time of day in {clock} is no part of it"
+    if as_time and (untimed := _on_untimed(manager, spec, name)):
+        yield untimed
     if as_time and manager.log.time_doubt:
         yield f"times of {name} {manager.log.time_doubt}"
     if bits & seen.TEXTS:
@@ -272,6 +278,23 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if unit_and_zone(spec.name)[0] == AUTO and units and (len(units) > 1 or (as_time and is_full)):
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
+
+
+def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
+    """The line about records that have nothing where the time is looked for; empty where there are none."""
+    from jitdb.engine.hinting.dialects import in_place_of
+    from jitdb.indexes.kinds.numbers import load_extremes
+    from jitdb.log.reading.sampling import sample
+
+    if not any(load_extremes(segment)[0].min() == -inf for segment in manager.catalog.get(spec).segments):
+        return ""
+    records = list(sample(manager.log, _SAMPLE))
+    lacking = [record for record in records if all(value_at(record, path) in _NONE for path in spec.paths)]
+    if not lacking or len(lacking) == len(records):
+        return ""
+    other = in_place_of(spec.paths[0], lacking)
+    instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
+    return f"{UNTIMED} {name}, {len(lacking):,} of {len(records):,} looked at{instead}"
 
 
 def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
@@ -299,7 +322,8 @@ def _clock_beside(log: LogSource, spec: IndexSpec) -> str:
     from jitdb.engine.roles import first_of
 
     for path in spec.paths if len(spec.paths) == 1 else ():
-        beside = (*path[:-1], "time")
+        keys = dict.fromkeys(key for record in first_of(log) for key in record if str(key).lower() == "time")
+        beside = (*path[:-1], "time") if len(path) > 1 else (next(iter(keys), "time"),)
         pairs = [(value_at(record, path), value_at(record, beside)) for record in first_of(log)]
         if pairs and path != beside and all(_spells(_DAY, day) and _spells(_CLOCK, clock) for day, clock in pairs):
             return f"`{format_path(beside)}`"

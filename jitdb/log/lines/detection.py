@@ -25,7 +25,7 @@ from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
-from jitdb.log.lines.formats.kernels.kinds import MARKS
+from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, MARKS
 from jitdb.log.objects.door import Location, is_file, location_of
 
 HEAD: Final = 1 << 16  # bytes that are looked at
@@ -80,6 +80,8 @@ def form_at(
     try:
         head = head_of(file, HEAD)
     except (OSError, LogCorrupt):
+        return None
+    if _has_returns_alone(head):
         return None
     if head:
         found = form_of(head, form, said=said, more=partial(head_of, file), name=file.name)
@@ -195,6 +197,45 @@ def first_lines(path: Location, form: LineForm) -> FirstLines | None:
     return FirstLines(
         len(lines), Renderer(form.row, lambda: 0).fitting(lines), sum(not _is_utf8(line) for line in lines)
     )
+
+
+class Loose(NamedTuple):
+    """How many first lines of a file there are, how many of them are taken for the end of a record and look like no
+    part of one, and the first of these.
+    """
+
+    lines: int
+    loose: int
+    first: str
+
+
+#: What follows the first line of a record in traces, statements and documents: it is indented, closes a bracket, or
+#: names an exception.
+_PART_OF_RECORD: Final = re.compile(
+    rb"[\s)\]}>]|#\d|\[stacktrace\]|Caused by|Suppressed|Traceback|During |The above |goroutine |"
+    rb"[\w.$]+(?:Exception|Error)\b"
+)
+
+
+def loose_lines(path: Location, form: LineForm) -> Loose | None:
+    """What the first lines of a file of text show of lines that begin no record, one behind the other, though the line
+    before them does, or is such a line; None where each line is a record, and of formats whose records span lines.
+    """
+    from jitdb.log.lines.formats.rendering import Renderer
+
+    row = form.row
+    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER):
+        return None
+    lines = head_of(path, HEAD).removeprefix(MARK).split(b"\n")[:-1]
+    found, is_within = list[bytes](), True
+    for line, is_new in zip(lines, Renderer(row, lambda: 0).begun(lines), strict=True):
+        if is_new:
+            is_within = bool(row.banner) and line.startswith(row.banner)
+        elif is_within or not line.strip() or _PART_OF_RECORD.match(line):
+            is_within = True
+        else:
+            found.append(line)
+    return Loose(len(lines), len(found), found[0].decode(errors="replace").strip() if found else "")
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -431,6 +472,10 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         return _error(path, "it is UTF-16, and logs are UTF-8", f"convert it first: {converted(path, wide)}")
     if b"\0" in head:
         return None
+    if _has_returns_alone(head):
+        stem, ending = os.path.splitext(os.fspath(path))
+        command = f"tr '\\r' '\\n' < {shlex.quote(os.fspath(path))} > {shlex.quote(f'{stem}.lines{ending}')}"
+        return _error(path, "carriage returns alone end its lines", f"put newlines in their place: {command}")
     try:
         text = _begun_text(head)
     except UnicodeDecodeError as error:
@@ -463,6 +508,11 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     if begin and not looks_like_lines(head):
         return _error(path, "it is text, but none of its first lines is a JSON object", _PLAIN)
     return None
+
+
+def _has_returns_alone(head: bytes) -> bool:
+    """Whether carriage returns end the first lines, and no newlines do."""
+    return b"\n" not in head and head.rstrip(b"\r").count(b"\r") > 0 and b"\0" not in head
 
 
 def _wide(head: bytes) -> str:

@@ -11,6 +11,7 @@ from jitdb.common.times import (
     ZONES,
     Nanoseconds,
     as_text,
+    is_zoneless,
     length_of_text,
     time_of_number,
     time_of_text,
@@ -152,17 +153,20 @@ def _out_of_range(value: Any) -> QueryError:
     return QueryError(f"times are of the years 0 to 9999, and {shown(value)} is none of these")
 
 
-def instant_at(text: str, now: int | None = None) -> Instant:
+def instant_at(text: str, now: int | None = None, zone: str = "") -> Instant:
     """The instant that a person types: a time, also of syslog (Nov 20 14:00, of its last year); how long ago
     (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today, yesterday, yesterday 14:00 by the clock of this place
     (TZ); seconds since 1970.
 
-    `now`: nanoseconds since 1970, by default those of the clock. Raises QueryError.
+    `now`: nanoseconds since 1970, by default those of the clock. `zone`: of times that say none, and of today, in place
+    of UTC and TZ. Raises QueryError.
 
     >>> instant_at("Nov 20 14:00", now=1_700_000_000_000_000_000)
     '2022-11-20T14:00:00Z'
     >>> instant_at("2h", now=7_200_000_000_000), instant_at("1700000000")
     ('1970-01-01T00:00:00Z', '2023-11-14T22:13:20Z')
+    >>> instant_at("2026-07-01 14:00", zone="Europe/Berlin"), instant_at("2026-07-01T14:00Z", zone="Europe/Berlin")
+    ('2026-07-01T12:00:00Z', '2026-07-01T14:00:00Z')
     """
     typed = text.strip()
     now = time.time_ns() if now is None else now
@@ -172,7 +176,7 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     if not ago.startswith("-") and (length := length_of_text(ago)) is not None:
         return Instant(now - length)
     if typed and (found_day := re.fullmatch(_OF_DAY, typed, re.ASCII)) is not None:
-        local = _local(now, *found_day.groups())
+        local = _local(now, zone, *found_day.groups())
         if local is not None:
             return local
     if re.fullmatch(r"\d{5,}(\.\d+)?", typed):
@@ -181,6 +185,7 @@ def instant_at(text: str, now: int | None = None) -> Instant:
         return Instant(found)
     _check_zone(typed)
     found = time_of_text(typed)
+    says_none = found is None or is_zoneless(typed)
     if found is None and (dated := re.fullmatch(_OF_SYSLOG, typed, re.ASCII)) is not None:
         found = _of_last_year(dated["day"], dated["month"], dated["clock"], now)
     if found is None:
@@ -188,7 +193,16 @@ def instant_at(text: str, now: int | None = None) -> Instant:
             f"{shown(text)} is no time",
             remedy="write 2026-11-01, 2026-11-01T12:00, 14:00, how long ago (2h, 30m, 7d), or now, today, yesterday",
         )
-    return Instant(found)
+    return Instant(_of_clock(found, zone) if says_none else found)
+
+
+def _of_clock(shown_there: Nanoseconds, zone: str) -> Nanoseconds:
+    """When clocks of a zone show this, which is as if it were of UTC; empty: those of UTC."""
+    if not zone:
+        return shown_there
+    from jitdb.common.zones import changes_of
+
+    return shown_there - changes_of(zone).ahead(int(shown_there // 10**9)) * 10**9
 
 
 def is_by_clock(text: str) -> bool:
@@ -209,11 +223,18 @@ def _of_last_year(day: str, month: str, clock: str, now: int) -> Nanoseconds | N
     return next((found for found in times if found is not None and found < now + _DAY), None)
 
 
-def _local(now: int, day: str, *clock: str | None) -> Instant | None:
-    """The time of a day beside today, by the clock of this place; None where no clock shows it."""
+def _local(now: int, zone: str, day: str, *clock: str | None) -> Instant | None:
+    """The time of a day beside today, by the clock of a zone, or of this place; None where no clock shows it."""
     hour, minute, second = (int(part or 0) for part in clock)
     if hour > 23 or minute > 59 or second > 59:
         return None
+    if zone:
+        from jitdb.common.zones import changes_of
+
+        seconds = now // 10**9
+        there = seconds + changes_of(zone).ahead(seconds + changes_of(zone).ahead(seconds))
+        midnight = there - there % 86_400 + 86_400 * _DAYS[day]
+        return Instant(_of_clock((midnight + 3600 * hour + 60 * minute + second) * 10**9, zone))
     today = time.localtime(now // 10**9)
     date = today.tm_year, today.tm_mon, today.tm_mday + _DAYS[day]
     return Instant(int(time.mktime((*date, hour, minute, second, 0, 0, -1))) * 10**9)

@@ -183,15 +183,26 @@ class Renderer:
 
     def reached(self, lines: list[bytes]) -> list[bool]:
         """Of lines one behind the other whether each is within a record of the format, which is a pattern."""
+        data, firsts, starts, lengths = self._joined(lines)
+        count = len(starts)
+        ends = np.empty(count, np.int64)
+        match_ends(data, starts, lengths, *self._own[:2], self._slots, self._stack, self._seen, ends)
+        owners = starts.searchsorted(firsts, "right") - 1
+        return (firsts < ends[owners]).tolist()  # type: ignore[no-any-return]
+
+    def begun(self, lines: list[bytes]) -> list[bool]:
+        """Of lines one behind the other whether each begins a record."""
+        _, firsts, starts, _ = self._joined(lines)
+        return np.isin(firsts, starts).tolist()  # type: ignore[no-any-return]
+
+    def _joined(self, lines: list[bytes]) -> tuple[Bytes, Ints, Ints, Ints]:
+        """The bytes of lines one behind the other, where each begins, and where the records do, with their lengths."""
         sizes = np.array([len(line) for line in lines], np.int64)
         firsts = np.cumsum(sizes + 1) - sizes - 1
         data = np.frombuffer(b"\n".join(lines) + bytes(SLACK), np.uint8)
         starts, lengths = firsts.copy(), sizes
         count, _, _ = self.join(data, (0, 0), starts, lengths, np.full(len(lines), LIVE, np.uint8), len(lines))
-        ends = np.empty(count, np.int64)
-        match_ends(data, starts, lengths, *self._own[:2], self._slots, self._stack, self._seen, ends)
-        owners = starts[:count].searchsorted(firsts, "right") - 1
-        return (firsts < ends[owners]).tolist()  # type: ignore[no-any-return]
+        return data, firsts, starts[:count], lengths[:count]
 
     def _refuse(self, records: RecordBatch) -> None:
         """Raise NotALog for a table that cannot be read on from one of these rows."""
