@@ -868,3 +868,24 @@ def test_lines_that_belong_to_a_record_are_counted_as_one_by_one(name: str) -> N
         assert found == [*begun, True].index(True)
 
     check()
+
+
+def test_accesses_of_an_ingress_of_kubernetes(tmp_path: Path) -> None:
+    """Fields as ingress-nginx documents its log format; several upstreams are lists, and text."""
+    access = '10.1.2.3 - - [20/Nov/2026:13:00:0{} +0000] "GET / HTTP/1.1" 502 157 "-" "curl/8.0"'
+    behind = [
+        " 80 0.250 [shop-80] [] 10.0.0.7:80, 10.0.0.8:80 0, 157 0.100, 0.150 502, 502 3a5f3ec4ad8bb8a0",
+        " 80 0.004 [shop-80] [] 10.0.0.7:80 12 0.003 200 3a5f3ec4ad8bb8a1", " 0.5", "",
+    ]  # fmt: skip
+    names = "request_length request_time proxy_upstream_name upstream_addr upstream_response_time upstream_status more"
+    wanted = [
+        [80, 0.25, "shop-80", "10.0.0.7:80, 10.0.0.8:80", "0.100, 0.150", "502, 502", None],
+        [80, 0.004, "shop-80", "10.0.0.7:80", 0.003, 200, None], [None] * 6 + ["0.5"], [None] * 7,
+    ]  # fmt: skip
+    for name, head in (("access.log", ""), ("0.log", "2026-11-20T13:00:00.1Z stdout F ")):
+        path = tmp_path / name
+        path.write_text("".join(f"{head}{access.format(n)}{more}\n" for n, more in enumerate(behind)))
+        with jitdb.open(path, indexes="memory") as db:
+            records = db.query().sort_by_arrival().all()
+            assert [[record.get(key) for key in names.split()] for record in records] == wanted
+            assert db.count("upstream_status == 200 and request_time < 0.1") == 1

@@ -80,19 +80,30 @@ _REQUESTED: Final = (
     r'(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "\x1b]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?'
 )
 _ANSWERED: Final = r'" (?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)'
+# Behind an access: what ingress-nginx of Kubernetes adds; else it is `more`.
+_MORE: Final = (
+    r"(?: (?:(?P<request_length>[0-9]+) (?P<request_time>[0-9.]+) \[(?P<proxy_upstream_name>[^\]]*)\] "
+    r"\[(?P<proxy_alternative_upstream_name>[^\]]*)\] (?P<upstream_addr>[^ ]+(?:, [^ ]+)*) "
+    r"(?P<upstream_response_length>[^ ]+(?:, [^ ]+)*) (?P<upstream_response_time>[^ ]+(?:, [^ ]+)*) "
+    r"(?P<upstream_status>[^ ]+(?:, [^ ]+)*) (?P<req_id>[0-9a-f]+)|(?P<more>.*)))?$"
+)
 _REQUEST: Final = (
     r" (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
     rf'\[(?P<time_local>{ACCESSED} [+-][0-9]{{4}})\] "{_REQUESTED}|{QUOTED}){_ANSWERED}'
 )
 _ACCESS: Final = r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?(?P<remote_addr>[^ ]+)" + _REQUEST
-_ACCESS_KINDS: Final = MappingProxyType({"status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL})
+_ACCESS_KINDS: Final = MappingProxyType({
+    "status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL,
+    "request_length": NUMBER, "request_time": NUMBER, "proxy_alternative_upstream_name": NIL, "upstream_addr": NIL,
+    "upstream_response_length": NUMBER, "upstream_response_time": NUMBER, "upstream_status": NUMBER,
+})  # fmt: skip
 # Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog.
 _INSIDE: Final = "|".join((
     r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
     r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)",
     r"(?P<remote_addr>[0-9A-Fa-f.:]+)"  # an address alone: else any text might begin so
     + _REQUEST
-    + rf'(?: "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"(?: (?P<more>.*))?)?$',
+    + rf'(?: "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{_MORE.removesuffix("$")})?$',
     ENVOY,
     SYSLOG5424,
     rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}",
@@ -147,7 +158,7 @@ FORMATS: Final = (
     ),
     Format(
         "combined", "nginx and Apache, combined", PATTERN,
-        _ACCESS + rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"(?: (?P<more>.*))?$',
+        _ACCESS + rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{_MORE}',
         _ACCESS_KINDS,
     ),
     Format("common", "Apache, common", PATTERN, _ACCESS + "(?: (?P<more>.*))?$", _ACCESS_KINDS),
