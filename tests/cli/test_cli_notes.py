@@ -144,7 +144,7 @@ def test_the_field_that_was_meant(said, question: str, told: str) -> None:
 def test_a_column_says_nothing_of_null(said) -> None:
     told = "jitdb: no record has a number or a time in `usr.name`; did you mean `user.name`?\n"
     assert said(RECORDS, "count", "usr.name > 3") == told
-    told = "jitdb: `user.name` holds values that are no numbers: `<` and `>` leave them out\n"
+    told = "jitdb: some values of `user.name` are no numbers: `<` and `>` leave these out\n"
     assert said(RECORDS, "count", "user.name > 3") == told
 
 

@@ -94,7 +94,7 @@ def told(ask: Callable[[], object]) -> list[str]:
         (equal("user", "ada"), ['`user` holds maps; did you mean `user.name == "ada"`?']),
         (contains("user", "d"), ['`user` holds maps; did you mean `user.name contains "d"`?']),
         (equal("user", "bob"), ["`user` holds maps; ask a field in them, such as `user.name`"]),
-        (gt(5, "land"), ["`land` holds values that are no numbers: `<` and `>` leave them out"]),
+        (gt(5, "land"), ["some values of `land` are no numbers: `<` and `>` leave these out"]),
         (or_(equal("tpye", 1), equal("lnad", 2)), [
             "no record has the field `tpye`; did you mean `type`?",
             "no record has the field `lnad`; did you mean `land`?",
@@ -109,7 +109,7 @@ def told(ask: Callable[[], object]) -> list[str]:
         (gt(1000, "area") & lt(5, "area"), ["no value of `area` is above 1000 and below 5 at once"]),
         (gt(1000, "area") & lt(5, "timestamp") & equal("type", "post"), []),
         (gt(1000, "tags[]") & lt(5, "tags[]"),
-         ["`tags[]` holds values that are no numbers: `<` and `>` leave them out"]),
+         ["some values of `tags[]` are no numbers: `<` and `>` leave these out"]),
         (gt(1000, "at"), []),  # null is no number, and the field is there
         (equal("type", "post") & equal("area", 3.5), []),
         (predicate("tpye", bool, name="truth"), []),  # whose index knows nothing of fields
@@ -128,7 +128,7 @@ def test_the_reason_is_told_once(db: JITDB, question: Operation, reasons: list[s
         assert told(lambda: way(fresh)) == reasons  # noqa: B023
         assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
     fresh.warns_of_questions = False
-    assert fresh.hints(question) == [reason for reason in reasons if "leave them out" not in reason]
+    assert fresh.hints(question) == [reason for reason in reasons if "leave these out" not in reason]
 
 
 def test_a_field_that_nobody_has_is_told_whatever_the_answer_is(db: JITDB) -> None:

@@ -148,7 +148,7 @@ def test_what_is_said_of_the_values(tmp_path: Path) -> None:
     db.all(field("a") > 0)
     told = db.remarks(field("a") > 0)
     assert told == [
-        "`a` holds values that are no numbers: `<` and `>` leave them out",
+        "some values of `a` are no numbers: `<` and `>` leave these out",
         "values of `ts` such as 'soon' are no times: comparisons leave them out, and they sort first",
     ]
     assert db.remarks(field("ts") > "2023-11-14") == [

@@ -246,7 +246,7 @@ def test_each_format_goes_into_one_bundle(
 def test_a_log_is_not_said_to_hold_what_others_of_its_bundle_do(tmp_path: Path) -> None:
     (tmp_path / "pino.log").write_text('{"time": 1795132803724}\n' * 3)
     (tmp_path / "slog.log").write_text('{"time": "2026-11-20T00:00:00Z"}\n' * 3)
-    note = "`time` holds values that are no numbers: `<` and `>` leave them out"
+    note = "some values of `time` are no numbers: `<` and `>` leave these out"
     with jitdb.open_many(tmp_path) as logs:
         every = logs.query("time > 5")
         assert every.count() == 3

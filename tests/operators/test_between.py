@@ -82,7 +82,7 @@ def test_one_column_answers_it(db: JITDB) -> None:
         assert db.count(between("n", 1, 5)) == 3
         assert [index["name"] for index in db.explain(between("n", 1, 5))["indexes"]].count("n") == 1
         (remark,) = db.remarks(between("n", 1, 5))
-        assert remark == "`n` holds values that are no numbers: `<` and `>` leave them out"
+        assert remark == "some values of `n` are no numbers: `<` and `>` leave these out"
 
 
 @pytest.mark.parametrize(

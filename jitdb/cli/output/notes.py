@@ -49,7 +49,8 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     is_text = known.keys() <= OF_TEXT - {("time",)}
     advice = f"; say --timestamp {meant or 'PATH'}" if meant or not (options.timestamp or is_text) else ""
     say(f"jitdb: no {whose} has a time under {where}: this is the order of arrival{advice}")
-    others = [path for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)]
+    named = {path: value for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)}
+    others = [path for path, value in named.items() if time_of(value) is None or number_of(value) is not None]
     if others and not meant:
         path = min(others, key=lambda path: len(format_path(path)))
         odd = f"`{format_path(path)}` holds no time, but {shown(known[path])}"
@@ -79,7 +80,10 @@ def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[st
 
 def no_time_in(path: Path, value: Any) -> tuple[str, str]:
     """That a field which should hold the time holds this instead, and what a time is; in words."""
-    return f"values of `{format_path(path)}` such as {shown(value)} are no times, and no record has one", (
+    which = f"values of `{format_path(path)}` such as {shown(value)} are no times, and no record has one"
+    if re.match(r"\d\d/\d\d/\d{4}", str(value)):
+        which += ": nothing tells whether the day or the month comes first"
+    return which, (
         "times are such as 2026-11-01T12:00:00Z, 2026/11/01 12:00, 01/Nov/2026:12:00:00 +0100, Nov 1 2026 12:00:00, "
         "11/1/2026 12:00:00 PM, and numbers since 1970"
     )

@@ -263,7 +263,7 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     name, bits = " or ".join(f"`{format_path(path)}`" for path in spec.paths), _bits(manager.catalog, spec)
     if spec.form == "column":
         if bits & seen.OTHERS:
-            yield f"{name} holds values that are no numbers: `<` and `>` leave them out"
+            yield f"some values of {name} are no numbers: `<` and `>` leave these out"
         return
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
