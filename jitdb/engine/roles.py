@@ -32,6 +32,7 @@ long as the log's beginning is what it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -68,6 +69,19 @@ MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
     "@m", "@mt", "@message", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
 )  # fmt: skip
+#: Keys without marks that say the same of a request in the logs of different programs.
+_SAME: Final = (
+    "status statuscode httpstatus httpstatuscode responsecode scstatus responsestatus elbstatuscode elbresponsecode "
+    "downstreamstatus originstatus",
+    "ip clientip remoteaddr remoteip srcip sourceip sourceipaddress cip clientaddr remoteaddress clientaddress "
+    "ipaddress",
+    "useragent ua httpuseragent csuseragent",
+    "path uri requesturi requestpath urlpath uripath csuristem",
+    "method httpmethod requestmethod verb csmethod",
+    "requestid reqid xrequestid correlationid",
+    "duration took elapsed latency durationms elapsedms latencyms requesttime responsetime timetaken",
+)
+_FIRST_OF: Final = {name: names.split()[0] for names in _SAME for name in names.split()}
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
 _OF_OTHERS: Final = frozenset((
     "date", "created_at", "createdat", "updated_at", "start_time", "starttime", "published", "t", "s", "pri", "event",
@@ -144,6 +158,22 @@ def is_level_name(path: Path) -> bool:
 def is_time_name(path: Path) -> bool:
     """Whether its name is a usual one of the time."""
     return _joined(path) in _usual_names()[0][0]
+
+
+def has_other_names(path: Path) -> bool:
+    """Whether other programs are known to call the field otherwise."""
+    return is_usual(path) or is_of_requests(path)
+
+
+def is_of_requests(path: Path) -> bool:
+    """Whether its name is a usual one in logs of requests, as that of their status, client or path is."""
+    return bool(path) and plain_key(path[-1]) in _FIRST_OF
+
+
+def plain_key(key: Any) -> str:
+    """A key without marks, in the name that is usual."""
+    name = re.sub(r"[^a-z0-9]", "", str(key).lower())
+    return _FIRST_OF.get(name, name)
 
 
 def time_meant(path: Path, number: Any) -> int | None:

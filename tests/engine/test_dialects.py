@@ -375,3 +375,98 @@ def test_a_status_that_is_called_otherwise(tmp_path: Path, name: str) -> None:
         (hint,) = hints(db, "status >= 500")
         (meant,) = re.findall(r"did you mean `(.*)`\?$", hint)
         assert count(db, f"{meant} >= 500") == 1
+
+
+@pytest.mark.parametrize("asked", ['level >= "warn"', 'level == "error"'])
+def test_a_level_that_is_renamed_later(tmp_path: Path, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Behind the records that a sample has: the index knows of some without it, and these are looked at."""
+    records = [{"level": "error"}] * 1200 + [{"severity": "error"}] * 1200
+    path = write(tmp_path / "a.ndjson", records)
+    with jitdb.open(path) as db:
+        db.warns_of_questions = False
+        assert count(db, asked) == 1200
+        (hint,) = hints(db, asked, is_empty=False)
+        assert hint.startswith("`level` is called `severity` in records without it: ")
+        assert count(db, proposed(hint)) == 2400
+        assert hints(db, proposed(hint), is_empty=False) == []
+    for _ in range(2):  # the second time at a glance, if that can tell
+        assert main(["count", str(path), asked]) == 0
+        assert "is called `severity` in" in capsys.readouterr().err
+
+
+def test_a_message_that_is_renamed_where_a_sample_shows_it(tmp_path: Path) -> None:
+    records = [{"message": "a b"}] * 100 + [{"msg": "a c"}] * 50
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        asked = 'message contains "a"'
+        assert count(db, asked) == 100
+        (hint,) = hints(db, asked, is_empty=False)
+        assert count(db, proposed(hint)) == 150
+
+
+@pytest.mark.parametrize("later", [0, 30])
+@pytest.mark.parametrize("asked", ["status >= 500", "status == 500", "http.status >= 500"])
+def test_a_status_inside_a_map_in_some_records(tmp_path: Path, asked: str, later: int) -> None:
+    records: list[Record] = [{"status": 500}, {"http": {"status": 500}}] * 10
+    records = sorted(records, key=str, reverse=asked[0] == "s") if later else records
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        assert count(db, asked) == 10
+        (hint,) = hints(db, asked, is_empty=False)
+        assert count(db, proposed(hint)) == 20
+        assert hints(db, proposed(hint), is_empty=False) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"job": {"status": "done"}},  # no number
+        {"job": {"result": 500}},
+        {"a": 1},
+    ],
+)
+def test_another_status_is_no_status_of_a_request(tmp_path: Path, other: Record) -> None:
+    records = [{"status": 500}, other] * 30
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        for asked in ("status >= 500", "status == 500"):
+            assert count(db, asked) == 30
+            assert hints(db, asked, is_empty=False) == []
+    records = [{"status": 500, "upstream": {"status": 200}}, {"upstream": {"status": 500}}] * 30
+    with jitdb.open(write(tmp_path / "b.ndjson", records)) as db:
+        db.warns_of_questions = False
+        assert count(db, "status >= 500") == 30
+        assert hints(db, "status >= 500", is_empty=False) == []
+
+
+def test_a_value_with_blanks_around_it(tmp_path: Path) -> None:
+    records = [{"level": level} for level in ("INFO ", "WARN ", "ERROR", "ERROR ", " ERROR", "WARNING")]
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        assert count(db, 'level == "WARN"') == 0
+        (hint,) = hints(db, 'level == "WARN"')
+        assert hint == 'no record has level == "WARN"; did you mean `level == "WARNING"`?'
+        assert count(db, 'level == "INFO"') == 0
+        (hint,) = hints(db, 'level == "INFO"')
+        assert hint == 'no record has level == "INFO"; did you mean `level == "INFO "`?'
+        assert count(db, proposed(hint)) == 1
+        assert count(db, 'level == "ERROR"') == 1
+        (hint,) = hints(db, 'level == "ERROR"', is_empty=False)
+        assert count(db, proposed(hint)) == 3
+        assert hints(db, proposed(hint), is_empty=False) == []
+
+
+@pytest.mark.parametrize("asked", ["took > 1s", "not took <= 1s", "took > 1s and n == 1"])
+def test_lengths_of_time_beside_plain_numbers(tmp_path: Path, asked: str) -> None:
+    records = [{"took": took, "n": 1} for took in (1.5, "1500ms", 0.5, "500ms", 2, "2s")]
+    with jitdb.open(write(tmp_path / "a.ndjson", records)) as db:
+        db.warns_of_questions = False
+        number = count(db, asked)
+        (hint,) = (each for each in hints(db, asked, is_empty=False) if "plain numbers" in each)
+        (meant,) = re.findall("if they are seconds, `(.*)` asks those, too", hint)
+        assert (number, count(db, meant)) == ((5, 4) if "not" in asked else (2, 4))
+    for name, values in (("b", ("1500ms", "2s", None)), ("c", ("1500ms", "2"))):
+        with jitdb.open(write(tmp_path / f"{name}.ndjson", [{"took": took} for took in values])) as db:
+            db.warns_of_questions = False
+            count(db, "took > 1s")
+            assert not [each for each in hints(db, "took > 1s", is_empty=False) if "plain numbers" in each]

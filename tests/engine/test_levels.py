@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -165,3 +167,110 @@ def test_many_logs_and_a_level_in_the_path(tmp_path: Path) -> None:
         assert logs.count(field("level") >= "error") == 6
         assert logs.count(field("severity") >= "warn") == 6
         assert logs.count((field("severity") > "warn") & (field("level") < "fatal")) == 2
+
+
+def noted(tmp_path: Path, records: list[dict[str, Any]], asked: str) -> tuple[int, list[str], JITDB]:
+    db = jitdb.open(written(tmp_path, records))
+    db.warns_of_questions = False
+    question = parse_expression(asked)
+    number = db.count(question)
+    return number, db.hints(question, is_empty=not number), db
+
+
+def written(tmp_path: Path, records: list[dict[str, Any]]) -> Path:
+    path = tmp_path / "a.ndjson"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "number", "better"),
+    [
+        (["info", "Failure", "error"], 'level >= "error"', 1, 1),
+        (["info", "Failure", "Panne"], 'level >= "error"', 0, 2),
+        (["info", "Failure", "Failure", None, ""], 'level < "error"', 1, 2),
+        (["info", "Failure", "-", "", "unknown", "DEFAULT"], 'level >= "info"', 2, 1),
+    ],
+)
+def test_names_of_levels_that_are_not_known(
+    tmp_path: Path, values: list[Any], asked: str, number: int, better: int
+) -> None:
+    found, hints, db = noted(tmp_path, [{"level": value} for value in values], asked)
+    assert found == number
+    (hint,) = hints
+    assert hint.startswith(
+        f"values of `level` such as 'Failure' are no levels that are known, and `{asked}` leaves them out: "
+    )
+    (meant,) = re.findall(r"out: `(.*)` finds (?:them|these)$", hint)
+    assert db.count(parse_expression(meant)) == better
+    assert db.hints(parse_expression(f"not {asked}"), is_empty=False) == []  # which has them
+    db.close()
+
+
+def test_names_of_levels_that_are_not_known_in_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("time=2026-11-20T10:00:00Z level=info msg=a\ntime=2026-11-20T10:00:01Z level=Failure msg=b\n" * 9)
+    with jitdb.open(path) as db:
+        db.warns_of_questions = False
+        asked = parse_expression('level >= "error"')
+        assert db.count(asked) == 0
+        (hint,) = db.hints(asked)
+        assert 'out: `level == "Failure"` finds them' in hint
+
+
+@pytest.mark.parametrize(
+    ("records", "asked", "number", "told", "better"),
+    [
+        ([{"level": n} for n in (-4, 0, 4, 8)], 'level >= "error"', 1, "did you mean `level >= 8`?", 1),
+        ([{"level": n} for n in (-4, 0, 4, 8)], 'level >= "warn"', 2, "did you mean `level >= 4`?", 2),
+        ([{"level": n} for n in (-4, 0, 4, 8)], 'level > "debug"', 2, "did you mean `level > -4`?", 3),
+        ([{"severity": n} for n in (2, 5, 8)], 'severity >= "error"', 1,
+         "if they grow with how bad it is, compare them as numbers: `severity >= 8`", 1),
+        ([{"level": n} for n in (20, 30, 40)], 'level >= "error"', 0,
+         "if they are Python's, whose error is 40, ask `level >= 40`", 1),
+        ([{"level": n} for n in (20, 30, 40)], 'level > "warn"', 0,
+         "if they are Python's, whose error is 40, ask `level > 30`", 1),
+    ],
+)  # fmt: skip
+def test_numbers_of_no_scale_that_is_known(
+    tmp_path: Path, records: list[Any], asked: str, number: int, told: str, better: int
+) -> None:
+    found, hints, db = noted(tmp_path, records, asked)
+    assert found == number
+    (hint,) = hints
+    assert hint.endswith(told)
+    assert db.count(parse_expression(re.findall("`([^`]*)`", hint)[-1])) == better
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("records", "asked"),
+    [
+        ([{"level": n, "pid": 1, "hostname": "a"} for n in (20, 30, 40)], 'level >= "error"'),  # pino itself
+        ([{"level": n} for n in (20, 30)], 'level >= "error"'),
+        ([{"level": n} for n in (20, 30, 40)], 'level >= "fatal"'),
+        ([{"level": n} for n in (20, 40, 50)], 'level >= "error"'),
+        ([{"level": n} for n in (20, 40, 35)], 'level >= "error"'),
+        ([{"severityNumber": n} for n in (1, 5, 9)], 'severityNumber >= "error"'),
+        ([{"deviceSeverity": n} for n in (1, 5, 9)], 'deviceSeverity >= "error"'),
+        ([{"levelno": n} for n in (20, 30, 40)], 'levelno >= "error"'),
+        ([{"level": n} for n in (200, 300, 400)], 'level >= "error"'),
+        ([{"level": {"name": "INFO"}, "text": "a"}, {"level": {"name": "INFO"}, "text": "b"}], 'level.name >= "info"'),
+        ([{"text": "a", "record": {"level": {"name": "INFO"}}}, {"text": "b"}], 'record.level.name >= "info"'),
+    ],
+)
+def test_numbers_of_a_scale_that_is_known_have_no_note(tmp_path: Path, records: list[Any], asked: str) -> None:
+    _, hints, db = noted(tmp_path, records, asked)
+    assert hints == []
+    db.close()
+
+
+def test_maps_beside_a_text_are_no_text_without_a_level(tmp_path: Path) -> None:
+    records = [{"text": "a", "record": {"level": {"name": "INFO"}}}, {"text": "b", "level": {"name": "INFO"}}]
+    for asked in ('record.level >= "error"', 'level >= "error"'):
+        _, hints, db = noted(tmp_path, records, asked)
+        assert not [hint for hint in hints if "`absent(record.level)`" in hint]
+        db.close()
+    _, hints, db = noted(tmp_path, records[1:], 'level >= "error"')
+    assert not [hint for hint in hints if "no level is found" in hint]
+    db.close()

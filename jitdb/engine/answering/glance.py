@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.engine.answering.spellings import spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
-from jitdb.engine.roles import first_of, is_time_name, is_usual
+from jitdb.engine.roles import first_of, has_other_names, is_time_name
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
@@ -34,7 +34,7 @@ from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.log.reading.sampling import sample_raw
+from jitdb.log.reading.sampling import sample, sample_raw
 from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ def _may_be_told_of(log: LogSource, operation: Operation, partly: Iterable[Path]
 
 
 def _may_be_called_otherwise(log: LogSource, partly: Iterable[Path]) -> bool:
-    """Whether one of the first records lacks one of these fields, and may have it by another name."""
-    differing = [path for path in partly if is_usual(path) or len(path) > 1 or "." in str(path[0])]
-    records = first_of(log) if differing else []
+    """Whether records that lack one of these fields, which some do, may have it by another name."""
+    lacked = list(partly)
+    if any(map(has_other_names, lacked)):
+        return True  # the engine looks at some of the records that lack it
+    differing = [path for path in lacked if len(path) > 1 or "." in str(path[0])]
+    records = chain(first_of(log), sample(log, _SAMPLE)) if differing else ()
     return any(value_at(record, path) is UNDEFINED for record in records for path in differing)
 
 

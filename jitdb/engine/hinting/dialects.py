@@ -5,7 +5,6 @@ what asks all of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +12,15 @@ from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import time_of, unit_of
 from jitdb.common.values import UNDEFINED, number_of, value_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.roles import in_its_place, is_time_name, is_usual, time_meant
+from jitdb.engine.roles import (
+    has_other_names,
+    in_its_place,
+    is_of_requests,
+    is_time_name,
+    is_usual,
+    plain_key,
+    time_meant,
+)
 from jitdb.operators.nodes.compare import Range, between, gte, lt
 from jitdb.operators.nodes.equal import Absent, Equal
 from jitdb.operators.nodes.instants import Instant, span_of
@@ -21,19 +28,6 @@ from jitdb.operators.nodes.levels import rank_of_name
 from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
-#: Keys without marks that say the same of a request in the logs of different programs.
-_SAME: Final = (
-    "status statuscode httpstatus httpstatuscode responsecode scstatus responsestatus elbstatuscode elbresponsecode "
-    "downstreamstatus originstatus",
-    "ip clientip remoteaddr remoteip srcip sourceip sourceipaddress cip clientaddr remoteaddress clientaddress "
-    "ipaddress",
-    "useragent ua httpuseragent csuseragent",
-    "path uri requesturi requestpath urlpath uripath csuristem",
-    "method httpmethod requestmethod verb csmethod",
-    "requestid reqid xrequestid correlationid",
-    "duration took elapsed latency durationms elapsedms latencyms requesttime responsetime timetaken",
-)
-_FIRST_OF: Final = {name: names.split()[0] for names in _SAME for name in names.split()}
 _OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
@@ -66,6 +60,37 @@ def in_place_of(path: Path, records: Collection[Any]) -> Path | None:
     together = in_its_place(path, fields_in(lacking)) if lacking else None  # by the first value of each field
     each = (in_its_place(path, fields_in([record])) for record in lacking)
     return together or next((found for found in each if found is not None), None)
+
+
+def may_be_called(path: Path) -> bool:
+    """Whether records of one log may have this field by another name."""
+    return has_other_names(path) or _has_dot(path)
+
+
+def called_in(paths: Iterable[Path], records: Collection[Any]) -> dict[Path, Path]:
+    """What those of these fields are called in these records of one log that lack them."""
+    found = {path: in_place_of(path, records) or _of_requests(path, records) for path in paths}
+    return {path: other for path, other in found.items() if other is not None}
+
+
+def _of_requests(path: Path, records: Iterable[Any]) -> Path | None:
+    """The field of requests that stands in this one's place in those of these records that lack it. Where one record
+    has both, or their values are not alike, it is another thing: so is `job.status` beside `status`.
+    """
+    if not is_of_requests(path):
+        return None
+    having, lacking = list[Any](), list[Any]()
+    for record in records:
+        (lacking if value_at(record, path) is UNDEFINED else having).append(record)
+    there = fields_in(having)
+    if not lacking or path not in there:
+        return None
+    is_number = number_of(there[path]) is not None
+    known = {
+        other: value for other, value in fields_in(lacking).items()
+        if other not in there and 1 in (len(path), len(other)) and (number_of(value) is not None) == is_number
+    }  # fmt: skip
+    return ends_so(path, known)
 
 
 def asked_of(
@@ -169,23 +194,12 @@ def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
     """
     if path in known or not path or str(path[-1]).lower() in _OF_MANY:
         return None
-    asked = _plain_key(path[-1])
+    asked = plain_key(path[-1])
     found = [
         other for other, value in known.items()
-        if ANY not in other and not isinstance(value, dict) and _plain_key(str(other[-1]).rpartition(".")[2]) == asked
+        if ANY not in other and not isinstance(value, dict) and plain_key(str(other[-1]).rpartition(".")[2]) == asked
     ]  # fmt: skip
     return min(found, key=len, default=None)
-
-
-def is_of_requests(path: Path) -> bool:
-    """Whether its name is a usual one in logs of requests, as that of their status, client or path is."""
-    return bool(path) and _plain_key(path[-1]) in _FIRST_OF
-
-
-def _plain_key(key: Any) -> str:
-    """A key without marks, in the name that is usual."""
-    name = re.sub(r"[^a-z0-9]", "", str(key).lower())
-    return _FIRST_OF.get(name, name)
 
 
 def named_logs(logs: Collection[str]) -> str:

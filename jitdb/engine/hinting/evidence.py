@@ -47,6 +47,7 @@ AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
 AT_MIDNIGHT: Final = "holds days alone: records are at midnight"  # which a remark says of a field
 UNTIMED: Final = "left out are records without a time in"  # with which a remark begins
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time, or for one that lacks a time
+_SOME: Final = 8  # records that an index names, which are looked at
 _NONE: Final = (UNDEFINED, None)
 
 
@@ -55,6 +56,7 @@ class LogEvidence:
 
     def __init__(self, manager: IndexManager) -> None:
         self._manager = manager
+        self._sampled: dict[int, list[Any]] = {}
 
     def lack(self, path: Path) -> Lack:
         manager = self._manager
@@ -72,8 +74,8 @@ class LogEvidence:
 
     def has(self, leaf: Operation) -> bool:
         manager = self._manager
-        if manager.look(lambda: manager.plan(leaf, False).stale(manager.log.durable_end)):
-            return False  # only a scan could tell
+        if self._is_stale(leaf):
+            return False
         return manager.ask(leaf, False, None, lambda end: manager.evaluator.has_match(leaf, end))
 
     def remarks(self, operation: Operation) -> list[str]:
@@ -106,12 +108,50 @@ class LogEvidence:
         return [other for other in manager.look(look) if self.has(other)]
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        from jitdb.engine.hinting.dialects import in_place_of, may_differ
-        from jitdb.engine.roles import first_of
+        from jitdb.engine.hinting.dialects import called_in, may_be_called
+        from jitdb.engine.hinting.knowledge import SAMPLE
+        from jitdb.engine.roles import first_of, has_other_names
 
-        asked = may_differ(paths)
-        records = first_of(self._manager.log) if asked else []
-        return {path: {other: []} for path in asked if (other := in_place_of(path, records)) is not None}
+        asked = [path for path in dict.fromkeys(paths) if may_be_called(path)]
+        first = first_of(self._manager.log) if asked else []
+        found = called_in(asked, first)
+        for path in asked:  # it may be renamed behind the first records
+            if path not in found:
+                lacking = self._lacking(path)
+                if lacking is None or (lacking and not has_other_names(path)):
+                    lacking = self.sample(SAMPLE)
+                found |= called_in([path], [*first, *lacking] if lacking else [])
+        return {path: {found[path]: []} for path in asked if path in found}
+
+    def _lacking(self, path: Path) -> list[Any] | None:
+        """A few records that lack the field, or have no level in it, which an index tells; None where none does."""
+        from jitdb.operators.nodes.equal import absent
+        from jitdb.operators.nodes.levels import CompareLevel
+        from jitdb.operators.nodes.operation import Not
+
+        for leaf in (absent(path), Not(CompareLevel(path, "gte", "trace"))):  # of which other indexes know
+            if not self._is_stale(leaf):
+                return self._some_of(leaf)
+        return None
+
+    def _is_stale(self, operation: Operation) -> bool:
+        """Whether only a scan could tell where it is true."""
+        manager = self._manager
+        return manager.look(lambda: manager.plan(operation, False).stale(manager.log.durable_end))
+
+    def _some_of(self, operation: Operation) -> list[Any]:
+        """The first and the last few records that it is true of."""
+        from jitdb.indexes.kinds.roaring import members_of
+
+        manager = self._manager
+
+        def look(end: int) -> list[Any]:
+            seqs = members_of(manager.evaluator.matches(operation, end))
+            records, both = manager.records, [seqs[:_SOME], seqs[_SOME:][-_SOME:]]
+            raw = [each for part in both for each in records.log.get_many_raw(records.offsets_of(part)) if each]
+            return [records.log.codec.decode(each) for each in raw]
+
+        return manager.ask(operation, False, None, look)
 
     def unleveled(self, operation: Operation) -> list[str]:
         return []
@@ -128,7 +168,9 @@ class LogEvidence:
     def sample(self, count: int) -> list[Any]:
         from jitdb.log.reading.sampling import sample
 
-        return list(sample(self._manager.log, count))
+        if count not in self._sampled:  # the notes on one answer look at it again and again
+            self._sampled[count] = list(sample(self._manager.log, count))
+        return self._sampled[count]
 
 
 class QuestionWarnings:

@@ -11,9 +11,9 @@ from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, fo
 from jitdb.common.spelling import nearest
 from jitdb.common.values import number_of_text
 from jitdb.common.words import shown
-from jitdb.engine.hinting.dialects import ends_so, is_of_requests
+from jitdb.engine.hinting.dialects import ends_so
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
-from jitdb.engine.roles import in_its_place
+from jitdb.engine.roles import in_its_place, is_of_requests
 from jitdb.operators.summaries.fields import fields_in
 
 _FILE: Final = ("file", "filename", "path", "filepath")  # names of what LOG_PATH is here

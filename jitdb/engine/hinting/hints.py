@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import ANY, CASTS, Path, format_path
+from jitdb.common.paths import ANY, CASTS, Path, before_cast, format_path
 from jitdb.common.times import length_of_text, time_of
 from jitdb.common.values import number_of, value_at, values_at
 from jitdb.common.words import counted, shown
@@ -56,7 +57,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
             found.append(lowest[1])
-    return [*found, *on_named_levels(evidence, operation, asked), *_on_ranges(operation)]
+    return [*found, *on_named_levels(evidence, operation, asked, True), *_on_ranges(operation)]
 
 
 def _on_ranges(operation: Operation) -> Iterator[str]:
@@ -89,6 +90,7 @@ def _text(value: Any) -> str:
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
     """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
     other = next((other for other in leaf.others() if evidence.has(other)), None)
+    other = next(iter(evidence.spellings(leaf)), None) if other is None else other
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
     if isinstance(other, IsIn):
@@ -191,7 +193,7 @@ def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Pa
     The first matter here, too: `not`, `!=` and `is absent` are then true of all records, and `or` loses a part.
     """
     found = _on_fields(evidence, operation, paths, lacks_of(evidence, paths))
-    return [*found, *_on_values(evidence, operation, paths), *on_named_levels(evidence, operation, paths)]
+    return [*found, *_on_values(evidence, operation, paths), *on_named_levels(evidence, operation, paths, False)]
 
 
 def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> list[str]:
@@ -258,7 +260,25 @@ def _called_otherwise(evidence: Evidence, operation: Operation, paths: Sequence[
 
 def values_compared(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
     """For any answer: a line for each value that is denied or compared in a form in which no record has it."""
-    return [*_on_times(evidence, operation), *(() if is_empty else _denied_values(evidence, operation))]
+    denied = () if is_empty else _denied_values(evidence, operation)
+    return [*_on_times(evidence, operation), *_on_lengths(evidence, operation), *denied]
+
+
+def _on_lengths(evidence: Evidence, operation: Operation) -> Iterator[str]:
+    """A line for each field of which lengths of time are compared, and that some records have as a plain number."""
+    ranges = [leaf for leaf in operation.leaves() if isinstance(leaf, Range) and leaf.paths]
+    asked = [leaf for leaf in ranges if leaf.paths[0][-1] == CASTS["duration"]]
+    records = evidence.sample(SAMPLE) if asked else []
+    for leaf in dict.fromkeys(asked):
+        path = before_cast(leaf.paths[0])
+        values = [value for record in records for value in values_at(record, path)]
+        number = next((value for value in values if is_plain_number(value)), None)
+        if number is not None and any(length_of_text(value) is not None for value in values if isinstance(value, str)):
+            meant = operation.replaced(partial(_asked_both, leaf, path))
+            yield (
+                f"`{format_path(path)}` holds plain numbers, too, such as {number}, which `{typed(leaf)}` leaves out: "
+                f"if they are seconds, `{typed(meant)}` asks those, too"
+            )
 
 
 def _on_times(evidence: Evidence, operation: Operation) -> Iterator[str]:
@@ -270,6 +290,11 @@ def _on_times(evidence: Evidence, operation: Operation) -> Iterator[str]:
     for leaf, other in asked.items():
         if why := held_otherwise(leaf, records):
             yield f"{why}; did you mean `{typed(other)}`?"
+
+
+def _asked_both(leaf: Operation, path: Path, each: Operation) -> Operation:
+    """A leaf of a question; the one named here asked of another field, too."""
+    return combine(Or, (leaf, leaf.of_field(path))) if each == leaf else each
 
 
 def _denied_values(evidence: Evidence, operation: Operation) -> list[str]:

@@ -7,15 +7,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from jitdb.common.paths import Path, Step, format_path
+from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.values import UNDEFINED, number_of, value_at
+from jitdb.common.words import shown
 from jitdb.engine.hinting.dialects import in_place_of, named_logs
 from jitdb.engine.hinting.fields import is_known
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence
 from jitdb.engine.roles import is_level_name
-from jitdb.operators.nodes.equal import Absent, absent
-from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of_name
-from jitdb.operators.nodes.operation import Not, Operation
+from jitdb.operators.nodes.equal import Absent, absent, equal
+from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of, rank_of_name
+from jitdb.operators.nodes.operation import Not, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import typed
 
@@ -27,6 +28,13 @@ _NAMED_LEVELS: Final[Mapping[Step, tuple[tuple[str, ...], str]]] = {  # where an
 }
 _OF_NEXTCLOUD: Final = {("reqId",), ("remoteAddr",), ("userAgent",)}  # fields of its records
 _NEXTCLOUD: Final = (1, 2, 4, 5, 6)  # ranks of its levels, from 0 on
+_SLOG: Final = ((-8, -4, 0, 4, 8, 12), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
+_PYTHON: Final = ((10, 20, 30, 40, 50), (1, 2, 4, 5, 6))
+_OF_PINO: Final = {("pid",), ("hostname",)}  # fields of its records
+_OF_TEXT: Final = ("level",)  # of lines of text
+_NO_LEVEL: Final = ("default", "unknown", "unspecified", "undefined", "none", "null", "off", "n/a", "any", "all")
+_LONGEST: Final = 32  # characters of a word for a level
+_NAMED: Final = 3  # words in a question
 
 
 def on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
@@ -40,8 +48,10 @@ def on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
     if logs := evidence.unleveled(operation) if asked else []:
         return [no_level(logs)]
     denied = {leaf.paths[0] for leaf in operation.leaves() if isinstance(leaf, Absent)}
-    records = [record for record in evidence.asked(operation, SAMPLE) if _is_of_text(record)] if asked else []
-    return list(filter(None, (_partly_leveled(evidence, path, records) for path in asked if path not in denied)))
+    if _OF_TEXT not in asked or _OF_TEXT in denied:
+        return []
+    records = [record for record in evidence.asked(operation, SAMPLE) if _is_of_text(record)]
+    return list(filter(None, (_partly_leveled(evidence, _OF_TEXT, records),)))
 
 
 def _is_of_text(record: Any) -> bool:
@@ -56,17 +66,22 @@ def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> s
     lacking = [record for record in records if value_at(record, path) is UNDEFINED]
     if not records or in_place_of(path, lacking) or evidence.lack(path):  # of which another line says that none has it
         return ""
-    if not lacking and not evidence.has(Not(CompareLevel(path, "gte", "trace"))):
+    if not lacking and (
+        any(rank_of(value_at(record, path), path) is None for record in records)
+        or not evidence.has(Not(CompareLevel(path, "gte", "trace")))
+    ):
         return ""
     which = f"{len(lacking):,} of {len(records):,} records looked at" if lacking else "some records"
     return f"no level is found in the text of {which}: `{typed(absent(path))}` finds these"
 
 
-def on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path]) -> Iterator[str]:
+def on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[Path], is_empty: bool) -> Iterator[str]:
     """A line where numbers of levels are compared that are of another scale than their field's: of Windows, where 3 is
     a warning, or of OpenTelemetry in `severity`. A field beside it has the names. And one where they are all below
-    8, which is read as syslog's: other programs count from 0 up. GELF's are syslog's.
+    8, which is read as syslog's: other programs count from 0 up. GELF's are syslog's. And where others, or names, are
+    of no level that is known.
     """
+    denied = set(operation.denied_leaves())
     levels = (leaf for leaf in operation.leaves() if isinstance(leaf, CompareLevel))
     for leaf in dict.fromkeys(levels):
         names, scale = _NAMED_LEVELS.get(leaf.index[-1], ((), ""))
@@ -77,6 +92,66 @@ def on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[
             yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
         elif leaf.index in paths and _is_of_syslog_alone(leaf.index, records := evidence.sample(SAMPLE)):
             yield _read_as_syslog(leaf, records)
+        elif leaf.index in paths:
+            values = [value for record in records if (value := value_at(record, leaf.index)) is not UNDEFINED]
+            yield from _on_numbers(leaf, values, is_empty and not _is_of_pino(records))
+            yield from _unknown_names(leaf, values) if leaf not in denied else ()
+
+
+def _on_numbers(leaf: CompareLevel, values: Sequence[Any], is_empty: bool) -> Iterator[str]:
+    """The line about numbers of levels that are of no scale that is known, or may be Python's."""
+    numbers = [number for value in values if (number := number_of(value)) is not None]
+    if not numbers or len(numbers) < len(values) or rank_of(50, leaf.index) != rank_of_name("error"):
+        return  # of a scale that the field's name tells
+    name, are_of_slog = format_path(leaf.index), goes_by_size(leaf.index) and set(numbers) <= set(_SLOG[0])
+    if not all(number in range(8) for number in numbers) and (are_of_slog or max(numbers) < 10):
+        told = f"numbers of `{name}` from 0 to 7 are read as syslog's, where 0 is the worst, and others are none"
+        if are_of_slog:
+            meant = _with_number(leaf, _number(leaf, *_SLOG))
+            yield f"{told}: Go's slog has 8 for an error, and 4 for a warning; did you mean `{meant}`?"
+        else:
+            yield f"{told}: if they grow with how bad it is, compare them as numbers: `{name} >= {max(numbers)}`"
+    elif is_empty and leaf.op in ("gt", "gte") and 40 in numbers and set(numbers) <= {10, 20, 30, 40}:
+        number = _number(leaf, *_PYTHON)
+        if number + (leaf.op == "gt") <= 40:
+            told = f"numbers of `{name}` are read as pino's, where 40 is a warning and 50 an error"
+            yield f"{told}: if they are Python's, whose error is 40, ask `{_with_number(leaf, number)}`"
+
+
+def _number(leaf: CompareLevel, numbers: Sequence[int], ranks: Sequence[int]) -> int:
+    """The number that the level asked for has on a scale."""
+    rank = rank_of_name(leaf.value) or 0
+    place = bisect_left(ranks, rank) if leaf.op in ("gte", "lt") else bisect_right(ranks, rank) - 1
+    return (numbers[0] - 1, *numbers, numbers[-1] + 1)[place + 1]
+
+
+def _with_number(leaf: CompareLevel, number: int) -> str:
+    return leaf.signs[0].format(number, format_path(leaf.index))
+
+
+def _is_of_pino(records: Iterable[Any]) -> bool:
+    """Whether pino, or bunyan, wrote these records: by what it adds to each."""
+    return any(fields_in([record]).keys() >= _OF_PINO for record in records)
+
+
+def _unknown_names(leaf: CompareLevel, values: Iterable[Any]) -> Iterator[str]:
+    """The line about words that are no levels that are known, in a field that has such levels, too."""
+    held = [value for value in values if value is not None and value != ""]
+    unknown = [value for value in held if rank_of(value, leaf.index) is None and _is_word(value)]
+    if not unknown or ANY in leaf.index or not any(rank_of(value, leaf.index) is not None for value in held):
+        return  # where it has no level at all, another line says so
+    name, names = format_path(leaf.index), list(dict.fromkeys(unknown))[:_NAMED]
+    finds = typed(combine(Or, tuple(equal(leaf.index, each) for each in names)))
+    yield (
+        f"values of `{name}` such as {shown(names[0])} are no levels that are known, and `{typed(leaf)}` leaves them "
+        f"out: `{finds}` finds {'these' if len(names) > 1 else 'them'}"
+    )
+
+
+def _is_word(value: Any) -> bool:
+    """Whether it is one word or a few, but none that says that there is no level."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return len(word) <= _LONGEST and any(map(str.isalpha, word)) and word not in _NO_LEVEL
 
 
 def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any]) -> str:
@@ -84,9 +159,7 @@ def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any]) -> str:
     name = format_path(leaf.index)
     told = f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: "
     if fields_in(records[:1]).keys() >= _OF_NEXTCLOUD:
-        rank = rank_of_name(leaf.value) or 0
-        number = bisect_left(_NEXTCLOUD, rank) if leaf.op in ("gte", "lt") else bisect_right(_NEXTCLOUD, rank) - 1
-        meant = leaf.signs[0].format(number, name)
+        meant = _with_number(leaf, _number(leaf, range(len(_NEXTCLOUD)), _NEXTCLOUD))
         return f"{told}Nextcloud's grow, from 0 (debug) to 4 (fatal); did you mean `{meant}`?"
     return f"{told}if they grow with how bad it is, compare them as numbers: `{name} >= 3`"
 
