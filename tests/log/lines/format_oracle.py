@@ -255,6 +255,13 @@ _TIMED = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?"
     rb"|[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9:]{8}(?:\.[0-9]+)?)\]?:? ?"
 )
+_HEAD_LEVELS = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
+_BY_LEVEL = re.compile(
+    rb"(?:\x1b\[[0-9;]*m)?(?:%s(?:\x1b\[[0-9;]*m)?[\[: |\t]|\[(?:\x1b\[[0-9;]*m)?%s(?:\x1b\[[0-9;]*m)?\]"
+    rb"|(?:trce|dbug|debug|info|warn|warning|fail|error|crit): )|[a-z][a-z0-9_-]*: %s:? [^ ]"
+    % (_HEAD_LEVELS, _HEAD_LEVELS, _HEAD_LEVELS)
+)
+_CLOCKED = re.compile(rb"(?:\x1b\[[0-9;]*m)?\[?(\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?(?:\x1b\[[0-9;]*m)? ")
 _FIRST_LEVELS = [
     re.compile(rb"([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)"),
     re.compile(
@@ -262,6 +269,8 @@ _FIRST_LEVELS = [
     ),
     re.compile(rb"\t([A-Za-z]{3,8})\t"),
 ]
+_KLOG_BESIDE = re.compile(rb"([IWEF])(\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d+) +(\d+) ([^ :\]]+):(\d+)\] ")
+_OTHERS = (_TIMED, _KLOG_BESIDE, _CLOCKED, _BY_LEVEL)
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
 
 
@@ -279,14 +288,14 @@ _NIL = ("status", "body_bytes_sent", "remote_logname")
 def _of_text(
     data: bytes, is_own: Callable[[bytes], bool], record_of: Callable[[list[bytes]], dict[str, Any]], time: str = "time"
 ) -> list[dict[str, Any] | None]:
-    """The records of lines of text. One that is another format's, and whole, is a record, too; others go on.
+    """The records of lines of text. One that begins as those of another format do is a record, too; others go on.
 
     time: the field in which the format has it
     """
     records: list[list[bytes]] = []
     for line in data.split(b"\n")[:-1]:
         is_whole = line.startswith(b'{"') and object_in(line) is not None
-        is_other = is_whole or _TIMED.match(line) or are_pairs(text_of(line).rstrip(_BLANKS))
+        is_other = is_whole or any(other.match(line) for other in _OTHERS) or are_pairs(text_of(line).rstrip(_BLANKS))
         if not records or (line.strip() and (is_own(line) or is_other)):
             records.append([])
         records[-1].append(line)
@@ -302,6 +311,18 @@ def _record_of_text(
         return with_body({}, "", lines)
     if _TIMED.match(lines[0]):
         return _timed_record(lines, time)
+    if klog := _KLOG_BESIDE.match(lines[0]):
+        level, month, day, clock, thread, file, number = (group.decode() for group in klog.groups())
+        is_day = 1 <= int(month) <= 12 and 1 <= int(day) <= 31
+        when = f"2026-{month}-{day}T{clock}" if is_day else f"{month}{day} {clock}"
+        head = {"level": level, time: when, "threadid": scalar(thread), "file": file}
+        return with_body({**head, "line": scalar(number)}, "msg", [lines[0][klog.end() :], *lines[1:]])
+    if clocked := _CLOCKED.match(lines[0]):
+        text = lines[0][clocked.end() :]
+        record = {"clock": clocked[1].decode(), **level_in(text.removesuffix(b"\r"))}
+        return with_body(record, "text", [text, *lines[1:]])
+    if _BY_LEVEL.match(lines[0]):
+        return with_body(level_in(lines[0].removesuffix(b"\r")), "text", lines)
     if are_pairs(text_of(lines[0]).rstrip(_BLANKS)):
         return _pairs_record(lines)
     return object_in(b"\n".join(lines))

@@ -108,6 +108,10 @@ MIXED = [
     "2026-11-20 14:03:11,123 ERROR boom",
     "[2026-11-20T14:03:11Z] hello", "2026-11-20 half",
     '2026-11-20T14:03:11Z app {"level": "warn", "n": [1]} ', "E1120 14:03:11.123456       1 a.go:138] x: Failed",
+    "ERROR: no", "ERROR[11-20|14:03:11.000] no", "[WARN] a=1 b=2", "error: no", "error : no", "ERRORS: 5", "Error: no",
+    "app: ERROR no", "App: ERROR no", "a.b: ERROR no", "app: ERROR", "x.YException: ERROR: no", "  ERROR: no",
+    "\x1b[31mFATAL\x1b[0m no", "14:03:11.123 [main] ERROR x - no", "[14:03:11] INFO up", "14:03 ERROR x",
+    "W1120 14:03:11.5 7 a.go:1] n=1 ERROR", "W1320 14:03:11.5 7 a.go:1] no",
     *FRAMES,
 ]  # fmt: skip
 
@@ -889,3 +893,65 @@ def test_accesses_of_an_ingress_of_kubernetes(tmp_path: Path) -> None:
             records = db.query().sort_by_arrival().all()
             assert [[record.get(key) for key in names.split()] for record in records] == wanted
             assert db.count("upstream_status == 200 and request_time < 0.1") == 1
+
+
+UP = "2026-11-20T14:03:11Z INFO up"
+OF_ERROR = {"level": "ERROR", "text": "ERROR: no route"}
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "expected"),
+    [
+        (UP, "ERROR: no route", OF_ERROR),
+        (UP, "[ERROR] no route", {"level": "ERROR", "text": "[ERROR] no route"}),
+        (UP, "ERROR:root:no route", {"level": "ERROR", "text": "ERROR:root:no route"}),
+        (UP, "ERROR[11-20|14:03:12.000] no", {"level": "ERROR", "text": "ERROR[11-20|14:03:12.000] no"}),
+        (UP, "app: ERROR no route", {"level": "ERROR", "text": "app: ERROR no route"}),
+        (UP, "14:03:12 [main] ERROR x - no", {"clock": "14:03:12", "level": "ERROR", "text": "[main] ERROR x - no"}),
+        (
+            UP,
+            "E1120 14:03:12.000  1 x.go:7] ERROR no",
+            {"level": "E", "time": "2026-11-20T14:03:12.000", "threadid": 1, "file": "x.go", "line": 7,
+             "msg": "ERROR no"},
+        ),
+        ("Nov 20 14:03:11 h app[1]: up", "ERROR: no route", OF_ERROR),
+        ("Nov 20 14:03:11 h app[1]: up", "app: ERROR: no", {"level": "ERROR", "text": "app: ERROR: no"}),
+        ("I1120 14:03:11.123456       1 x.go:1] up", "error: no", {"level": "error", "text": "error: no"}),
+        ("time=2026-11-20T14:03:11Z level=info msg=up", "ERROR: no route", OF_ERROR),
+        ("INFO [x] up", "ERROR[11-20|14:03:12] x", {"level": "ERROR", "text": "ERROR[11-20|14:03:12] x"}),
+        ("1234:M 20 Nov 2026 14:03:11.123 * up", "ERROR: no route", OF_ERROR),
+    ],
+)  # fmt: skip
+def test_a_line_that_begins_with_a_level_is_no_part_of_the_one_before(
+    tmp_path: Path, first: str, line: str, expected: dict[str, Any]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{first}\n{line}\n  at x\n{first}\n")
+    os.utime(path, (NOVEMBER // 10**9, NOVEMBER // 10**9))
+    with jitdb.open(path, indexes="memory") as db:
+        before, found, after = db.all(sort_by="arrival")
+        (text,) = roles_of([expected]).message or ()
+        assert found == {**expected, text: f"{expected[text]}\n  at x"}
+        assert before == after
+        assert db.count('level >= "error"') == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  ERROR: no", "Error: no", "ERRORS: 5", "ERROR", "org.postgresql.util.PSQLException: ERROR: no",
+        "ValueError: ERROR 7", "Caused by: x: ERROR: no", "app: ERROR", "Traceback (most recent call last):",
+    ],
+)  # fmt: skip
+def test_a_line_of_a_stack_trace_is_a_part_of_the_one_before(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{UP}\n{line}\n{UP}\n")
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == 2
+
+
+def test_a_level_on_the_second_line_of_a_record_of_java(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("Nov 20, 2026 2:03:11 PM com.x.App main\nSEVERE: no route\n" * 3)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == db.count('level >= "error"') == 3

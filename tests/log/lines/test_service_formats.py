@@ -24,7 +24,8 @@ from jitdb.log.lines.line_log import LineLog
 NOVEMBER = 1_795_200_000 * 10**9  # 2026-11-20
 OTHERS = [
     "\tat x.Y.z(Y.java:1)", "java.lang.IllegalStateException: closed", '{"level": "info", "n": 1}', "", "words alone",
-    "2026-11-20 14:03:11,123 ERROR boom", "level=error msg=x n=5",
+    "2026-11-20 14:03:11,123 ERROR boom", "level=error msg=x n=5", "ERROR: no", "[WARN] no", "error: no",
+    "app: ERROR no", "14:03:11.123 [main] ERROR x", "E1120 14:03:11.123456 7 a.go:1] no",
 ]  # fmt: skip
 
 

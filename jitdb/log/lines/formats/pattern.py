@@ -11,9 +11,11 @@ A program has four numbers an instruction:
     CLASS class                  SPLIT first, then, number   try the first way, and if it fails the other
     SAVE slot                    JUMP to
     END                          at the end of the line      MATCH
+    PEEK class, else             go on before a byte of a class, or else there
 
 A run that what follows cannot begin with is a SPAN, which never goes back. All else takes a SPLIT a step; a kernel
-enters each SPLIT once at each byte (kernels/patterns.py), so the time is bounded by their product.
+enters each SPLIT once at each byte (kernels/patterns.py), so the time is bounded by their product. A PEEK before it
+passes over an alternative that cannot begin with the byte that is there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from jitdb.errors import InvalidArgument
-from jitdb.log.lines.formats.kernels.kinds import CHAR, CLASS, END, JUMP, MATCH, SAVE, SPAN, SPLIT
+from jitdb.log.lines.formats.kernels.kinds import CHAR, CLASS, END, JUMP, MATCH, PEEK, SAVE, SPAN, SPLIT
 
 _ALL: Final = (1 << 256) - 1
 _ANY: Final = _ALL & ~(1 << 10)
@@ -260,9 +262,13 @@ class _Compiler:
             if number == len(nodes) - 1:
                 self._put(node, follow)
             else:
+                bits, is_empty = _first(node)
+                peek = -1 if is_empty else self._emit(PEEK, self._class_of(bits))
                 split = self._split()
                 self._put(node, follow)
                 jumps.append(self._emit(JUMP))
+                if peek >= 0:
+                    self._code[peek] = (PEEK, self._code[peek][1], len(self._code), 0)
                 self._code[split] = (SPLIT, split + 1, len(self._code), self._code[split][3])
         for jump in jumps:
             self._code[jump] = (JUMP, len(self._code), 0, 0)

@@ -34,14 +34,13 @@ from jitdb.log.lines.formats.kernels.kinds import (
 from jitdb.log.lines.formats.kernels.rendering import begins, count_fitting, join_lines, match_ends, render
 from jitdb.log.lines.formats.kernels.writing import ESCAPE
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.table import BY_NAME
+from jitdb.log.lines.formats.table import OTHERS
 
 if TYPE_CHECKING:
     from jitdb.log.blocks.checksum import Bytes, Ints
     from jitdb.log.lines.formats.row import Format
     from jitdb.log.objects.door import Location
 
-TIMED: Final = "text"  # the format of lines that are none of their file's, but begin with a time
 _STEPS: Final = 1 << 20  # branches that a match may have open
 _WIDER: Final = 2  # the same as ESCAPE of what is JSON already: `{}` becomes null
 _LINE: Final = 1 << 22  # bytes of a line that a pattern with several ways is tried on, at most
@@ -63,11 +62,11 @@ def _tables(row: Format) -> _Tables:
     return _of_table(row) if row.how == TABLE else _of_pattern(row)
 
 
-def _timed_as(row: Format) -> Format:
-    """The format of lines that are none of this one, but begin with a time: in the field in which this one has it."""
-    timed = BY_NAME[TIMED]
-    kinds = {row.time if name == "time" else name: kind for name, kind in timed.kinds.items()}
-    return timed._replace(pattern=timed.pattern.replace("<time>", f"<{row.time}>"), kinds=MappingProxyType(kinds))
+def _others_beside(row: Format) -> Format:
+    """The format of lines that are none of this one, and yet records: with times in the field in which this one has
+    them."""
+    kinds = {row.time if name == "time" else name: kind for name, kind in OTHERS.kinds.items()}
+    return OTHERS._replace(pattern=OTHERS.pattern.replace("<time>", f"<{row.time}>"), kinds=MappingProxyType(kinds))
 
 
 def _of_pattern(row: Format) -> _Tables:
@@ -110,15 +109,15 @@ class Renderer:
 
     def __init__(self, row: Format, changed: Callable[[], int], path: Location | None = None) -> None:
         self._how, self._changed, self._path = row.how, changed, path
-        self._own, self._timed = _tables(row), _tables(_timed_as(row))
-        fields = max(len(self._own.fields), len(self._timed.fields)) // FIELD
-        splits = max(0 if row.how == TABLE else int(self._own.program[0]), int(self._timed.program[0]))
+        self._own, self._other = _tables(row), _tables(_others_beside(row))
+        fields = max(len(self._own.fields), len(self._other.fields)) // FIELD
+        splits = max(0 if row.how == TABLE else int(self._own.program[0]), int(self._other.program[0]))
         self._slots = np.full(max(2, 2 * fields), -1, np.int64)
         self._stack, self._levels = np.empty(_STEPS, np.int64), np.empty(MAX_NESTING + 1, np.int64)
         self._seen = np.empty((splits * _LINE >> 6) + 1, np.uint64)
         self._out, self._spare = Scratch(), Scratch()
         self._escape = _WIDER if row.path is not None else ESCAPE * _times_written(row)
-        self._room = max(len(self._own.keys), len(self._timed.keys)) + 8 * fields + _OWN
+        self._room = max(len(self._own.keys), len(self._other.keys)) + 8 * fields + _OWN
 
     def _latest(self) -> int:
         """Year and month behind which no time without a year is, such as 202611."""
@@ -126,7 +125,7 @@ class Renderer:
 
     @property
     def _machine(self) -> tuple[Any, ...]:
-        return *self._own[:2], *self._timed[:2], self._slots, self._stack, self._seen
+        return *self._own[:2], *self._other[:2], self._slots, self._stack, self._seen
 
     def begins(self, data: Bytes, before: tuple[int, int], line: tuple[int, int]) -> bool:
         """Whether a line begins a record, behind another one (empty: none). Both are places in `data`."""
@@ -165,7 +164,7 @@ class Renderer:
         places, sizes = np.empty(count, np.int64), np.empty(count, np.int64)
         end = render(
             self._how, records.buffer, records.starts, records.lengths, records.states,
-            *self._own, *self._timed, self._latest(),
+            *self._own, *self._other, self._latest(),
             out, places, sizes, spare, self._slots, self._stack, self._seen, self._levels,
         )  # fmt: skip
         out[end : end + SLACK] = 0

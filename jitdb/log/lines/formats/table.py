@@ -128,6 +128,11 @@ _TIMED: Final = (
     rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
     rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)"
 )
+_CLOCKED: Final = rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)"
+_BY_LEVEL: Final = (
+    rf"(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[\[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
+    r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): )"
+)
 # Before the lines of several containers or processes: kubectl logs --prefix, pm2 logs, docker compose logs.
 _NAMED: Final = (
     r"\[pod/(?P<pod>[^/\] ]+)/(?P<container>[^\] ]+)\](?: |$)|"
@@ -179,8 +184,7 @@ FORMATS: Final = (
     *GUESSED,
     Format(
         "clock", "text with times of day", PATTERN,
-        rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)",
-        MappingProxyType({"text": LEVELED}), joins=True,
+        _CLOCKED, MappingProxyType({"text": LEVELED}), joins=True,
     ),
     Format(
         "leveltime", "text with levels and times", PATTERN,
@@ -192,8 +196,7 @@ FORMATS: Final = (
         "levels", "text with levels", PATTERN,
         rf'(?P<level>{LEVELS}): +(?P<client_addr>[^ ]+) - "(?P<request_line>(?P<method>[A-Z]+) (?P<full_path>[^ "]+) '
         r'HTTP/(?P<http_version>[0-9.]+))" (?P<status_code>[0-9]{3})(?: [A-Z][A-Za-z -]*)?$|'  # of uvicorn
-        rf"(?P<text>(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
-        r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): ).*)",
+        rf"(?P<text>{_BY_LEVEL}.*)",
         MappingProxyType({"status_code": NUMBER, "text": LEVELED}), joins=True,
     ),
     Format(
@@ -231,6 +234,15 @@ TABLES: Final = (  # rows under a header, which is the pattern of a form (header
 MIXED: Final = Format(
     "mixed", "text and JSON", PATTERN, rf"{_TIMED}|(?P<text>.*)",
     MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True, folds=True,
+)  # fmt: skip
+# Lines that are none of their file's format, and yet records: behind a time, the head of klog or a time of day, or a
+# level, also behind the name of a program, which has no capitals and no dots, as names of exceptions do.
+OTHERS: Final = Format(
+    "others", "lines of other formats", PATTERN,
+    rf"{_TIMED}|(?P<level>[IWEF])(?P<time>[0-9]{{4}} {CLOCK}\.[0-9]+) +(?P<threadid>[0-9]+) "
+    rf"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)|{_CLOCKED}|"
+    rf"(?P<text>(?:{_BY_LEVEL}|[a-z][a-z0-9_-]*: {LEVELS}:? [^ ]).*)",
+    MappingProxyType({"time": ZONED_TIME, "threadid": NUMBER, "line": NUMBER, "msg": BODY, "text": LEVELED}),
 )  # fmt: skip
 BY_NAME: Final = {row.name: row for row in (*FORMATS, MIXED, *KNOWN_DAYS, *BATCHES, *TABLES)}
 

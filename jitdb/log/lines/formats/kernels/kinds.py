@@ -24,7 +24,7 @@ FIELD: Final = 4  # numbers that say of a field: its group, where its key stands
 # says whether it goes on with that of the line before; a record of which no group takes part is a header, and none.
 LEADS, LINES = 2, 3
 SPANS, FOLDS, SKIPS = 1, 2, 4
-CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH = range(8)
+CHAR, CLASS, SPAN, SPLIT, SAVE, JUMP, END, MATCH, PEEK = range(9)
 
 # What may be in a table (headers.py): quotes around values, newlines between these, blanks behind delimiters that are
 # of no value, lines of comments; or whether each row has as many fields as are named.

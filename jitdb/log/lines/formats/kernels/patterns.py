@@ -34,6 +34,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     NIL,
     NUMBER,
     PAIRS,
+    PEEK,
     SAVE,
     SPAN,
     SPANS,
@@ -126,6 +127,10 @@ def matched(data, start, end, program, classes, slots, stack, seen):
                 top += 2
                 pc = first + 1
                 is_fine = True
+        elif operation == PEEK:
+            is_here = p < end and classes[np.uint64((first << 8) + data[np.uint64(p)])]
+            pc = pc + 1 if is_here else program[at + np.uint64(2)] + 1
+            is_fine = True
         elif operation == JUMP:
             pc = first + 1
             is_fine = True
@@ -360,8 +365,8 @@ def month_at(data, p):
 
 @part
 def put_bsd_time(data, p, end, out, o, latest):
-    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11` and those of put_odd_time, put_other_day and
-    put_day_of_snort, too; else a number or text, as it stands."""
+    """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11`, `1120 14:03:11.5` and those of put_odd_time,
+    put_other_day and put_day_of_snort, too; else a number or text, as it stands."""
     if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
         o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
         return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
@@ -373,6 +378,10 @@ def put_bsd_time(data, p, end, out, o, latest):
         is_day = digits_at(data, p, end) == 2 and digits_at(data, p + 3, end) == 2
         if is_day and 1 <= month <= 12 and 1 <= day <= 31 and data[np.uint64(p + 8)] == COLON:
             return put_date(data, p + 6, end, out, o, month, day, latest)
+    if end - p >= 13 and data[np.uint64(p + 4)] == SPACE and data[np.uint64(p + 7)] == COLON:
+        month, day = two_digits(data, p), two_digits(data, p + 2)
+        if digits_at(data, p, end) == 4 and 1 <= month <= 12 and 1 <= day <= 31:
+            return put_klog_time(data, p, end, out, o, latest)
     month = month_at(data, p)
     is_clock = end - p >= 15 and data[np.uint64(p + 9)] == COLON and data[np.uint64(p + 12)] == COLON
     if month == 0 or not is_clock or data[np.uint64(p + 3)] != SPACE:

@@ -1,8 +1,8 @@
 """Records of lines as JSON texts, compiled: which lines begin one, and what is written of each.
 
 A record is a run of whole lines. A line that is none of the format's is a record, too, where it is a whole one of
-another kind: a JSON object, and among lines of text also pairs, and text behind a time. The arrays `timed` are those of
-the format text, by which the last are found and written.
+another kind: a JSON object, and among lines of text also pairs, and text that begins as lines of a log do, with a time
+or a level. The arrays `other` are those of the pattern by which the last are found and written (table.py).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def put_folded(data, start, end, program, classes, fields, keys, out, o, spare, 
 
 
 @part
-def begins_record(how, data, before, before_end, p, end, program, classes, timed, timed_classes, slots, stack, seen):
+def begins_record(how, data, before, before_end, p, end, program, classes, other, other_classes, slots, stack, seen):
     """Whether the line data[p:end] begins a record, data[before:before_end] being the line before it (empty: none)."""
     if before < before_end and skip_blanks(data, p, end) == end:
         return False
@@ -124,7 +124,7 @@ def begins_record(how, data, before, before_end, p, end, program, classes, timed
     return (
         is_own
         or begins_object(data, p, end, stack)
-        or matched(data, p, end, timed, timed_classes, slots, stack, seen) >= 0
+        or matched(data, p, end, other, other_classes, slots, stack, seen) >= 0
         or are_pairs(data, p, without_blanks(data, p, end))
     )
 
@@ -136,7 +136,7 @@ def without_return(data, p, end):
 
 
 @part
-def put_another(how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
+def put_another(how, data, start, end, other, other_classes, other_fields, other_keys,
                 out, o, slots, stack, seen, levels, latest):  # fmt: skip
     """A record whose first line is none of the format's; -1 where it is no whole line of another kind."""
     nothing = np.int64(-1)
@@ -149,7 +149,7 @@ def put_another(how, data, start, end, timed, timed_classes, timed_fields, timed
     if how == CRI or how == DOCKER:
         return nothing
     after = put_pattern(
-        data, start, end, timed, timed_classes, timed_fields, timed_keys, out, o, slots, stack, seen, levels, latest
+        data, start, end, other, other_classes, other_fields, other_keys, out, o, slots, stack, seen, levels, latest
     )
     if after < 0 and are_pairs(data, start, last):
         return put_logfmt(data, start, end, out, o)
@@ -159,7 +159,7 @@ def put_another(how, data, start, end, timed, timed_classes, timed_fields, timed
 @kernel
 def join_lines(
     how: int, data: U8, before: int, before_end: int, starts: I64, lengths: I64, states: U8, count: int,
-    program: I64, classes: U8, timed: I64, timed_classes: U8, slots: I64, stack: I64, seen: U64,
+    program: I64, classes: U8, other: I64, other_classes: U8, slots: I64, stack: I64, seen: U64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Join the lines that belong to the ones before them: how many records there are.
 
@@ -178,7 +178,7 @@ def join_lines(
         is_new = False
         if not is_blank or before >= before_end:
             is_new = begins_record(
-                how, data, before, before_end, p, end, program, classes, timed, timed_classes, slots, stack, seen
+                how, data, before, before_end, p, end, program, classes, other, other_classes, slots, stack, seen
             )
         if is_new or (records == 0 and before >= before_end and left_out == 0):
             starts[records] = p
@@ -201,14 +201,14 @@ def join_lines(
 @kernel
 def begins(
     how: int, data: U8, before: int, before_end: int, begin: int, end: int,
-    program: I64, classes: U8, timed: I64, timed_classes: U8, slots: I64, stack: I64, seen: U64,
+    program: I64, classes: U8, other: I64, other_classes: U8, slots: I64, stack: I64, seen: U64,
 ) -> int:  # fmt: skip
     """Whether the line data[begin:end] begins a record, behind the line data[before:before_end]."""
     before_end = without_return(data, before, before_end)
     end = without_return(data, begin, end)
     return int(
         begins_record(
-            how, data, before, before_end, begin, end, program, classes, timed, timed_classes, slots, stack, seen
+            how, data, before, before_end, begin, end, program, classes, other, other_classes, slots, stack, seen
         )
     )
 
@@ -247,7 +247,7 @@ def match_ends(
 @kernel
 def render(
     how: int, data: U8, starts: I64, lengths: I64, states: U8, program: I64, classes: U8, fields: I64, keys: U8,
-    timed: I64, timed_classes: U8, timed_fields: I64, timed_keys: U8,
+    other: I64, other_classes: U8, other_fields: I64, other_keys: U8,
     latest: int, out: U8, places: I64, sizes: I64, spare: U8, slots: I64, stack: I64, seen: U64, levels: I64,
 ) -> int:  # fmt: skip
     """Write the live records as JSON texts, one behind the other: where each begins in `out`, and its bytes.
@@ -314,7 +314,7 @@ def render(
                 continue
         if after < 0 and (how == PATTERN or how == LOGFMT or how == LTSV or how == CRI or how == DOCKER):
             after = put_another(
-                how, data, start, end, timed, timed_classes, timed_fields, timed_keys,
+                how, data, start, end, other, other_classes, other_fields, other_keys,
                 out, o, slots, stack, seen, levels, latest
             )  # fmt: skip
         if after < 0:  # another format's: only an object can be a record
