@@ -12,8 +12,9 @@ A level has a rank. Names have one in any case, numbers by the scale of their fi
 - **Python** (`levelno`, `level_number`): 10 is debug, 30 warning, 50 critical.
 - Under any other name (`level`, `severity`, …) numbers go by their size. From 10 on they are those of pino and bunyan
   (10 is trace, 30 info, 50 error, 60 fatal; one between two levels is between them), from 5000 on those of Logback
-  (20000 is info), between them those of Monolog (200 is info; of Google, where the field is `severity`), and 0 to 7
-  those of syslog (GELF).
+  (20000 is info), between them those of Monolog (200 is info; of Google, where the field is `severity`), but those of
+  java.util.logging from 700 to 1000 (700 is config, 800 info, 900 warning, 1000 severe), and 0 to 7 those of syslog
+  (GELF).
 """
 
 from __future__ import annotations
@@ -56,17 +57,24 @@ _PHP: Final = {
     "strict standards": 3, "core warning": 4, "compile warning": 4, "parse error": 5, "recoverable fatal error": 5,
     "catchable fatal error": 5, "fatal error": 6, "core error": 6, "compile error": 6,
 }  # fmt: skip
-_RANKS: Final = {
-    name: rank for every in (_NAMES, _SHORT) for rank, names in enumerate(every) for name in names.split()
-} | _PHP
+#: Of Tinyproxy, and in German, French and Spanish; nobody is asked whether they meant one of these.
+_SELDOM: Final = {
+    "connect": 3, "hinweis": 3, "warnung": 4, "avertissement": 4, "advertencia": 4, "fehler": 5, "erreur": 5,
+}  # fmt: skip
+_RANKS: Final = (
+    {name: rank for every in (_NAMES, _SHORT) for rank, names in enumerate(every) for name in names.split()}
+    | _PHP
+    | _SELDOM
+)
 _SUGGESTED: Final = [name for names in _NAMES for name in names.split() if len(name) > 3]
 _SYSLOG: Final = (8, 7, 6, 5, 4, 3, 2, 1)  # ranks of 0 to 7
 _PINO: Final = ((10, 20, 30, 40, 50, 60), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
 _PYTHON: Final = ((1, 10, 20, 30, 40, 50), (0, 1, 2, 4, 5, 6))
 _MONOLOG: Final = ((100, 200, 250, 300, 400, 500, 550, 600), (1, 2, 3, 4, 5, 6, 7, 8))
+_JUL: Final = ((700, 800, 900, 1000), (1, 2, 4, 5))
 _GOOGLE: Final = ((100, 200, 300, 400, 500, 600, 700, 800), (1, 2, 3, 4, 5, 6, 7, 8))
 _LOGBACK: Final = ((5000, 10_000, 20_000, 30_000, 40_000, 50_000), (0, 1, 2, 4, 5, 6))
-_NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_LOGBACK[0]})  # that libraries write
+_NUMBERS: Final = sorted({*range(61), *_MONOLOG[0], *_GOOGLE[0], *_JUL[0], *_LOGBACK[0]})  # that libraries write
 _WINDOWS: Final = (2, 6, 5, 4, 2, 0)  # ranks of 0 (always logged) to 5
 _NXLOG: Final = (1, 2, 4, 5, 6)  # ranks of 1 to 5
 _CEF: Final = {"low": 2, "medium": 4, "high": 5, "very-high": 6}
@@ -131,6 +139,8 @@ def rank_of(value: Any, path: Path) -> float | None:
             return _between(number, *_GOOGLE)
     if number in range(8):
         return _SYSLOG[int(number)]
+    if 700 <= number <= 1000:
+        return _between(number, *_JUL)
     return _between(number, *(_PINO if number < 100 else _MONOLOG if number < 5000 else _LOGBACK))
 
 

@@ -640,6 +640,22 @@ def _is_iso(text: str) -> bool:
         return False
 
 
+def tinyproxy(line: str) -> tuple[dict[str, Any], str, str]:
+    cut = Cut(line)
+    record: dict[str, Any] = {"level": cut.word()}
+    must(record["level"] in ("CRITICAL", "ERROR", "WARNING", "NOTICE", "CONNECT", "INFO"))
+    cut.blanks()
+    time = cut.upto(" [")
+    month, day, of_day = time[:3], time[4:6].strip(), time[7:]
+    must(time[3] == time[6] == " ")
+    record["time"] = f"2026-{_MONTHS.index(month) + 1:02}-{int(digits(day)):02}T{clock(of_day[:8])}"
+    if of_day[8:]:
+        must(of_day[8] == "." and digits(of_day[9:]) != "")
+        record["time"] += of_day[8:]
+    record["pid"] = digits(cut.upto("]: "))
+    return numbers(record, "pid"), "text", cut.rest
+
+
 CLOCKS = ["06:10:01", "16:10:02"]
 ISO = [f"2026-11-20T{clock}{rest}" for clock in CLOCKS for rest in (".123456Z", "Z")]
 COMMAS = [f"2026-11-20 {clock},123" for clock in CLOCKS]
@@ -728,6 +744,10 @@ PARTS: dict[str, list[list[str]]] = {
     "dmesg": [
         ["", "", "<6>", "kern  :err   : ", "kern:"], ["[    0.000000]", "[12345.678901]", "[  1.5]"],
         ["", "", "[    T1]", "[ C12]", "[x]"], [" ", "  "], TEXTS,
+    ],
+    "tinyproxy": [
+        ["CONNECT   ", "NOTICE    ", "ERROR ", "Connect "], ["Nov 20 06:10:01.123", "Nov  1 06:10:01", "Nov 20"],
+        [" [7]: ", " [17]: ", " [x]: "], TEXTS,
     ],
     "npm": [COUNTS[:2], [" "], ["verbose ", "http ", "error ", "silly ", "loud "], TEXTS],
     "nest": [

@@ -371,6 +371,12 @@ SERVICES: Final = (
         joins=True,
     ),
     Format(
+        "tinyproxy", "Tinyproxy", PATTERN,
+        rf"(?P<level>CRITICAL|ERROR|WARNING|NOTICE|CONNECT|INFO) +(?P<time>{BSD}) \[(?P<pid>[0-9]+)\]: (?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "text": BODY}),
+        joins=True, mark=b"]: ",
+    ),
+    Format(
         "hdfs", "Hadoop, compact", PATTERN,
         rf"(?P<time>[0-9]{{6}} [0-9]{{6}}) (?P<pid>[0-9]+) (?P<level>{LEVELS}) (?P<component>[^ :]+): ?(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "text": BODY}),
