@@ -153,6 +153,8 @@ def _rank_of_hundreds(number: float, key: str) -> float:
         numbers = [5000, 10_000, 20_000, 30_000, 40_000, 50_000]
     elif key == "severity":
         numbers = [100, 200, 300, 400, 500, 600, 700, 800]
+    elif 700 <= number <= 1000:
+        names, numbers = ["debug", "info", "warn", "error"], [700, 800, 900, 1000]
     else:
         numbers = [100, 200, 250, 300, 400, 500, 550, 600]
     ranks = [list(LEVELS).index(name) for name in names]
