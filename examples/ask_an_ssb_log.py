@@ -42,7 +42,8 @@ def main(path: Path) -> None:
         others = query(posts, where(not_(equal("value.author", author))), count(), to_result())
         print(f"{others:,} of them by others than {author[:10]}…")
 
-        thread = and_(field("value.content.root") == page.data[0]["value"]["content"].get("root"))
+        newest = page.data[0]  # a message without a root begins a thread
+        thread = and_(field("value.content.root") == newest["value"]["content"].get("root", newest["key"]))
         print(f"{query(from_db(db), where(thread), count(), to_result())} in the thread of the newest")
 
         mentions = query(from_db(db), where(includes("value.content.mentions", author, pluck="link")), to_iter())
