@@ -268,6 +268,7 @@ _FIRST_LEVELS = [
         rb"[0-9A-Za-z_\x80-\xff/][^ ]{0,76}: ([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)", re.DOTALL
     ),
     re.compile(rb"\t([A-Za-z]{3,8})\t"),
+    re.compile(rb"\|([A-Za-z]{3,8})\|"),
 ]
 _KLOG_BESIDE = re.compile(rb"([IWEF])(\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d+) +(\d+) ([^ :\]]+):(\d+)\] ")
 _OTHERS = (_TIMED, _KLOG_BESIDE, _CLOCKED, _BY_LEVEL)
@@ -351,6 +352,8 @@ def level_in(text: bytes) -> dict[str, Any]:
 def _is_in_words(text: bytes, begin: int, end: int) -> bool:
     """Whether a level in capital letters is a word of the text, by what stands before and behind it."""
     before, word, behind = text[:begin], text[begin:end], text[end:]
+    if re.match(rb"(?:(?i:%s)|(?i:TRCE|DBUG|FAIL))(?<=[a-z]) " % _NAMES, text) and not re.match(rb":(?: |$)", behind):
+        return True
     if re.match(rb"-[0-9A-Za-z_\x80-\xff]", behind) or re.search(rb"[0-9A-Za-z_\x80-\xff]-$", before):
         return True
     if before.endswith((b"/", b"\\")):

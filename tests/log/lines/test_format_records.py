@@ -537,6 +537,14 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         ("2026-11-20 13:00:00 /etc/app.conf:7: warning: no", "warning"),
         ("2026-11-20 13:00:00 a b: error: no", None),
         ("2026-11-20 13:00:00 (ada): error: no", None),
+        ("2026-11-20 13:00:00|Info|MyApp|the ERROR page", "Info"),
+        ("2026-11-20 13:00:00|error|MyApp|no", "error"),
+        ("2026-11-20 13:00:00|MyApp|the ERROR page", "ERROR"),
+        ("2026-11-20 13:00:00 info handling ERROR page", None),
+        ("2026-11-20 13:00:00 Info MyApp: FATAL handler", None),
+        ("2026-11-20 13:00:00 info web ERROR: no", "ERROR"),
+        ("2026-11-20 13:00:00 information on ERROR page", "ERROR"),
+        ("2026-11-20 13:00:00 INFO handling ERROR page", "INFO"),
         ("20-Nov-2026 13:00:00.123 general: debug 1: no", "debug"),
         ("20-Nov-2026 13:00:00.123 debug 99: no", "debug"),
         ("20-Nov-2026 13:00:00.123 general: debug: no", "debug"),
@@ -955,3 +963,11 @@ def test_a_level_on_the_second_line_of_a_record_of_java(tmp_path: Path) -> None:
     path.write_text("Nov 20, 2026 2:03:11 PM com.x.App main\nSEVERE: no route\n" * 3)
     with jitdb.open(path, indexes="memory") as db:
         assert db.count() == db.count('level >= "error"') == 3
+
+
+@pytest.mark.parametrize("word", ["Warn", "error", "INFO"])
+def test_a_level_is_no_host(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"2026-11-20T13:00:00Z {word} MyApp: handler\n" * 9)
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.all()[0]["text"] == f"{word} MyApp: handler"

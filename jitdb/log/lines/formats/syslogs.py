@@ -36,7 +36,7 @@ SYSLOG_KINDS: Final = MappingProxyType({
 })  # fmt: skip
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = (
-    rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!{LEVELS} )[^ \[]*[^ \[:] "
+    rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!(?i:{LEVELS}) )[^ \[]*[^ \[:] "
     r"[^ :\[{]+(?:\[[^\]]*\])?(?: \([^)]*\))?:"
 )
 

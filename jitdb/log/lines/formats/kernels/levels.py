@@ -2,14 +2,15 @@
 
 Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
 the list that is part of a longer word is none. Colours of the terminal may stand around it. In letters of any case
-it is the first word, with a colon behind it or between tabs, or stands between two colons behind what is without a
-blank: `warn: x`, `zone: error: x`, `imap(ada)<7>: Error: x`.
+it is the first word, with a colon behind it or between tabs or bars, or stands between two colons behind what is
+without a blank: `warn: x`, `zone: error: x`, `imap(ada)<7>: Error: x`.
 
 Some programs write theirs otherwise: `fatal: [host]` of Ansible; `TLS Error: x` of OpenVPN, a word of capital letters
 and `Error:`; `debug 3: x` of BIND; `| SUCCESS |` of loguru, between bars.
 
 A level in capital letters is none where it stands in a path or a name with hyphens, or where more words are before it
-than a head has (is_in_words): then the next one counts.
+than a head has (is_in_words): then the next one counts. Nor is it one without a colon behind a first word that is a
+level in other letters, `info handling ERROR page`: which of them is meant is not certain.
 """
 
 from __future__ import annotations
@@ -161,11 +162,12 @@ def first_level(data, p, end):
     """Where the level begins that is the first word of a text, or stands behind the first colon with a blank, -1 where
     none does; and where it ends."""
     nothing = np.int64(-1)
-    is_tab = p < end and data[np.uint64(p)] == TAB
-    first = p + 1 if is_tab else p
+    mark = data[np.uint64(p)] if p < end else np.uint8(0)
+    is_cell = mark == TAB or mark == _BAR
+    first = p + 1 if is_cell else p
     after = word_end(data, first, end)
-    if is_tab:
-        is_one = after < end and data[np.uint64(after)] == TAB and is_any_level(data, first, after)
+    if is_cell:
+        is_one = after < end and data[np.uint64(after)] == mark and is_any_level(data, first, after)
         return (np.int64(first) if is_one else nothing), after
     if is_any_level(data, first, after) and is_behind(data, behind_number(data, first, after, end), end):
         return np.int64(first), after
@@ -234,6 +236,18 @@ def is_in_words(data, begin, p, after, end):
         if first < 0 or data[np.uint64(first)] & _CASE == 0:
             return False
     return True
+
+
+@part
+def begins_with_level(data, p, end):
+    """Whether a text begins with a level that is not all in capital letters, and a blank."""
+    after = word_end(data, p, end)
+    return (
+        after < end
+        and data[np.uint64(after)] == SPACE
+        and is_any_level(data, p, after)
+        and data[np.uint64(after - 1)] & _CASE != 0
+    )
 
 
 @part
@@ -321,7 +335,10 @@ def put_level(data, p, end, out, o):
                 is_one = is_behind(data, after, end) and is_behind_capitals(data, begin, p)
             if size == _SUCCESS_SIZE and word == _SUCCESS:
                 is_one = is_between_bars(data, begin, p, after, end)
-            first = p if is_one and not is_in_words(data, begin, p, after, end) else np.int64(-1)
+            is_one = is_one and not is_in_words(data, begin, p, after, end)
+            if is_one and not is_behind(data, after, end):
+                is_one = not begins_with_level(data, begin, end)
+            first = p if is_one else np.int64(-1)
             stop = after
         else:
             first = np.int64(-1)
