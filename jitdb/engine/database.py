@@ -122,7 +122,7 @@ class JITDB(OneLog):
             _bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes), Budget.of(max_bytes)
         )
         self._manager = IndexManager(log, place, self._core, threads, progress, bounds)
-        self._warnings = QuestionWarnings(lambda: self.evidence(), log.path)
+        self._warnings = QuestionWarnings(lambda: self.evidence(is_quick=True), log.path)
 
     def _place_of(self, folder: str | os.PathLike[str] | None) -> Callable[[], FilePath | None]:
         """What says where the index files are now."""
@@ -302,10 +302,10 @@ class JITDB(OneLog):
         found = found_roles(self.log).message
         return [] if found is None else [found]
 
-    def evidence(self) -> LogEvidence:
+    def evidence(self, *, is_quick: bool = False) -> LogEvidence:
         from jitdb.engine.hinting.evidence import LogEvidence
 
-        return LogEvidence(self._manager)
+        return LogEvidence(self._manager, is_quick=is_quick)
 
     def _state(self) -> object:
         return self.log.identity, self.log.durable_end

@@ -52,10 +52,14 @@ _NONE: Final = (UNDEFINED, None)
 
 
 class LogEvidence:
-    """Of one log."""
+    """Of one log.
 
-    def __init__(self, manager: IndexManager) -> None:
-        self._manager = manager
+    is_quick: nothing is read to see whether a field is called otherwise behind the first records: a warning on each
+              new question would cost more than the answer
+    """
+
+    def __init__(self, manager: IndexManager, *, is_quick: bool = False) -> None:
+        self._manager, self._is_quick = manager, is_quick
         self._sampled: dict[int, list[Any]] = {}
 
     def lack(self, path: Path) -> Lack:
@@ -115,7 +119,7 @@ class LogEvidence:
         asked = [path for path in dict.fromkeys(paths) if may_be_called(path)]
         first = first_of(self._manager.log) if asked else []
         found = called_in(asked, first)
-        for path in asked:  # it may be renamed behind the first records
+        for path in () if self._is_quick else asked:  # it may be renamed behind the first records
             if path not in found:
                 lacking = self._lacking(path)
                 if lacking is None or (lacking and not has_other_names(path)):
