@@ -717,3 +717,11 @@ def test_bounds_are_of_the_zone_of_the_log(tmp_path: Path, run: Run, zone: str |
     (tmp_path / "a.log").write_text("\n".join(lines))
     found = run("count", "a.log", "--since", since, *(["--log-tz", zone] if zone else []))
     assert found.stdout == f"{count}\n"
+
+
+def test_records_whose_time_has_another_name_late_in_a_file_are_told(tmp_path: Path, run: Run) -> None:
+    lines = ['{{"{}":"2026-11-20T10:00:00Z"}}\n'.format("time" if number < 1200 else "ts") for number in range(1210)]
+    (tmp_path / "a.ndjson").write_text("".join(lines))
+    found = run("count", "a.ndjson", "--since", "2026-11-20")
+    assert found.stdout == "1200\n"
+    assert "left out are records without a time in `time`; these have one in `ts`\n" in found.stderr

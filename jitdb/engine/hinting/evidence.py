@@ -327,20 +327,27 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
 
 
 def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
-    """The line about records that have nothing where the time is looked for; empty where there are none."""
+    """The line about records that have nothing where the time is looked for; empty where none or all have nothing."""
     from jitdb.engine.hinting.dialects import in_place_of
-    from jitdb.indexes.kinds.numbers import load_extremes
+    from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
     from jitdb.log.reading.sampling import sample
 
-    if not any(load_extremes(segment)[0].min() == -inf for segment in manager.catalog.get(spec).segments):
+    segments = manager.catalog.get(spec).segments
+    extremes = list(map(load_extremes, segments))
+    lacking_one = next((each for each, (low, _) in zip(segments, extremes, strict=True) if low.min() == -inf), None)
+    if lacking_one is None or all(high.max() == -inf for _, high in extremes):
         return ""
     records = list(sample(manager.log, _SAMPLE))
     lacking = [record for record in records if all(value_at(record, path) in _NONE for path in spec.paths)]
-    if not lacking or len(lacking) == len(records):
-        return ""
+    looked_at = f", {len(lacking):,} of {len(records):,} looked at" if lacking else ""
+    if not lacking:  # the sample is of other places
+        hi, _ = load_numbers(lacking_one)
+        seqs = lacking_one.first_seq + (hi != hi).nonzero()[0][:_SOME].astype("uint32")
+        raw = manager.log.get_many_raw(manager.records.offsets_of(seqs))
+        lacking = [manager.log.codec.decode(each) for each in raw if each]
     other = in_place_of(spec.paths[0], lacking)
     instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
-    return f"{UNTIMED} {name}, {len(lacking):,} of {len(records):,} looked at{instead}"
+    return f"{UNTIMED} {name}{looked_at}{instead}"
 
 
 def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
