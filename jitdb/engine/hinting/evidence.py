@@ -338,16 +338,23 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
     if lacking_one is None or all(high.max() == -inf for _, high in extremes):
         return ""
     records = list(sample(manager.log, _SAMPLE))
-    lacking = [record for record in records if all(value_at(record, path) in _NONE for path in spec.paths)]
+    lacking = [record for record in records if _has_nothing(record, spec.paths)]
     looked_at = f", {len(lacking):,} of {len(records):,} looked at" if lacking else ""
     if not lacking:  # the sample is of other places
         hi, _ = load_numbers(lacking_one)
         seqs = lacking_one.first_seq + (hi != hi).nonzero()[0][:_SOME].astype("uint32")
         raw = manager.log.get_many_raw(manager.records.offsets_of(seqs))
-        lacking = [manager.log.codec.decode(each) for each in raw if each]
+        found = (manager.log.codec.decode(each) for each in raw if each)
+        lacking = [record for record in found if _has_nothing(record, spec.paths)]
+    if not lacking:  # each has a value that is no time
+        return ""
     other = in_place_of(spec.paths[0], lacking)
     instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
     return f"{UNTIMED} {name}{looked_at}{instead}"
+
+
+def _has_nothing(record: Any, paths: Iterable[Path]) -> bool:
+    return all(value_at(record, path) in _NONE for path in paths)
 
 
 def _on_zones(log: LogSource, spec: IndexSpec, name: str, bits: int, as_time: bool, is_full: bool) -> Iterator[str]:
