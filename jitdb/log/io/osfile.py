@@ -500,7 +500,8 @@ def _granted(lock: Callable[[], object]) -> bool:
 fs = FileSystem()
 
 
-_TRIES: Final = 5
+_TRIES: Final = 5  # while a writer has the lock
+_MOST: Final = 500  # in all
 _PAUSE: Final = 0.004  # seconds between tries; a reader holds the lock for microseconds
 
 
@@ -520,12 +521,7 @@ class Lock:
 
     def _take(self, log: Path) -> None:
         fs, fd = self._fs, self._file.number
-        for attempt in range(_TRIES):
-            if fs.lock(fd):
-                break
-            if attempt < _TRIES - 1:
-                time.sleep(_PAUSE)
-        else:
+        if not self._waited():
             text = fs.read(fd, 32, 0).strip()
             pid = int(text) if text.isdigit() else None
             who = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
@@ -539,6 +535,18 @@ class Lock:
             )
         fs.truncate(fd, 0)
         fs.write(fd, f"{os.getpid()}\n".encode(), 0)
+
+    def _waited(self) -> bool:
+        """Lock it, or wait: a little for a writer, longer for readers, of which the machine may run one late."""
+        tries = _TRIES
+        for _ in range(_MOST):
+            if self._fs.lock(self._file.number):
+                return True
+            tries -= has_writer(self._fs, self._path)
+            if not tries:
+                return False
+            time.sleep(_PAUSE)
+        return False
 
     def is_in_place(self) -> bool:
         """Whether other writers find this lock: not if the file was moved, removed or replaced."""
