@@ -17,6 +17,7 @@ long as the log's beginning is what it was.
 | Terraform | @timestamp | @level | @message |
 | osquery | unixTime, calendarTime | | |
 | CEF, LEEF | rt, devTime | deviceSeverity, sev | msg |
+| Exchange | date-time | | |
 | Python | asctime | levelname, levelno | message |
 | Serilog | @t | @l (none: information) | @m, @mt |
 | GELF | timestamp (seconds) | level (numbers) | short_message |
@@ -57,7 +58,7 @@ TIMES: Final = (
     "t", "accept_date", "requestdatetime", "instant", "start",
     "time_us", "time_ms", "time_ns", "timestamp_ms", "timestampMs", "timestamp_ns", "ts_ms", "event_timestamp",
     "eventTimestamp", "occurred_at", "occurredAt", "logged_at", "epoch",
-    "log_time", "unixTime", "calendarTime", "rt", "devTime",
+    "log_time", "unixTime", "calendarTime", "rt", "devTime", "date-time",
     "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (

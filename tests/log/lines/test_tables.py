@@ -157,6 +157,32 @@ def test_logs_with_names_in_comments(tmp_path: Path) -> None:
         ]
 
 
+EXCHANGE = """#Software: Microsoft Exchange Server
+#Log-type: Message Tracking Log
+#Fields: date-time,client-ip,event-id,total-bytes,message-subject
+"""
+
+
+@settings(max_examples=tries(60, 1000), deadline=None)
+@given(st.lists(st.lists(st.text('ab-,;" #é', max_size=6), min_size=5, max_size=5), max_size=6))
+def test_logs_of_exchange_have_commas(tmp_path_factory: pytest.TempPathFactory, cells: list[list[str]]) -> None:
+    """Rows as Python's csv reads them, behind the comments with the names of their columns."""
+    path = tmp_path_factory.mktemp("exchange") / "MSGTRK.LOG"
+    text = io.StringIO()
+    rows = [[f"2026-11-28T10:00:0{number}.000Z", *row] for number, row in enumerate(cells)]
+    csv.writer(text).writerows([*(row[:5] for row in rows), ["2026-11-28T10:00:09.000Z", "::1", "FAIL", 7, 'a, "b"']])
+    path.write_text(EXCHANGE + text.getvalue(), newline="")
+    names = ["date-time", "client-ip", "event-id", "total-bytes", "message-subject"]
+    expected: list[dict[str, Any]] = [
+        {name: value for name, value in zip(names, row, strict=True) if value}
+        for row in csv.reader(text.getvalue().splitlines())
+    ]
+    expected[-1]["total-bytes"] = 7
+    with jitdb.open(path, "memory", progress=False) as db:
+        assert db.all(sort_by="arrival") == expected
+        assert db.query('["event-id"] == "FAIL"').since("2026-11-28T10:00:09").count() == 1
+
+
 def test_other_names_further_on_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "iis.log"
     path.write_text(IIS.replace("2026-11-20 13:00:02 ::1 /c 503\n", "") * 2)

@@ -84,11 +84,16 @@ def table_of(format: str, header: str) -> Table:
     ('id', 'a;b', 'column_3', 'id_2')
     >>> table_of("w3c", "#Fields: date time cs(User-Agent)").names
     ('date', 'time', 'cs(User-Agent)')
+    >>> table_of("w3c", "#Fields: date-time,client-ip").names
+    ('date-time', 'client-ip')
     """
     if format == "w3c":
-        names = header.partition(":")[2].split()
+        said = header.partition(":")[2].strip()
+        has_commas = "," in said  # of Exchange
+        names = said.split(",") if has_commas else said.split()
+        between, unset = ((44, 44), b"") if has_commas else ((32, 9), b"-")
         kinds = (IS_ANY,) * len(names)
-        return Table((32, 9), QUOTED | COMMENTS | STRICT, _different(names), kinds, _bytes(header), b"-")
+        return Table(between, QUOTED | COMMENTS | STRICT, _different(names), kinds, _bytes(header), unset)
     if format == "zeek":
         return _zeek(header)
     if format == "vpcflow":
