@@ -288,6 +288,37 @@ def test_other_names_of_numbers_are_told(
         )
 
 
+_PARTLY: Final = ({"n": 1}, {"n": 2, "level": "info", "status": 200, "took": 7, "user": {"plan": "a"}})
+
+
+@pytest.mark.parametrize(
+    "question",
+    [("count", 'level == "info"'), ("count", "status == 200"), ("count", 'user.plan == "a"'), ("values", "status"),
+     ("stats", "took")],
+)  # fmt: skip
+def test_fields_that_some_records_lack_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str],
+    question: tuple[str, str],
+) -> None:  # fmt: skip
+    """Also once another program has touched the file, for which records are looked for anew that count as deleted."""
+    for log in (logs_of(tmp_path, [*_PARTLY] * 300)[0], logs_of(tmp_path, [*_PARTLY] * 300)[2]):
+        for when in (1_700_000_000, 1_700_000_009):
+            os.utime(log, (when, when))
+            for _ in range(3):
+                glanced.clear()
+                assert said(capsys, question[0], str(log), question[1])[2] == ""
+            assert glanced == [question[0]]
+
+
+@pytest.mark.parametrize("question", [("count", "status == 200"), ("values", "status"), ("stats", "status")])
+def test_fields_that_are_renamed_late_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], question: tuple[str, str]
+) -> None:
+    late = [{"n": 3, "http": {"status_code": 200}}] * 3
+    for log in logs_of(tmp_path, [*_PARTLY] * 300 + late)[::2]:
+        assert "`status` is called `http.status_code` in" in note_of(log, monkeypatch, capsys, *question)
+
+
 @pytest.mark.parametrize(
     ("records", "question", "note"),
     [

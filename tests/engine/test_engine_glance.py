@@ -19,7 +19,7 @@ from thoroughness import tries
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.engine.answering.glance import count_at_a_glance
+from jitdb.engine.face.glance import count_at_a_glance
 from jitdb.indexes.segment import SPAN
 from jitdb.log.blocks.block_format import walk_block
 from jitdb.operators import Operation, absent, and_, equal, everything, gt, not_, or_
@@ -297,9 +297,12 @@ def test_indexes_that_know_of_more_deletions_than_there_are(path: Path, span: in
         assert asked(path) == 21
 
 
-def test_two_indexes_of_deleted_records(path: Path) -> None:
+def test_an_index_of_deleted_records_that_is_misnamed(path: Path) -> None:
     (found,) = folder_of(path).glob("deleted*")
-    shutil.copy2(found, found.with_name("deleted.deleted-000000000000.index"))
+    other = found.with_name("deleted.deleted-000000000000.index")
+    shutil.copy2(found, other)
+    assert glimpsed(path) == 20
+    found.unlink()
     assert glimpsed(path) is None
 
 

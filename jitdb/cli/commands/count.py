@@ -44,7 +44,7 @@ def count(options: Namespace) -> int:
 def seen(log: AnyLog, indexes: Path, options: Namespace) -> int | None:
     if options.timestamp or options.sequence or (options.log_format and options.operation is None):
         return None  # a note may be due, as where the format is a pattern
-    from jitdb.engine.answering.glance import count_at_a_glance
+    from jitdb.engine.face.glance import count_at_a_glance
 
     return count_at_a_glance(log, indexes, options.operation) or None  # the engine finds out why there are none
 

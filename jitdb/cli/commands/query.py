@@ -122,7 +122,7 @@ def seen(log: AnyLog, indexes: Path, options: Namespace) -> list[Any] | None:
 
     if not log.framing.is_plain or options.limit >= FEW:
         return None
-    from jitdb.engine.answering.glance_by_time import first_at_a_glance
+    from jitdb.engine.face.glance_by_time import first_at_a_glance
 
     return first_at_a_glance(log, indexes, options.operation, options.limit, options.descending)
 

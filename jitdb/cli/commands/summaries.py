@@ -105,7 +105,7 @@ def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | Gro
 
 @values.looks
 def seen_values(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts | None:
-    from jitdb.engine.answering.glance import values_at_a_glance
+    from jitdb.engine.face.glance import values_at_a_glance
 
     counts = None if options.operation is not None or options.by else values_at_a_glance(log, indexes, options.path)
     if not counts or not any(key != b"\0" for key in counts) or any(key[0] == MAP for key in counts):
@@ -152,7 +152,7 @@ def timeline(db: AnyDatabase, options: Namespace, show: Show) -> Timeline:
 def seen_timeline(log: AnyLog, indexes: File, options: Namespace) -> Timeline | None:
     if options.operation is not None or options.by or options.tz or options.timestamp or options.time_unit:
         return None
-    from jitdb.engine.answering.glance_by_time import timeline_at_a_glance
+    from jitdb.engine.face.glance_by_time import timeline_at_a_glance
     from jitdb.operators.summaries.timelines import TimelineAsked
 
     return timeline_at_a_glance(log, indexes, TimelineAsked(options.every, per=options.per))
@@ -221,7 +221,7 @@ def seen_stats(log: AnyLog, indexes: File, options: Namespace) -> Stats | None:
     others = options.by, options.every, options.tz, options.distinct, options.share, options.order
     if options.operation is not None or any(others):
         return None
-    from jitdb.engine.answering.glance import numbers_at_a_glance
+    from jitdb.engine.face.glance import numbers_at_a_glance
 
     counts = numbers_at_a_glance(log, indexes, options.path)
     if not counts or not counts.keys() - {None}:

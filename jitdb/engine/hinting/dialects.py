@@ -67,6 +67,11 @@ def may_be_called(path: Path) -> bool:
     return has_other_names(path) or _has_dot(path)
 
 
+def is_of_text(record: Any) -> bool:
+    """Whether it is of a line whose level stands somewhere in its text."""
+    return isinstance(record, dict) and isinstance(record.get("text", record.get("CONTENT")), str)
+
+
 def called_in(paths: Iterable[Path], records: Collection[Any]) -> dict[Path, Path]:
     """What those of these fields are called in these records of one log that lack them."""
     found = {path: in_place_of(path, records) or _of_requests(path, records) for path in paths}

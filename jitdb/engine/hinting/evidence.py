@@ -19,7 +19,7 @@ from jitdb.common.values import UNDEFINED, value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.columns import seen_by
+from jitdb.indexes.kinds.columns import SOME, seen_by, some_lacking, tells_lacking
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec
@@ -47,7 +47,6 @@ AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
 AT_MIDNIGHT: Final = "holds days alone: records are at midnight"  # which a remark says of a field
 UNTIMED: Final = "left out are records without a time in"  # with which a remark begins
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time, or for one that lacks a time
-_SOME: Final = 8  # records that an index names, which are looked at
 _NONE: Final = (UNDEFINED, None)
 
 
@@ -129,14 +128,21 @@ class LogEvidence:
 
     def _lacking(self, path: Path) -> list[Any] | None:
         """A few records that lack the field, or have no level in it, which an index tells; None where none does."""
-        from jitdb.operators.nodes.equal import absent
         from jitdb.operators.nodes.levels import CompareLevel
         from jitdb.operators.nodes.operation import Not
 
-        for leaf in (absent(path), Not(CompareLevel(path, "gte", "trace"))):  # of which other indexes know
-            if not self._is_stale(leaf):
-                return self._some_of(leaf)
-        return None
+        manager = self._manager
+
+        def look() -> list[int] | None:
+            about = (index for index in manager.catalog.opened() if index.spec.paths == (path,))
+            told = (each.segments for each in about if not each.spec.is_owned and tells_lacking(each.segments))
+            segments = next(told, None)
+            return None if segments is None else some_lacking(segments, SOME)
+
+        if (seqs := manager.look(look)) is not None:
+            return self._records(seqs)
+        unknown = Not(CompareLevel(path, "gte", "trace"))
+        return None if self._is_stale(unknown) else self._some_of(unknown)
 
     def _is_stale(self, operation: Operation) -> bool:
         """Whether only a scan could tell where it is true."""
@@ -149,13 +155,18 @@ class LogEvidence:
 
         manager = self._manager
 
-        def look(end: int) -> list[Any]:
+        def look(end: int) -> list[int]:
             seqs = members_of(manager.evaluator.matches(operation, end))
-            records, both = manager.records, [seqs[:_SOME], seqs[_SOME:][-_SOME:]]
-            raw = [each for part in both for each in records.log.get_many_raw(records.offsets_of(part)) if each]
-            return [records.log.codec.decode(each) for each in raw]
+            return [*seqs[:SOME].tolist(), *seqs[SOME:][-SOME:].tolist()]
 
-        return manager.ask(operation, False, None, look)
+        return self._records(manager.ask(operation, False, None, look))
+
+    def _records(self, seqs: Sequence[int]) -> list[Any]:
+        import numpy as np
+
+        manager = self._manager
+        places = manager.look(lambda: manager.records.offsets_of(np.array(seqs, np.uint32)))
+        return [manager.log.codec.decode(each) for each in manager.log.get_many_raw(places) if each]
 
     def unleveled(self, operation: Operation) -> list[str]:
         return []
@@ -342,7 +353,7 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
     looked_at = f", {len(lacking):,} of {len(records):,} looked at" if lacking else ""
     if not lacking:  # the sample is of other places
         hi, _ = load_numbers(lacking_one)
-        seqs = lacking_one.first_seq + (hi != hi).nonzero()[0][:_SOME].astype("uint32")
+        seqs = lacking_one.first_seq + (hi != hi).nonzero()[0][:SOME].astype("uint32")
         raw = manager.log.get_many_raw(manager.records.offsets_of(seqs))
         found = (manager.log.codec.decode(each) for each in raw if each)
         lacking = [record for record in found if _has_nothing(record, spec.paths)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.values import UNDEFINED, number_of, value_at
 from jitdb.common.words import shown
-from jitdb.engine.hinting.dialects import in_place_of, named_logs
+from jitdb.engine.hinting.dialects import in_place_of, is_of_text, named_logs
 from jitdb.engine.hinting.fields import is_known
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence
 from jitdb.engine.roles import is_level_name
@@ -50,13 +50,8 @@ def on_unleveled(evidence: Evidence, operation: Operation) -> list[str]:
     denied = {leaf.paths[0] for leaf in operation.leaves() if isinstance(leaf, Absent)}
     if _OF_TEXT not in asked or _OF_TEXT in denied:
         return []
-    records = [record for record in evidence.asked(operation, SAMPLE) if _is_of_text(record)]
+    records = [record for record in evidence.asked(operation, SAMPLE) if is_of_text(record)]
     return list(filter(None, (_partly_leveled(evidence, _OF_TEXT, records),)))
-
-
-def _is_of_text(record: Any) -> bool:
-    """Whether it is of a line whose level stands somewhere in its text."""
-    return isinstance(record, dict) and isinstance(record.get("text", record.get("CONTENT")), str)
 
 
 def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> str:

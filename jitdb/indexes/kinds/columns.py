@@ -8,16 +8,16 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from jitdb.indexes.kinds import packing
-from jitdb.indexes.kinds.bitmaps import ABSENT_KEY
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, records_with
 from jitdb.indexes.kinds.content import Shape
 from jitdb.indexes.kinds.packing import Packing
 from jitdb.indexes.kinds.seen import ALL, OTHERS
-from jitdb.indexes.segment import DICTIONARY, ZONE, Segment
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, ZONE, Segment
 
 ENDS, HEAP, CODES = range(3)  # blobs of a dictionary
 HAS_RESTS: Final = 1  # flags of a column. On disk: never change
@@ -25,6 +25,7 @@ ALL_WHOLE: Final = 2
 _META: Final = struct.Struct("<ddI")
 _META_SIZE: Final = _META.size + packing.META_SIZE
 _ALL: Final = slice(None)
+SOME: Final = 8  # records without a field that are looked at, of the first and of the last
 _FEW: Final = 1 << 16  # codes that are counted in less time than kernels take to load
 _COUNT: Final = "jitdb_indexes_kinds_dictionary_kernels_count_codes"
 _UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}  # by bytes
@@ -198,6 +199,38 @@ def _codes(segment: Segment, places: slice = _ALL) -> array[int]:
     """Of its records, in their order. Raises IndexDamaged."""
     width = packing_of(segment).width
     return unchecked(segment, 0, width, places) if width else array("B", bytes(segment.count))[places]
+
+
+def tells_lacking(segments: Sequence[Segment]) -> bool:
+    """Whether an index with these segments tells some_lacking()."""
+    kinds = {segment.kind for segment in segments}
+    return kinds == {BITMAPS} or (len(kinds) == 1 and kinds <= {DICTIONARY, NUMBERS} and all(map(are_few, segments)))
+
+
+def some_lacking(segments: Sequence[Segment], count: int) -> list[int]:
+    """The first and the last few records without the field, so many of each, by an index that tells it.
+
+    Raises IndexDamaged.
+    """
+    if segments and segments[0].kind == BITMAPS:
+        records = records_with(segments, ABSENT_KEY)
+        return [*records[:count], *records[max(count, len(records) - count) :]]
+    first = list(islice((seq for segment in segments for seq in _lacking(segment)), count))
+    last = list(islice((seq for segment in reversed(segments) for seq in _lacking(segment, is_reversed=True)), count))
+    return [*first, *(seq for seq in reversed(last) if seq > first[-1])]
+
+
+def _lacking(segment: Segment, *, is_reversed: bool = False) -> Iterator[int]:
+    """The records of a segment with few codes that have none."""
+    if segment.kind == DICTIONARY:
+        codes, none = unchecked(segment, CODES, code_width(count_of(segment))), 0
+    else:
+        codes, none = _codes(segment), packing_of(segment).none
+    for begin in sorted(range(0, len(codes), _FEW), reverse=is_reversed):
+        part = codes[begin : begin + _FEW]
+        if none in part:  # which C looks for
+            places = reversed(range(len(part))) if is_reversed else range(len(part))
+            yield from (segment.first_seq + begin + place for place in places if part[place] == none)
 
 
 def zone_extremes(segment: Segment) -> Iterator[tuple[float, float]]:

@@ -133,7 +133,7 @@ def _with_text(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
 
 def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:
     there = [number for number, line in enumerate(lines) if line is not None]
-    if len(there) < FEW and sum(len(lines[number] or b"") for number in there) < _MANY:
+    if len(there) <= FEW and sum(len(lines[number] or b"") for number in there) < _MANY:
         wrong = [number for number in there if not codec.is_valid(lines[number] or b"")]
     else:
         from jitdb.log.codecs.fields.located import RecordBatch

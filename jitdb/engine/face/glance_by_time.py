@@ -16,7 +16,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.times import AUTO
-from jitdb.engine.answering.glance import NotPlain, matching
+from jitdb.engine.face.glance import NotPlain, matching
 from jitdb.engine.roles import found_time
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.kinds import seen

@@ -9,7 +9,7 @@ left to the engine, which repairs and warns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path as FilePath
@@ -17,24 +17,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from pyroaring import BitMap
 
-from jitdb.common.values import UNDEFINED, value_at
 from jitdb.engine.answering.spellings import spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
-from jitdb.engine.roles import first_of, has_other_names, is_time_name
+from jitdb.engine.roles import first_of, has_other_names, is_time_name, is_usual
 from jitdb.errors import IndexDamaged, LogError
-from jitdb.indexes.files.file import LogName
-from jitdb.indexes.files.folder import index_files
+from jitdb.indexes.files.file import LogName, head_of
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, records_with
-from jitdb.indexes.kinds.columns import are_few, counted_keys, counted_numbers, seen_by
+from jitdb.indexes.kinds.columns import SOME, are_few, counted_keys, counted_numbers, seen_by, some_lacking
 from jitdb.indexes.kinds.content import is_void
+from jitdb.indexes.kinds.offsets import offset_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.log.reading.sampling import sample, sample_raw
+from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.nodes.operation import EVERYTHING
 
 if TYPE_CHECKING:
@@ -78,36 +77,36 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
     by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
     if any(leaf.names_value and not by_leaf.get(leaf, True) for leaf in operation.denied_leaves()):
         raise NotPlain  # and of one that is denied, and that none has
-    partly = [path for path, spec in _paths(bitmaps) if records_with(by_spec[spec].segments, ABSENT_KEY)]
-    if _may_be_told_of(log, operation, partly):
+    asked = {path: by_spec[spec] for leaf, (spec, _) in bitmaps.items() for path in leaf.paths}
+    if _may_be_told_of(log, operation, asked, found.places):
         raise NotPlain
     return Fresh(operation.records(by_leaf.__getitem__, lambda: found.records), others, found.places)
 
 
-def _paths(bitmaps: Mapping[Operation, tuple[IndexSpec, bytes]]) -> Iterator[tuple[Path, IndexSpec]]:
-    """The fields that leaves look at, each with the index that is of it."""
-    return ((path, spec) for leaf, (spec, _) in bitmaps.items() for path in leaf.paths)
-
-
-def _may_be_told_of(log: LogSource, operation: Operation, partly: Iterable[Path]) -> bool:
-    """Whether a note may be due: on a number that is a time; on records with bytes that are no UTF-8; or on another
-    name of these fields, which some records lack.
+def _may_be_told_of(log: LogSource, operation: Operation, asked: Mapping[Path, Index], places: Index) -> bool:
+    """Whether a note may be due: on a number that is a time; on records with bytes that are no UTF-8; or on those that
+    lack one of these fields.
     """
     if any(map(is_time_name, operation.all_paths())):
         return True
     if not repr(operation).isascii() and any(map(_is_odd, sample_raw(log, _SAMPLE))):
         return True
-    return _may_be_called_otherwise(log, partly)
+    return any(_may_be_called_otherwise(log, path, index, places) for path, index in asked.items())
 
 
-def _may_be_called_otherwise(log: LogSource, partly: Iterable[Path]) -> bool:
-    """Whether records that lack one of these fields, which some do, may have it by another name."""
-    lacked = list(partly)
-    if any(map(has_other_names, lacked)):
-        return True  # the engine looks at some of the records that lack it
-    differing = [path for path in lacked if len(path) > 1 or "." in str(path[0])]
-    records = chain(first_of(log), sample(log, _SAMPLE)) if differing else ()
-    return any(value_at(record, path) is UNDEFINED for record in records for path in differing)
+def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: Index) -> bool:
+    """Whether records that lack the field, as its index knows, may have it by another name, or are lines of text in
+    which no level is found.
+    """
+    may_be = has_other_names(path) or len(path) > 1 or "." in str(path[0])
+    lacking = some_lacking(index.segments, SOME) if may_be else []
+    if not lacking:
+        return False
+    from jitdb.engine.hinting.dialects import called_in, is_of_text
+
+    raw = log.get_many_raw([offset_of(places.segments, seq) for seq in lacking])
+    records = [log.codec.decode(record) for record in raw if record is not None]
+    return bool(called_in([path], [*first_of(log), *records])) or (is_usual(path) and any(map(is_of_text, records)))
 
 
 def _is_odd(record: bytes) -> bool:
@@ -142,7 +141,7 @@ def _counted(
 ) -> dict[T, int] | None:
     """How many records have what, by an index in which each has one thing; `absent` of those that may lack the field.
 
-    None where it may be called otherwise in other records, of which a note is due, too.
+    None where other records may have it by another name, too: of that a note is due.
     """
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = fresh(log, folder, (spec,))
@@ -151,7 +150,8 @@ def _counted(
         counts: dict[T, int] = {}
         for key, count in chain.from_iterable(map(counted, found.fields[0].segments)):
             counts[key] = counts.get(key, 0) + count
-        if counts.get(absent) and _may_be_called_otherwise(log, spec.paths):
+        index, (path,) = found.fields[0], spec.paths
+        if counts.get(absent) and _may_be_called_otherwise(log, path, index, found.places):
             return None
         return counts if sum(counts.values()) == len(found.records) else None
     return None
@@ -191,7 +191,7 @@ def fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> Fr
     if log.deletion_position():
         return None
     deleted = deleted_spec(log.foreign_change_token())
-    name = _name(log, folder)
+    name = _name(log, folder / deleted.file_name())
     if name is None:
         return None
     indexes = [Index(spec, name, folder / spec.file_name()) for spec in (*wanted, OFFSETS, deleted)]
@@ -217,10 +217,10 @@ def fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> Fr
     return Fresh(bitmap_of_range(0, places.end_seq) - none, fields, places)
 
 
-def _name(log: LogSource, folder: FilePath) -> LogName | None:
-    """The log's name, as the one index of deleted records has it, with what its content is called."""
-    heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
-    if len(heads) != 1 or heads[0] is None:
+def _name(log: LogSource, index: FilePath) -> LogName | None:
+    """The log's name, as its index of deleted records has it, with what its content is called."""
+    head = head_of(osfile.fs, index)
+    if head is None:
         return None
-    name = heads[0].log
+    name = head.log
     return name if (name.identity, name.generation) == (log.identity, log.generation) else None
