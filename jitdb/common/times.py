@@ -8,11 +8,13 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
   another name (`IST`), which means other things in other places, too. Digits beyond the ninth of a fraction are cut
   off; a second 60 is the first of the next minute. `20151201T103000`, with seconds, needs no marks.
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
-  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, `Dec  1 2015 10:30:00` (Cisco, CEF), `Dec 1,
-  2015 2:30:00 PM` (Java), `Tue Dec  1 10:30:00 2015` (C; `date` writes the name of a zone before the year, osquery UTC
-  behind it). The zone and the fraction are as above; which day of the week is said does not matter. A blank may stand
-  before the time of day in each.
+  2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, or `::` for the space (Erlang), `Dec  1
+  2015 10:30:00` (Cisco, CEF), `Dec 1, 2015 2:30:00 PM` (Java), `Tue Dec  1 10:30:00 2015` (C; `date` writes the name of
+  a zone before the year, osquery UTC behind it). The zone and the fraction are as above; which day of the week is said
+  does not matter. A blank may stand before the time of day in each.
 - **Text with AM or PM**: `12/1/2015 2:30:00 PM`, the month first, also with a comma behind the date.
+- **Text with dots**: `01.12.2015 10:30:00`, the day first, also with a comma behind the date; `01.12.2015` alone. And
+  `2015-12-01-10.30.00.123456` (DB2), also with how many minutes that is ahead of UTC, of three digits, `+060`.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
 - **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
 - **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
@@ -63,7 +65,7 @@ _NAME: Final = "|".join(_MONTHS[at : at + 3] for at in range(0, 36, 3))
 _WEEKDAY: Final = "mon|tue|wed|thu|fri|sat|sun"
 _NAMED: Final = (
     rf"(?:(?:{_WEEKDAY}), )?(?P<day>\d\d?)(?:(?P<mark>/)|(?P<other>[- ]))(?P<month>{_NAME})(?(mark)/|(?P=other))"
-    rf"(?P<year>\d{{4}})(?(mark)[: ]| ){_CLOCK}{_ZONE}"
+    rf"(?P<year>\d{{4}})(?:(?(mark)[: ]| )|(?<=-\d{{4}})::){_CLOCK}{_ZONE}"
 )
 _TWELVE: Final = (  # AM or PM may stand behind it
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
@@ -71,6 +73,11 @@ _TWELVE: Final = (  # AM or PM may stand behind it
 )
 _MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?),? (?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
 _OF_AMERICA: Final = rf"(?P<month>\d\d?)/(?P<day>\d\d?)/(?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
+_DOTTED: Final = rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{{4}})(?:,? {_TWELVE}{_ZONE}|(?<=\d\d\.\d\d\.\d{{4}}))"
+_OF_DB2: Final = (
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)-(?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d)"
+    r"(?:\.(?P<fraction>\d+))?(?P<offset>(?P<sign>[+-])(?P<minutes_ahead>\d{3}))?"
+)
 _BASIC: Final = (
     r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)"
     rf"(?:[.,](?P<fraction>\d+))?{_ZONE}"
@@ -86,7 +93,7 @@ _OF_C: Final = (
     rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?P<offset> UTC| GMT| {_NAME_OF_ZONE})? "
     r"(?P<year>\d{4})(?P<after> UTC| GMT)?"
 )
-_OTHERS: Final = (_NAMED, _OF_C, _MONTH_FIRST, _OF_AMERICA, _BASIC)
+_OTHERS: Final = (_NAMED, _OF_C, _MONTH_FIRST, _OF_AMERICA, _DOTTED, _OF_DB2, _BASIC)
 
 #: Seconds by which a zone is ahead of UTC, by its name: those which mean one thing today in the tables of tzdata and of
 #: PostgreSQL, and those which RFC 5322 says. What means several things is none of them (IST, SAST, ACST).
@@ -145,7 +152,7 @@ def time_of_text(text: str, zone: str = "") -> Nanoseconds | None:
     ahead, minutes_ahead = int(part.get("ahead") or 0), int(part.get("minutes_ahead") or 0)
     if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second <= 60):
         return None
-    if ahead >= 24 or minutes_ahead >= 60:
+    if ahead >= 24 or (minutes_ahead >= 60 and part.get("ahead")):  # minutes alone are of DB2
         return None
     offset = (60 * ahead + minutes_ahead) * (-60 if part.get("sign") == "-" else 60)
     offset += ZONES.get(part.get("zone") or "", 0)

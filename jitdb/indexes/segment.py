@@ -72,13 +72,13 @@ class Layout(NamedTuple):
 
 
 # In version 1 of prefixes, all arrays had one hash, and all maps, and in 2 there were no buckets; in that of numbers,
-# there were no zones, in 2 no text spelled a number, in 3, 6 and 7 fewer texts were times, and in 4 none was packed; in
-# 1 of offsets each took 8 bytes, and in 2 there were no zones.
+# there were no zones, in 2 no text spelled a number, in 3 and 6 to 8 fewer texts were times, and in 4 none was packed;
+# in 1 of offsets each took 8 bytes, and in 2 there were no zones.
 LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(3, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
     PREFIX_MAP: Layout(3, "prefixes:PrefixMap", "prefix map", ("auto", "prefix_map")),
-    NUMBERS: Layout(8, "numbers:Numbers", "numbers", ("column", "time"), "columns:NumbersShape"),
+    NUMBERS: Layout(9, "numbers:Numbers", "numbers", ("column", "time"), "columns:NumbersShape"),
     OFFSETS: Layout(3, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",), "columns:DictionaryShape"),

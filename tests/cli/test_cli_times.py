@@ -107,6 +107,13 @@ def test_a_log_of_another_clock(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
         ("[27/Nov/2026 14:00:00] x", r"\[(?P<time>[^\]]+)\] (?P<text>.*)", "27/Nov/2026 14:00:00"),
         ("11-27 14:00:00.123  1234 x", r"(?P<time>\S+ \S+) +(?P<text>.*)", "2026-11-27T14:00:00.123"),
         ("<Nov 27, 2026 2:00:00,123 PM UTC> x", "<(?P<time>[^>]*)> (?P<text>.*)", "Nov 27, 2026 2:00:00,123 PM UTC"),
+        (
+            "=INFO REPORT==== 27-Nov-2026::14:00:00 === x",
+            r"=\w+ REPORT==== (?P<time>\S+) ===(?P<text>.*)",
+            "27-Nov-2026::14:00:00",
+        ),
+        ("2026-11-27-15.00.00.5+060 I0E456 x", r"(?P<time>\S+) (?P<text>.*)", "2026-11-27-15.00.00.5+060"),
+        ("<27.11.2026 14:00:00> x", "<(?P<time>[^>]*)> (?P<text>.*)", "2026-11-27T14:00:00"),
         ("20261127T140000,123 x", r"(?P<time>\S+) (?P<text>.*)", "20261127T140000,123"),
         ("261127 140000 148 INFO x", r"(?P<time>\d+ \d+) (?P<text>.*)", "2026-11-27T14:00:00"),
     ],
@@ -140,6 +147,17 @@ def test_times_with_am_and_pm_in_tables(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "us.csv"
     path.write_text("time,v\n11/27/2026 2:00:00 PM,1\n11/27/2026 3:00:00 PM,2\n")
     assert run("count", str(path), "--since", "2026-11-27T14:30:00Z")[0] == "1\n"
+
+
+def test_dates_with_dots_in_fields(run: Run, tmp_path: Path) -> None:
+    table, lines = tmp_path / "d.csv", tmp_path / "d.ndjson"
+    table.write_text("time,v\n27.11.2026 14:00:20,1\n05.12.2026 15:00:00,2\n")
+    lines.write_text('{"time":"27.11.2026 14:00:20.5","v":1}\n{"time":"05.12.2026","v":2}\n')
+    for path in map(str, (table, lines)):
+        assert run("count", path, "--since", "2026-11-27", "--until", "2026-11-28")[0] == "1\n"
+        assert run("count", path, "--since", "1.12.2026 0:00", "--log-tz", "Europe/Berlin") == ("1\n", ANY)
+        assert run("query", path, 'time == "27.11.2026"', "--fields", "v")[0] in ('{"v":1}\n', '{"v":"1"}\n')
+        assert run("query", path, 'time > "27.11.2026"', "--fields", "v")[0] in ('{"v":2}\n', '{"v":"2"}\n')
 
 
 def test_the_choice_is_said(run: Run, log: str) -> None:

@@ -106,7 +106,20 @@ basic = st.builds(
     st.sampled_from("Tt "), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
     st.integers(0, 61).map(two) | st.just(""), fractions, zones,
 )  # fmt: skip
-texts |= named | of_c | month_first | of_halves | basic
+dotted = st.builds(
+    "{}.{}.{}{}{}{}".format, days, st.integers(0, 13).map(str) | st.integers(0, 13).map(two), years,
+    st.sampled_from(["", " ", " ", ", ", "  ", "T"]), st.just("") | of_twelve, zones,
+)  # fmt: skip
+of_db2 = st.builds(
+    "{}{}{}.{}.{}{}{}".format, dates, st.sampled_from("---T"), st.integers(0, 24).map(two),
+    st.integers(0, 60).map(two), st.integers(0, 61).map(two), fractions,
+    st.sampled_from(["", "", "+000", "+060", "-330", "+99", "-1440", "Z", "+06x", "-"]),
+)  # fmt: skip
+erlang = st.builds(
+    "{}{}{}{}{}{}{}".format, days, st.sampled_from("--/ "), names, st.sampled_from("--/ "), years,
+    st.sampled_from(["::", ":", " ", ":::", ": "]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
+)  # fmt: skip
+texts |= named | of_c | month_first | of_halves | basic | dotted | of_db2 | erlang
 texts |= st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
@@ -170,6 +183,36 @@ def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str)
         assert time_of_text(as_text(found)) == found
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.tuples(*(st.integers(low, high) for low, high in ((0, 32), (0, 13), (1, 9999), (0, 24), (0, 60), (0, 59)))),
+    st.integers(0, 999_999),
+)
+def test_dates_with_dots_and_those_of_db2_and_erlang_are_what_strptime_reads(
+    parts: tuple[int, ...], micro: int
+) -> None:
+    day, month, year, hour, minute, second = parts
+    clock = f"{hour:02}:{minute:02}:{second:02}"
+    name = datetime(2000, month or 12, 1).strftime("%b") if month < 13 else "Okt"
+    for text, form in (
+        (f"{day:02}.{month:02}.{year:04}", "%d.%m.%Y"),
+        (f"{day}.{month}.{year:04} {clock}", "%d.%m.%Y %H:%M:%S"),
+        (f"{day:02}.{month:02}.{year:04}, {clock}.{micro:06}", "%d.%m.%Y, %H:%M:%S.%f"),
+        (f"{day}-{name}-{year:04}::{clock}", "%d-%b-%Y::%H:%M:%S"),
+        (f"{year:04}-{month:02}-{day:02}-{clock.replace(':', '.')}.{micro:06}", "%Y-%m-%d-%H.%M.%S.%f"),
+    ):
+        try:
+            since = datetime.strptime(text, form).replace(tzinfo=UTC) - EPOCH
+        except ValueError:
+            assert (time_of_text(text), column([text], "auto")[0]) == (None, [None])
+            continue
+        whole = since.days * 86_400 + since.seconds
+        exact = whole * 10**9 + since.microseconds * 1000
+        expected = exact if -(2**63) + 10**9 < exact < 2**63 - 10**9 else float(whole) * 10**9
+        assert time_of_text(text) == expected
+        assert column([text], "auto")[0] == [split_number(expected)]
+
+
 @pytest.mark.parametrize(
     ("text", "same"),
     [
@@ -203,6 +246,14 @@ def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str)
         ("Dec 1 2015 1:30", "2015-12-01T01:30:00Z"),
         ("12/1/2015 2:30:00 PM", "2015-12-01T14:30:00Z"),
         ("1/2/2015, 12:30 pm", "2015-01-02T12:30:00Z"),
+        ("1.12.2015 8:30", "2015-12-01T08:30:00Z"),
+        ("01.12.2015 10:30:00,5 CET", "2015-12-01T09:30:00.5Z"),
+        ("01.12.2015, 2:30:00 PM", "2015-12-01T14:30:00Z"),
+        ("01.12.2015", "2015-12-01T00:00:00Z"),
+        ("1-Dec-2015::10:30:00.5 +0100", "2015-12-01T09:30:00.5Z"),
+        ("2015-12-01-10.30.00.169516+000", "2015-12-01T10:30:00.169516Z"),
+        ("2015-12-01-10.30.00.169516-330", "2015-12-01T16:00:00.169516Z"),
+        ("2015-12-01-10.30.00", "2015-12-01T10:30:00Z"),
         ("20151201T103000", "2015-12-01T10:30:00Z"),
         ("20151201T103000,123+0100", "2015-12-01T09:30:00.123Z"),
     ],
@@ -234,6 +285,14 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
         "13/1/2015 2:30:00 PM",
         "12/1/2015 14:30:00 PM",
         "Dec 1, 2015 0:30:00 AM",
+        "1.12.2015",
+        "13.13.2015",
+        "12.1.15 10:30:00",
+        "01.12.2015T10:30:00",
+        "1 Dec 2015::10:30:00",
+        "2015-12-01-10.30",
+        "2015/12/01-10.30.00",
+        "2015-12-01-10.30.00+01:00",
         "20151201T1030",
         "1 Dec 2015:10:30:00",
         "Dec  1 2015:10:30:00",

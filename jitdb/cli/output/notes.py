@@ -85,7 +85,7 @@ def no_time_in(path: Path, value: Any) -> tuple[str, str]:
         which += ": nothing tells whether the day or the month comes first"
     return which, (
         "times are such as 2026-11-01T12:00:00Z, 2026/11/01 12:00, 01/Nov/2026:12:00:00 +0100, Nov 1 2026 12:00:00, "
-        "11/1/2026 12:00:00 PM, and numbers since 1970"
+        "01.11.2026 12:00:00, 11/1/2026 12:00:00 PM, and numbers since 1970"
     )
 
 

@@ -271,16 +271,51 @@ def read_month_first(buf, at, end):
 
 
 @part
-def read_of_america(buf, at, end):
-    """`12/1/2015 2:30:00 PM`: as read_time gives it."""
+def read_of_numbers(buf, at, end, mark):
+    """`12/1/2015 2:30:00 PM` and, with dots, `1.12.2015 10:30:00`: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    begin = at
     at, month = read_day(buf, at, end)
-    if at < 0 or at >= end or buf[np.uint64(at)] != 47:
+    if at < 0 or at >= end or buf[np.uint64(at)] != mark:
         return nothing
     at, day = read_day(buf, at + 1, end)
-    if at < 0 or at >= end or buf[np.uint64(at)] != 47:
+    if at < 0 or at >= end or buf[np.uint64(at)] != mark:
         return nothing
-    return read_year_and_twelve(buf, at + 1, end, month, day, True)
+    if mark == 47:
+        return read_year_and_twelve(buf, at + 1, end, month, day, True)
+    if at == begin + 5 and at + 5 == end and two_digits(buf, at + 1, end) >= 0 and two_digits(buf, at + 3, end) >= 0:
+        year = 100 * two_digits(buf, at + 1, end) + two_digits(buf, at + 3, end)
+        return time_of_parts(buf, end, end, year, day, month, np.int64(0), np.int64(0))
+    return read_year_and_twelve(buf, at + 1, end, day, month, False)
+
+
+@part
+def read_of_db2(buf, at, end, year, month, day):
+    """What follows the date in `2015-12-01-10.30.00.123456+060`: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    hour, minute, second = two_digits(buf, at, end), two_digits(buf, at + 3, end), two_digits(buf, at + 6, end)
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 60:
+        return nothing
+    if buf[np.uint64(at + 2)] != 46 or buf[np.uint64(at + 5)] != 46:
+        return nothing
+    at += 8
+    nanoseconds = np.int64(0)
+    if at < end and buf[np.uint64(at)] == 46:
+        at, nanoseconds = read_fraction(buf, at, end)
+    ahead = np.int64(0)
+    bits = np.int64(TEXTS | ZONELESS)
+    if at >= 0 and at + 4 == end:
+        sign, tens = np.int64(buf[np.uint64(at)]), two_digits(buf, at + 2, end)
+        hundreds = np.int64(buf[np.uint64(at + 1)]) - 48
+        if (sign != 43 and sign != 45) or tens < 0 or hundreds < 0 or hundreds > 9:
+            return nothing
+        ahead = 60 * (100 * hundreds + tens) * np.int64(-1 if sign == 45 else 1)
+        bits = np.int64(TEXTS)
+        at = end
+    if at != end:
+        return nothing
+    of_day = 3600 * hour + 60 * minute + second
+    return WHOLE, 86_400 * days_before_date(year, month, day) + of_day - ahead, nanoseconds, bits
 
 
 @part
@@ -306,9 +341,10 @@ def read_other_time(buf, at, end):
     char = np.int64(buf[np.uint64(at + 8)]) | 32
     if char == 116:  # T
         return read_basic(buf, at, end)
-    slash = at + 1 if buf[np.uint64(at + 1)] == 47 else at + 2
-    if buf[np.uint64(slash)] == 47 and np.int64(buf[np.uint64(slash + 1)]) <= 57:
-        return read_of_america(buf, at, end)
+    slash = at + 1 if np.int64(buf[np.uint64(at + 1)]) < 48 else at + 2
+    mark = np.int64(buf[np.uint64(slash)])
+    if (mark == 47 or mark == 46) and np.int64(buf[np.uint64(slash + 1)]) <= 57:
+        return read_of_numbers(buf, at, end, mark)
     return read_named_time(buf, at, end)
 
 
@@ -363,7 +399,9 @@ def read_named_time(buf, at, end):
             return nothing
         month = place_of_word(word_of(buf, at + 1), _MONTHS) + 1
         century, years = two_digits(buf, at + 5, end), two_digits(buf, at + 7, end)
-        if buf[np.uint64(at + 9)] != 32 and (mark != 47 or buf[np.uint64(at + 9)] != 58):
+        if buf[np.uint64(at + 9)] == 58 and mark == 45 and buf[np.uint64(at + 10)] == 58:
+            at += 1
+        elif buf[np.uint64(at + 9)] != 32 and (mark != 47 or buf[np.uint64(at + 9)] != 58):
             return nothing
         at, of_day, nanoseconds = read_clock(buf, at + 10, end)
         if at < 0:
@@ -427,6 +465,8 @@ def read_time(buf, at, end):
     if at == end:
         return WHOLE, seconds, np.int64(0), np.int64(TEXTS | ZONELESS)
     between = np.int64(buf[np.uint64(at)])
+    if between == 45 and mark == 45:
+        return read_of_db2(buf, at + 1, end, year, month, day)
     if between != 84 and between != 116 and between != 32:
         return nothing
     at, of_day, nanoseconds = read_clock(buf, at + 1, end)

@@ -24,7 +24,7 @@ _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
 _OF_SYSLOG: Final = r"(?P<month>[A-Za-z]{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)"
 _CLOCK: Final = r"\d\d?:\d\d(?::\d\d)?"
-_DATE: Final = r"\d{4}([-/])\d\d\1\d\d"
+_DATE: Final = r"\d{4}([-/])\d\d\1\d\d|\d\d\.\d\d\.\d{4}"
 _DAY: Final = 86_400 * 10**9
 _PART: Final = (
     r"(?P<year>\d{4})[-/](?P<month>\d\d)(?:[-/]\d\d[T ](?P<clock>\d\d(?::\d\d(?::\d\d)?)?)(?P<zone>Z|[+-]\d\d:?\d\d)?)?"
@@ -92,6 +92,8 @@ def instant_of(value: Any) -> Instant | None:
 def day_of(value: Any) -> tuple[Instant, Instant] | None:
     """The first and the last nanosecond of the day in UTC that a date alone says; None for all else.
 
+    >>> day_of("2015-12-01") == day_of("01.12.2015")
+    True
     >>> day_of("2015-12-01"), day_of("2015-12-01T00:00:00Z")
     (('2015-12-01T00:00:00Z', '2015-12-01T23:59:59.999999999Z'), None)
     """
