@@ -117,6 +117,9 @@ class SetEvidence:
 
         return [log for log, _ in self._told(operation, is_one)]
 
+    def unlike(self, path: Path) -> None:
+        return None
+
     def asked(self, operation: Operation, count: int) -> list[Any]:
         logs = [look()[0] for _, look in islice(self._beginnings(operation), count)]
         return [record for records in logs for record in records[: max(1, count // len(logs))]]

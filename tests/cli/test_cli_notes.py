@@ -725,3 +725,50 @@ def test_records_whose_time_has_another_name_late_in_a_file_are_told(tmp_path: P
     found = run("count", "a.ndjson", "--since", "2026-11-20")
     assert found.stdout == "1200\n"
     assert "left out are records without a time in `time`; these have one in `ts`\n" in found.stderr
+
+
+ACCESS = '1.2.3.4 - - [28/Nov/2026:10:00:00 +0000] "GET /x HTTP/1.1" {} 10 "-" "curl"\n'
+TRACED = "I1128 10:00:00.000000       1 x.go:1] {}\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "question", "format"),
+    [
+        ([ACCESS.format(500)] * 90 + ["2026-11-28T11:00:00Z 1.2.3.4 GET /x 500 10\n"] * 90, "status >= 500", "combined"),
+        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"] * 90, "body_bytes_sent == 10", "combined"),
+        ([TRACED.format("a")] * 90 + ["2026-11-28 11:00:00 b\n"] * 90, "file == \"x.go\" or msg == \"z\"", ""),
+        (["time=2026-11-28T10:00:00Z n=7 msg=a\n"] * 90 + ["2026-11-28 11:00:00 INFO b\n"] * 90, "n >= 5", "logfmt"),
+    ],
+)  # fmt: skip
+def test_lines_of_another_format_are_told(
+    tmp_path: Path, run: Run, lines: list[str], question: str, format: str
+) -> None:
+    (tmp_path / "a.log").write_text("".join(lines))
+    for _ in range(2):  # the second answer needs no scan
+        found = run("count", "a.log", question)
+        assert found.stdout == "90\n"
+        assert found.stderr.count("90 of 180 lines looked at are of another format than") == (format != "")
+    if format:
+        assert run("count", "a.log", re.findall("`([^`]*)` finds these", found.stderr)[-1]).stdout == "90\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "question"),
+    [
+        ([ACCESS.format(500), ACCESS.format("-")], "status >= 500"),  # which a line of this format may lack
+        ([ACCESS.format(500)] * 60 + ["2026-11-28T11:00:00Z up\n"], "status >= 500"),
+        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"], "status is absent"),
+        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"], 'time_local >= "2026-11-28"'),
+        (["INFO:     1.2.3.4:5 - \"GET /x HTTP/1.1\" 500\n", "INFO:     up\n"], "status_code >= 500"),
+        (["time=2026-11-28T10:00:00Z n=7\n", "time=2026-11-28T10:00:00Z msg=b\n"], "n >= 5"),
+        (['{"status":500}\n', '{"n":1}\n'], "status >= 500"),
+        (["<34>1 2026-11-28T10:00:00Z h a - - - up\n"] * 9, 'PROCID == "7" or APP_NAME == "a"'),
+    ],
+)  # fmt: skip
+def test_lines_of_the_format_that_lack_a_field_are_not_told(
+    tmp_path: Path, run: Run, lines: list[str], question: str
+) -> None:
+    (tmp_path / "a.log").write_text("".join(lines * 3))
+    found = run("count", "a.log", question)
+    assert int(found.stdout) > 0
+    assert "another format" not in found.stderr

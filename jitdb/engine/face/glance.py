@@ -33,6 +33,7 @@ from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
+from jitdb.log.lines.unlike import has_own
 from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.nodes.operation import EVERYTHING
 
@@ -85,13 +86,22 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
 
 def _may_be_told_of(log: LogSource, operation: Operation, asked: Mapping[Path, Index], places: Index) -> bool:
     """Whether a note may be due: on a number that is a time; on records with bytes that are no UTF-8; or on those that
-    lack one of these fields.
+    lack one of these fields, which lines of another format do, too.
     """
     if any(map(is_time_name, operation.all_paths())):
         return True
     if not repr(operation).isascii() and any(map(_is_odd, sample_raw(log, _SAMPLE))):
         return True
-    return any(_may_be_called_otherwise(log, path, index, places) for path, index in asked.items())
+    return any(
+        _may_be_called_otherwise(log, path, index, places) or _may_be_unlike(log, path, index)
+        for path, index in asked.items()
+    )
+
+
+def _may_be_unlike(log: LogSource, path: Path, index: Index) -> bool:
+    """Whether records lack the field that may be lines of another format than the file's."""
+    row = getattr(log.framing, "row", None)
+    return row is not None and has_own(row, path[0]) and bool(some_lacking(index.segments, 1))
 
 
 def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: Index) -> bool:

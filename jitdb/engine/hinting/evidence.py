@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
     from jitdb.engine.hinting.dialects import Elsewhere
-    from jitdb.engine.hinting.knowledge import Evidence, Lack
+    from jitdb.engine.hinting.knowledge import Evidence, Lack, Unlike
     from jitdb.engine.manager import IndexManager
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
@@ -60,6 +60,7 @@ class LogEvidence:
     def __init__(self, manager: IndexManager, *, is_quick: bool = False) -> None:
         self._manager, self._is_quick = manager, is_quick
         self._sampled: dict[int, list[Any]] = {}
+        self._unlike: Unlike | None = None
 
     def lack(self, path: Path) -> Lack:
         manager = self._manager
@@ -170,6 +171,19 @@ class LogEvidence:
 
     def unleveled(self, operation: Operation) -> list[str]:
         return []
+
+    def unlike(self, path: Path) -> Unlike | None:
+        from jitdb.engine.hinting.knowledge import SAMPLE, Unlike
+        from jitdb.log.lines.framing import LineFraming
+        from jitdb.log.lines.unlike import has_own, unlike_in
+
+        log = self._manager.log
+        if not isinstance(log.framing, LineFraming) or log.framing.row is None or not has_own(log.framing.row, path[0]):
+            return None
+        if self._unlike is None:
+            lines, records = unlike_in(log, log.framing, SAMPLE)
+            self._unlike = Unlike(log.framing.row.title, lines, list(map(log.codec.decode, records)))
+        return self._unlike
 
     def asked(self, operation: Operation, count: int) -> list[Any]:
         return self.sample(count)

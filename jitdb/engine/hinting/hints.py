@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, CASTS, Path, before_cast, format_path
 from jitdb.common.times import length_of_text, time_of
-from jitdb.common.values import number_of, value_at, values_at
+from jitdb.common.values import UNDEFINED, number_of, value_at, values_at
 from jitdb.common.words import counted, shown
-from jitdb.engine.hinting.dialects import Elsewhere, as_time, asked_of, held_otherwise, where_others, within
+from jitdb.engine.hinting.dialects import (
+    Elsewhere,
+    as_time,
+    asked_of,
+    held_otherwise,
+    in_place_of,
+    where_others,
+    within,
+)
 from jitdb.engine.hinting.fields import lacks_of, lines_on
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
 from jitdb.engine.hinting.levels import on_named_levels, on_unleveled
 from jitdb.engine.roles import time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
-from jitdb.operators.nodes.equal import Equal, Includes, IsIn, absent
+from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
 _FEW: Final = 10  # records
+_UNLIKE: Final = 50  # a note is due where one of so many lines is of another format
 _MOST_VALUES: Final = 100  # of a question that are looked for in other forms: nobody reads a note on more
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
 #: Of a request, a trace, a session; no date, nor one with a time.
@@ -158,8 +167,22 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     compared = values_compared(evidence, operation, is_empty)
-    odd = [*on_unleveled(evidence, operation), *_on_encoding(evidence, operation)]
+    odd = [*on_unleveled(evidence, operation), *_on_encoding(evidence, operation), *_on_unlike(evidence, operation)]
     return [*found, *compared, *odd, *number_hints(evidence, numbers_of(question))]
+
+
+def _on_unlike(evidence: Evidence, operation: Operation) -> Iterator[str]:
+    """A line where some lines are of another kind than the file's format, and so have none of a field that is asked for.
+    Where they have it by another name, another line says so.
+    """
+    denied = {path for leaf in operation.leaves() if isinstance(leaf, Absent) for path in leaf.paths}
+    for path in dict.fromkeys(path for path in operation.all_paths() if path not in denied):
+        found = evidence.unlike(path)
+        lacking = [record for record in found.records if value_at(record, path) is UNDEFINED] if found else []
+        if found and lacking and len(lacking) * _UNLIKE >= found.lines and in_place_of(path, lacking) is None:
+            which = f"{len(lacking):,} of {found.lines:,} lines looked at are of another format than {found.format}"
+            yield f"{which}, and have no `{format_path(path)}`: `{typed(absent(path))}` finds these"
+            return
 
 
 def replaced_in(record: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.paths import Path
 from jitdb.engine.hinting.dialects import Elsewhere
@@ -14,6 +14,14 @@ SAMPLE: Final = 200  # records that are looked at for the names of fields
 #: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
 #: "" where some record has it, None where no index knows.
 Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
+
+
+class Unlike(NamedTuple):
+    """What the format of a log is, how many lines were looked at, and the records of those that are none of it."""
+
+    format: str
+    lines: int
+    records: list[Any]
 
 
 class Evidence(Protocol):
@@ -42,6 +50,12 @@ class Evidence(Protocol):
 
     def asked(self, operation: Operation, count: int) -> list[Any]:
         """At most so many records of the logs that are asked."""
+
+    def unlike(self, path: Path) -> Unlike | None:
+        """Of one log of text: lines of another kind than its format's, if that has the field and lines of others not.
+
+        None where the format has no such field, and of several logs.
+        """
 
     @property
     def convert(self) -> str:

@@ -11,6 +11,7 @@ from jitdb.errors import DecodeError
 from jitdb.log.blocks.block_format import DEFAULT_BLOCK_SIZE
 
 if TYPE_CHECKING:
+    from jitdb.log.blocks.framing import Framing
     from jitdb.log.source import LogSource
 
 _PLACES: Final = 20  # blocks that are read, evenly over the log, the first and the last among them
@@ -27,15 +28,15 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
     yield from _decoded(log, sample_raw(log, count))
 
 
-def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
-    """As sample(), but as bytes."""
+def sample_raw(log: LogSource, count: int, framing: Framing | None = None) -> Iterator[bytes]:
+    """As sample(), but as bytes. `framing`: another one than the log's, such as that of lines as they stand."""
     blocks = -(-log.durable_end // log.block_size)
     most = max(min(_PLACES, count), 2)
     places = sorted({round(number * (blocks - 1) / (most - 1)) for number in range(most)}) if blocks else []
     given = 0
     for number, block in enumerate(places):
         share = -(-count // (len(places) - number))
-        for record in _first_records(log, block, share):
+        for record in _first_records(log, block, share, framing or log.framing):
             count -= 1
             given += len(record)
             yield record
@@ -45,9 +46,11 @@ def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
 
 def first(log: LogSource, count: int) -> Iterator[Any]:
     """The first live records of the log's first block, decoded, at most `count`; those that cannot be are left out."""
-    found = list(_decoded(log, _first_records(log, 0, count)))
+    found = list(_decoded(log, _first_records(log, 0, count, log.framing)))
     if len(found) < count:
-        found = list(islice(_decoded(log, islice(_records(log, 0, log.block_size), _LOOKED_THROUGH)), count))
+        found = list(
+            islice(_decoded(log, islice(_records(log, 0, log.block_size, log.framing), _LOOKED_THROUGH)), count)
+        )
     yield from found
 
 
@@ -57,19 +60,19 @@ def _decoded(log: LogSource, records: Iterable[bytes]) -> Iterator[Any]:
             yield log.codec.decode(record)
 
 
-def _first_records(log: LogSource, block: int, count: int) -> list[bytes]:
+def _first_records(log: LogSource, block: int, count: int, framing: Framing) -> list[bytes]:
     """The first live records of a block. A large block is read only as far as they reach, as a rule."""
     size = min(log.block_size, DEFAULT_BLOCK_SIZE)
     while True:
-        records = list(islice(_records(log, block, size), count))
+        records = list(islice(_records(log, block, size, framing), count))
         if len(records) == count or size == log.block_size:
             return records
         size = min(log.block_size, 8 * size)
 
 
-def _records(log: LogSource, block: int, size: int) -> Iterator[bytes]:
+def _records(log: LogSource, block: int, size: int, framing: Framing) -> Iterator[bytes]:
     """The live records in the first `size` bytes of a block."""
     hidden = set(log.deleting())  # their bytes are not zero yet
-    for offset, record in log.framing.records(log, block, size):
+    for offset, record in framing.records(log, block, size):
         if offset not in hidden:
             yield record
