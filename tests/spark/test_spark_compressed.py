@@ -216,9 +216,12 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, kind: str) -> 
 def test_a_file_without_its_end_gives_its_whole_lines(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, kind, text_of(records(7)))
     os.truncate(path, path.stat().st_size - 40)
-    with pytest.warns(jitdb.errors.LogWarning, match="has no end"), jitdb.open(path, "memory", progress=False) as db:
+    with (
+        pytest.warns(jitdb.errors.LogWarning, match="end of the compressed file is missing"),
+        jitdb.open(path, "memory", progress=False) as db,
+    ):
         expected = [each["n"] for each in db.all(None, sort_by="arrival")]
-    with pytest.warns(jitdb.errors.LogWarning, match="has no end"):
+    with pytest.warns(jitdb.errors.LogWarning, match="end of the compressed file is missing"):
         assert rows_of(reader_of(path)) == expected
     assert expected
 

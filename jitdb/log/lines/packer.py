@@ -119,7 +119,9 @@ def _text_of(file: LineFile, path: Path) -> Iterator[memoryview]:
         yield buffer[:size]
     if file.unfinished is not None:
         raise LogCorrupt(
-            f"what is compressed from byte {file.unfinished:,} on has no end", path=path, offset=file.unfinished
+            f"the end of the compressed file is missing, from byte {file.unfinished:,} on",
+            path=path,
+            offset=file.unfinished,
         )
 
 

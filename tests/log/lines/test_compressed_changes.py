@@ -61,7 +61,7 @@ def test_a_member_that_is_being_written(tmp_path: Path) -> None:
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     with path.open("ab", buffering=0) as out:
         out.write(packer.compress(lines(600, 500)) + packer.flush(zlib.Z_SYNC_FLUSH))
-        with pytest.warns(LogWarning, match="has no end"):
+        with pytest.warns(LogWarning, match="end of the compressed file is missing"):
             db = jitdb.open(path, progress=False)
         with db:
             assert told(db) == list(range(1100))
@@ -71,6 +71,24 @@ def test_a_member_that_is_being_written(tmp_path: Path) -> None:
             assert told(db) == list(range(1703))
             out.write(one_member(lines(2, 1703)))
             assert told(db) == list(range(1705))
+
+
+@pytest.mark.parametrize("kind", [one_member, members, one_frame, frames_of_lines], ids=lambda kind: kind.__name__)
+def test_a_file_without_its_end_is_told_by_each_process_unless_it_is_being_written(tmp_path: Path, kind: Kind) -> None:
+    path = tmp_path / "a.ndjson"
+    data = kind(lines(900)) + kind(lines(900, 900))
+    path.write_bytes(data[: len(data) * 3 // 4])
+    for is_fresh in (True, False, False, True):
+        os.utime(path, None if is_fresh else (10**9, 10**9))
+        is_first = not (tmp_path / ".jitdb").exists()
+        is_told = pytest.warns(LogWarning, match="end of the compressed file is missing")
+        with is_told if is_first or not is_fresh else nullcontext(), jitdb.open(path, progress=False) as db:
+            assert told(db) == list(range(db.count()))
+    path.write_bytes(kind(lines(900)))
+    os.utime(path, (10**9, 10**9))
+    for _ in range(2):
+        with jitdb.open(path, progress=False) as db:
+            assert db.count() == 900
 
 
 @pytest.mark.parametrize("kind", [one_member, members, one_frame, frames_of_lines], ids=lambda kind: kind.__name__)
@@ -84,7 +102,7 @@ def test_a_file_cut_off_anywhere(tmp_path: Path, kind: Kind) -> None:
     for size in range(5, len(data), max(1, len(data) // 37)):
         path.write_bytes(data[:size])
         os.utime(path, ns=(10**18, 10**18))
-        is_told = pytest.warns(JitdbWarning, match="has no end")
+        is_told = pytest.warns(JitdbWarning, match="end of the compressed file is missing")
         with nullcontext() if size in ends else is_told, jitdb.open(path, "memory", progress=False) as db:
             found = told(db)
             assert found == list(range(len(found)))

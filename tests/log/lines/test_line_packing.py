@@ -105,7 +105,7 @@ def test_what_is_kept_and_what_is_not(tmp_path: Path, capsys: pytest.CaptureFixt
     assert packed_name(tmp_path / "x.jsonl.gz") == tmp_path / "x.jsonl.zst"
 
 
-@pytest.mark.filterwarnings("ignore:.*has no end:jitdb.errors.LogWarning")
+@pytest.mark.filterwarnings("ignore:.*end of the compressed file is missing:jitdb.errors.LogWarning")
 @pytest.mark.parametrize(
     ("data", "error"),
     [

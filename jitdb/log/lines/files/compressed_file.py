@@ -8,6 +8,7 @@ expected end decompresses the rest, and then agrees() says whether the guess was
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -17,7 +18,7 @@ from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.checkpoints import Members, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.decompressing import PIECES, Stored
-from jitdb.log.lines.files.file import NEWLINE, IsWhole, LineFile
+from jitdb.log.lines.files.file import FRESH, NEWLINE, IsWhole, LineFile
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.objects.door import Location
 
@@ -74,6 +75,10 @@ class CompressedFile(LineFile, ABC):
     def _members(self) -> Members:
         """The whole members of gzip that are known so far."""
         return Members()
+
+    def _begun_behind(self, members: Members) -> int | None:
+        """`unfinished`, where nobody decompressed the file since these members were known."""
+        return self.unfinished
 
     def _begin_behind(self, members: Members) -> None:
         """What is before these was decompressed by another process, when the file ended there."""
@@ -149,13 +154,19 @@ class CompressedFile(LineFile, ABC):
         end = self._look(stamp.size, known if known and size == stamp.size else None, not known)
         if self._tail is not None and self.certain_end is None and known > self._tail.text_end:
             self._given = (self._tail.text_end, known)
-        if self.unfinished is not None and not self._is_told:
+        if self._tail is not None and self.certain_end is None:
+            self.unfinished = self._begun_behind(self._tail.members)
+        is_growing = (
+            kept is not None and time.time_ns() - stamp.mtime < FRESH
+        )  # of which a process before this one told
+        if self.unfinished is not None and not self._is_told and not is_growing:
             self._is_told = True
             warnings.warn(
                 LogWarning(
-                    f"what is compressed ({self.compression}) from byte {self.unfinished:,} on has no end: it is still "
-                    "being written, or was cut off; the lines that are whole count",
+                    f"the end of the compressed file is missing ({self.compression}, from byte {self.unfinished:,} on): "
+                    "answers have the whole lines before it, and leave out the rest",
                     path=self.stored.path,
+                    remedy="copy the file again, or ask later if it is still being written",
                 ),
                 stacklevel=2,
             )

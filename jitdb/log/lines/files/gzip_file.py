@@ -125,6 +125,10 @@ class GzipFile(CompressedFile):
     def _members(self) -> Members:
         return self._whole
 
+    def _begun_behind(self, members: Members) -> int | None:
+        rest = self.stored.read(_FEED, members.stored)
+        return members.stored if rest.lstrip(b"\0").startswith(_MAGIC) else None
+
     def _begin_behind(self, members: Members) -> None:
         if not self._whole.stored:
             self._begins(members)
