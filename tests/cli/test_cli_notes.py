@@ -734,8 +734,11 @@ TRACED = "I1128 10:00:00.000000       1 x.go:1] {}\n"
 @pytest.mark.parametrize(
     ("lines", "question", "format"),
     [
-        ([ACCESS.format(500)] * 90 + ["2026-11-28T11:00:00Z 1.2.3.4 GET /x 500 10\n"] * 90, "status >= 500", "combined"),
-        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"] * 90, "body_bytes_sent == 10", "combined"),
+        ([ACCESS.format(500)] * 90 + ["2026-11-28T11:00:00Z GET /x 500 10\n"] * 90, "status >= 500", "combined"),
+        (
+            [ACCESS.format(500), ACCESS.format(200), f"{HEAD}up\n"] * 45 + [f"{HEAD}down\n"] * 45,
+            "body_bytes_sent == 10", "combined",
+        ),
         ([TRACED.format("a")] * 90 + ["2026-11-28 11:00:00 b\n"] * 90, "file == \"x.go\" or msg == \"z\"", ""),
         (["time=2026-11-28T10:00:00Z n=7 msg=a\n"] * 90 + ["2026-11-28 11:00:00 INFO b\n"] * 90, "n >= 5", "logfmt"),
     ],
@@ -757,9 +760,9 @@ def test_lines_of_another_format_are_told(
     [
         ([ACCESS.format(500), ACCESS.format("-")], "status >= 500"),  # which a line of this format may lack
         ([ACCESS.format(500)] * 60 + ["2026-11-28T11:00:00Z up\n"], "status >= 500"),
-        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"], "status is absent"),
-        ([ACCESS.format(500), "2026-11-28T11:00:00Z up\n"], 'time_local >= "2026-11-28"'),
-        (["INFO:     1.2.3.4:5 - \"GET /x HTTP/1.1\" 500\n", "INFO:     up\n"], "status_code >= 500"),
+        ([ACCESS.format(500)] * 2 + ["2026-11-28T11:00:00Z up\n"], "status is absent"),
+        ([ACCESS.format(500)] * 2 + ["2026-11-28T11:00:00Z up\n"], 'time_local >= "2026-11-28"'),
+        (["INFO:     1.2.3.4:5 - \"GET /x HTTP/1.1\" 500\n"] * 2 + ["INFO:     up\n"], "status_code >= 500"),
         (["time=2026-11-28T10:00:00Z n=7\n", "time=2026-11-28T10:00:00Z msg=b\n"], "n >= 5"),
         (['{"status":500}\n', '{"n":1}\n'], "status >= 500"),
         (["<34>1 2026-11-28T10:00:00Z h a - - - up\n"] * 9, 'PROCID == "7" or APP_NAME == "a"'),

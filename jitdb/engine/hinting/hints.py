@@ -172,7 +172,7 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
 
 
 def _on_unlike(evidence: Evidence, operation: Operation) -> Iterator[str]:
-    """A line where some lines are of another kind than the file's format, and so have none of a field that is asked for.
+    """A line where some lines are of another kind than the file's format, and so lack a field that is asked for.
     Where they have it by another name, another line says so.
     """
     denied = {path for leaf in operation.leaves() if isinstance(leaf, Absent) for path in leaf.paths}

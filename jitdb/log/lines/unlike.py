@@ -1,5 +1,5 @@
-"""Which lines of a file of text are of another kind than its format's? They are records, too (OTHERS in formats/table.py),
-without the fields that the format alone has.
+"""Which lines of a file of text are of another kind than its format's? They are records, too (OTHERS in
+formats/table.py), without the fields that the format alone has.
 """
 
 from __future__ import annotations

@@ -48,9 +48,8 @@ def first(log: LogSource, count: int) -> Iterator[Any]:
     """The first live records of the log's first block, decoded, at most `count`; those that cannot be are left out."""
     found = list(_decoded(log, _first_records(log, 0, count, log.framing)))
     if len(found) < count:
-        found = list(
-            islice(_decoded(log, islice(_records(log, 0, log.block_size, log.framing), _LOOKED_THROUGH)), count)
-        )
+        records = _records(log, 0, log.block_size, log.framing)
+        found = list(islice(_decoded(log, islice(records, _LOOKED_THROUGH)), count))
     yield from found
 
 

@@ -35,7 +35,7 @@ class CompressedFile(LineFile, ABC):
     def __init__(self, file: osfile.Descriptor, path: Location, folder: Path | None, is_whole: IsWhole) -> None:
         super().__init__(file, is_whole)
         self.stored, self._folder, self._name = Stored(file, path), folder, b""
-        self._is_told = False
+        self._is_told = self._is_growing = False
         self._doubted: bytes | None = None  # the newline that was given, where other bytes may be now; empty: any
         self._tail: Tail | None = None  # as it is kept, of this file as it is
         self._begin_anew()
@@ -143,6 +143,7 @@ class CompressedFile(LineFile, ABC):
             self._begin_anew()
         self._tail = None
         kept = None if self._folder is None else load_tail(self._folder)
+        self._is_growing = kept is not None and time.time_ns() - stamp.mtime < FRESH
         if kept is not None and kept.name == name and kept.stored <= stamp.size:
             self._begin_behind(kept.members)
             self._tail = kept if kept.stored == stamp.size else None
@@ -156,21 +157,24 @@ class CompressedFile(LineFile, ABC):
             self._given = (self._tail.text_end, known)
         if self._tail is not None and self.certain_end is None:
             self.unfinished = self._begun_behind(self._tail.members)
-        is_growing = (
-            kept is not None and time.time_ns() - stamp.mtime < FRESH
-        )  # of which a process before this one told
-        if self.unfinished is not None and not self._is_told and not is_growing:
-            self._is_told = True
-            warnings.warn(
-                LogWarning(
-                    f"the end of the compressed file is missing ({self.compression}, from byte {self.unfinished:,} on): "
-                    "answers have the whole lines before it, and leave out the rest",
-                    path=self.stored.path,
-                    remedy="copy the file again, or ask later if it is still being written",
-                ),
-                stacklevel=2,
-            )
+        self._tell_unfinished()
         return end
+
+    def _tell_unfinished(self) -> None:
+        """Warn that the end is missing; not again of a file that is being written, of which a process told before."""
+        if self.unfinished is None or self._is_told or self._is_growing:
+            return
+        self._is_told = True
+        which = f"{self.compression}, from byte {self.unfinished:,} on"
+        warnings.warn(
+            LogWarning(
+                f"the end of the compressed file is missing ({which}): answers have the whole lines before it, and "
+                "leave out the rest",
+                path=self.stored.path,
+                remedy="copy the file again, or ask later if it is still being written",
+            ),
+            stacklevel=3,
+        )
 
     def _look(self, size: int, known: int | None, may_guess: bool) -> int:
         """Where the lines end, the file having this many bytes now.
@@ -194,6 +198,7 @@ class CompressedFile(LineFile, ABC):
                 end = written + len(lacking)
                 self._given = (written, end)
             self.certain_end, self._expected, self.is_guessed = end, None, False
+            self._tell_unfinished()
         return self.certain_end
 
     def _is_still(self) -> bool:
