@@ -379,6 +379,27 @@ def test_a_status_that_is_called_otherwise(tmp_path: Path, name: str) -> None:
         assert count(db, f"{meant} >= 500") == 1
 
 
+@pytest.mark.parametrize(
+    ("record", "asked"),
+    [
+        ({"EdgeResponseStatus": 503, "OriginResponseStatus": 200}, "status >= 500"),
+        ({"responseStatus": {"metadata": {}, "code": 503}}, "status == 503"),
+        ({"sourceIPs": ["203.0.113.9"], "n": 1}, 'ip == "203.0.113.9"'),
+        ({"ClientRequestURI": "/a", "ClientRequestHost": "h"}, 'path == "/a"'),
+        ({"ClientRequestURI": "/a", "ClientRequestHost": "h"}, 'host == "h"'),
+    ],
+)
+def test_a_field_whose_last_words_were_asked_for(tmp_path: Path, record: Record, asked: str) -> None:
+    """As Cloudflare and Kubernetes call it."""
+    with jitdb.open(write(tmp_path / "a.ndjson", [record] * 5)) as db:
+        db.warns_of_questions = False
+        assert count(db, asked) == count(db, 'id == "x"') == 0
+        (hint,) = hints(db, asked)
+        (meant,) = re.findall(r"did you mean `(.*)`\?$", hint)
+        assert count(db, meant + asked[asked.index(" ") :]) == 5
+        assert "did you mean" not in hints(db, 'id == "x"')[0]
+
+
 @pytest.mark.parametrize("asked", ['level >= "warn"', 'level == "error"'])
 def test_a_level_that_is_renamed_later(tmp_path: Path, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Behind the records that a sample has: the index knows of some without it, and these are looked at."""

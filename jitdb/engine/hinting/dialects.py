@@ -5,6 +5,7 @@ what asks all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -29,6 +30,8 @@ from jitdb.operators.nodes.operation import VALUES, And, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 
 _OF_MANY: Final = ("id", "name", "type", "value", "key", "kind", "count", "size", "text")  # keys of many things
+_WORD: Final = r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+"
+_LAST: Final = 3  # words of a key that say what it is
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 #: For a field, those that stand in its place, each with the logs in which it does; of one log with none.
@@ -205,6 +208,28 @@ def ends_so(path: Path, known: Mapping[Path, Any]) -> Path | None:
         if ANY not in other and not isinstance(value, dict) and plain_key(str(other[-1]).rpartition(".")[2]) == asked
     ]  # fmt: skip
     return min(found, key=len, default=None)
+
+
+def ends_in_words(path: Path, known: Mapping[Path, Any]) -> Path | None:
+    """The one of these fields whose last words say the same as the key; of several that of the fewest words.
+
+    >>> ends_in_words(("status",), {("ClientIP",): "203.0.113.9", ("EdgeResponseStatus",): 500})
+    ('EdgeResponseStatus',)
+    >>> ends_in_words(("status",), {("responseStatus", "code"): 500})
+    ('responseStatus', 'code')
+    >>> ends_in_words(("ip",), {("sourceIPs",): ["::1"], ("sourceIPs", ANY): "::1"})
+    ('sourceIPs', None)
+    """
+    if not path or str(path[-1]).lower() in _OF_MANY:
+        return None
+    asked, found = plain_key(path[-1]), dict[Path, int]()
+    for other, value in known.items():
+        words = re.findall(_WORD, " ".join(str(step) for step in other if step is not ANY))
+        ends = ["".join(words[-count:]) for count in range(1, _LAST + 1)]
+        names = {plain_key(name) for end in ends for name in (end, end.removesuffix("s"))}
+        if asked in names and not isinstance(value, dict | list):
+            found[other] = len(words)
+    return min(found, key=found.__getitem__, default=None)
 
 
 def named_logs(logs: Collection[str]) -> str:

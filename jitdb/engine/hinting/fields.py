@@ -11,7 +11,7 @@ from jitdb.common.paths import ANY, CASTS, LOG_PATH, Path, Step, before_cast, fo
 from jitdb.common.spelling import nearest
 from jitdb.common.values import number_of_text
 from jitdb.common.words import shown
-from jitdb.engine.hinting.dialects import ends_so
+from jitdb.engine.hinting.dialects import ends_in_words, ends_so
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
 from jitdb.engine.roles import in_its_place, is_of_requests
 from jitdb.operators.summaries.fields import fields_in
@@ -79,7 +79,7 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     same = ends_so(first, known)
     meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
-    meant = meant or nearest_field(first, known) or same
+    meant = meant or nearest_field(first, known) or same or ends_in_words(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if path == ("*",):
         guess = "; without --fields all fields are shown"
