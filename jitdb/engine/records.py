@@ -390,7 +390,7 @@ class DamageReport:
             wrong = _large_integer(self._log.path, numbers[0]) if numbers and is_json else ""
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others and count == 1 and self._joins_text:  # one record, of any number of lines
-                what = f"what stands before the first record cannot be read as {form}, and is left out of all answers"
+                what = f"the lines before the first record cannot be read as {form}, and are left out of all answers"
                 remedy = _WHY
             elif has_others:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"

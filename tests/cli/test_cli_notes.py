@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -775,3 +776,39 @@ def test_lines_of_the_format_that_lack_a_field_are_not_told(
     found = run("count", "a.log", question)
     assert int(found.stdout) > 0
     assert "another format" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        ("2026-11-28-08.09.29.169516+000 I{}E456            LEVEL: Warning", ["PID     : 0", "MESSAGE : failed {}"]),
+        ("=ERROR REPORT==== 28-Nov-2026::08:09:{}9 ===", ["closing <0.0.{}>:", "{{handshake_timeout,frame_header}}"]),
+        ("[ 11-28 10:00:00.{}00  12:34 I/tag ]", ["up {}"]),
+    ],
+)  # fmt: skip
+def test_entries_of_several_lines_in_plain_text_are_told(tmp_path: Path, run: Run, first: str, more: list[str]) -> None:
+    entries = ("\n".join((first, *more)).format(*[number] * 9) for number in range(9))
+    (tmp_path / "a.log").write_text("\n\n".join(entries) + "\n")
+    found = run("count", "a.log")
+    assert found.stdout == f"{9 * (1 + len(more))}\n"
+    assert "entries seem to have several lines" in found.stderr
+    given = shlex.split(found.stderr.split("its other lines as `trace`: ")[1])
+    told = run("count", "a.log", *given)
+    assert (told.stdout, told.stderr) == ("9\n", "")
+    last = more[-1].format(8)
+    assert run("count", "a.log", *given, f'trace contains "{last}"').stdout == (
+        "9\n" if last == more[-1].format(7) else "1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "up\ndown\n\nup\n" * 9,
+        "- a\n- b\n\n- c\n- d\n\n" * 9,
+        "A title\n\nSome words of\na text.\n\nMore of\nthem.\n" * 9,
+    ],
+)
+def test_other_plain_text_has_no_note_on_entries(tmp_path: Path, run: Run, text: str) -> None:
+    (tmp_path / "a.log").write_text(text)
+    assert run("count", "a.log").stderr == ""

@@ -159,14 +159,22 @@ _LOOSE: Final = 50  # a note is due where one of so many first lines is loose
 
 
 def note_loose(db: AnyDatabase, options: Namespace) -> None:
-    """Note that lines which look like no part of a record belong to the record before them."""
+    """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
+    are a record a line.
+    """
     from jitdb.engine.database import JITDB
-    from jitdb.log.lines.detection import loose_lines
+    from jitdb.log.lines.detection import entries_of_lines, loose_lines
     from jitdb.log.lines.line_log import LineLog
 
     if options.quiet or not isinstance(db, JITDB) or not isinstance(db.log, LineLog):
         return
     with suppress(JitdbError, OSError):  # it was rotated away: the answer stands
+        if pattern := entries_of_lines(db.log.path, db.log.framing.form):
+            told = "entries seem to have several lines, and each line is a record of plain text"
+            note(
+                options,
+                f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
+            )
         found = loose_lines(db.log.path, db.log.framing.form)
         if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
             which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"

@@ -219,12 +219,13 @@ _PART_OF_RECORD: Final = re.compile(
 
 def loose_lines(path: Location, form: LineForm) -> Loose | None:
     """What the first lines of a file of text show of lines that begin no record, one behind the other, though the line
-    before them does, or is such a line; None where each line is a record, and of formats whose records span lines.
+    before them does, or is such a line; None where each line is a record, of formats whose records span lines, and of a
+    pattern of the user's, who says which lines begin one.
     """
     from jitdb.log.lines.formats.rendering import Renderer
 
     row = form.row
-    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER):
+    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER) or form.pattern:
         return None
     lines = head_of(path, HEAD).removeprefix(MARK).split(b"\n")[:-1]
     found, is_within = list[bytes](), True
@@ -236,6 +237,34 @@ def loose_lines(path: Location, form: LineForm) -> Loose | None:
         else:
             found.append(line)
     return Loose(len(lines), len(found), found[0].decode(errors="replace").strip() if found else "")
+
+
+_LEAST_ENTRIES: Final = 3
+_DAY_BEGUN: Final = re.compile(rb"[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}|[0-9]{2}[-/.][0-9]{2}(?![0-9])")
+
+
+def entries_of_lines(path: Location, form: LineForm) -> str:
+    """A pattern of the lines that begin an entry, in plain text of entries of several lines with blank ones between
+    them: they alone begin with the same mark, or with a day. Empty of other text.
+    """
+    if form.format != _AS_LINES:
+        return ""
+    head = head_of(path, HEAD).removeprefix(MARK).replace(b"\r\n", b"\n")
+    entries = [entry.strip(b"\n").split(b"\n") for entry in re.split(rb"\n[ \t]*\n", head) if entry.strip()]
+    if len(entries) < _LEAST_ENTRIES or 2 * sum(len(entry) > 1 for entry in entries) <= len(entries):
+        return ""
+    begins, others = [entry[0] for entry in entries], [line for entry in entries for line in entry[1:]]
+    mark = begins[0][:1].decode("latin-1")
+    if _DAY_BEGUN.match(begins[0]):
+        day = _DAY_BEGUN.match(begins[0])
+        assert day is not None
+        pattern = re.sub("[0-9]+", lambda digits: f"[0-9]{{{len(digits[0])}}}", re.escape(day[0].decode()))
+    elif mark.isascii() and mark.isprintable() and not mark.isalnum() and mark not in " '":
+        pattern = re.escape(mark)
+    else:
+        return ""
+    begun = re.compile(pattern.encode()).match
+    return f"(?P<text>{pattern}.*)" if all(map(begun, begins)) and not any(map(begun, others)) else ""
 
 
 def _is_utf8(line: bytes) -> bool:
