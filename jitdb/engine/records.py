@@ -331,6 +331,7 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
 
 
 _NAMED: Final = 5  # lines that a warning names
+_ROUND: Final = 100  # to which the number of lines is rounded where there may be more
 _SHOWN: Final = 100  # bytes of a line in a warning
 _GROWTH: Final = 10  # from one warning of lines that come to the next
 _READ: Final = 16 << 20  # bytes that are read to say what is wrong in a line
@@ -449,8 +450,11 @@ class DamageReport:
 def _lines(numbers: Sequence[int], count: int, is_all: bool, said: str) -> str:
     """What is said of `count` lines, or more, the first of which have these numbers, if that is known."""
     named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED and numbers else "")
-    what = ("" if is_all else "at least ") + (f"{count:,} lines" if count > 1 else "1 line")
-    return f"{what} {said.format('are' if count > 1 else 'is')}{named and f': line {named}'}"
+    which = f"{count:,} lines" if count > 1 else "1 line"
+    if not is_all:  # no more are looked at
+        below = (count - 1) // _ROUND * _ROUND
+        which = f"more than {below:,} lines" if below else f"at least {which}"
+    return f"{which} {said.format('are' if count > 1 else 'is')}{named and f': line {named}'}"
 
 
 def _large_integer(path: object, number: int) -> str:

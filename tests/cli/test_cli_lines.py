@@ -161,3 +161,12 @@ def test_tail_goes_on_through_rotation(path: Path) -> None:
     path.write_text('{"n": 31}\n{"n": 32}\n')
     found += process.communicate(timeout=60)[0].splitlines()
     assert [json.loads(line)["n"] for line in found] == list(range(33))
+
+
+def test_a_number_of_bad_lines_is_rounded_where_more_are_not_looked_at(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = path.with_name("a.csv")
+    table.write_text("a,b\n" + "1,x\n" * 3000 + "1,2,3\n" * 2500)
+    assert "2,500 lines cannot be read as CSV" in said(capsys, "count", table, "a >= 1")[2]
+    assert "more than 900 lines cannot be read as CSV" in said(capsys, "count", table, "a >= 1")[2]
