@@ -256,7 +256,7 @@ def check_time(db: AnyDatabase, options: Namespace) -> None:
         return
     odd = next((path for path in paths if is_known(path, known)), None)
     if odd is not None:
-        raise Failure(*no_time_in(odd, known[odd]))
+        raise Failure(*no_time_in(odd, known[odd], records))
     if options.timestamp:
         raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
     shown, meant = time_fields(db, known, options)

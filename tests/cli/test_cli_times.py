@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -158,6 +159,45 @@ def test_dates_with_dots_in_fields(run: Run, tmp_path: Path) -> None:
         assert run("count", path, "--since", "1.12.2026 0:00", "--log-tz", "Europe/Berlin") == ("1\n", ANY)
         assert run("query", path, 'time == "27.11.2026"', "--fields", "v")[0] in ('{"v":1}\n', '{"v":"1"}\n')
         assert run("query", path, 'time > "27.11.2026"', "--fields", "v")[0] in ('{"v":2}\n', '{"v":"2"}\n')
+
+
+UNTOLD = "nothing tells whether the day or the month comes first"
+
+
+@pytest.mark.parametrize(
+    ("dates", "told", "makes"),
+    [
+        (["05/11/2026 08:00:20", "28/11/2026 09:00:00"], "the day comes first", [["05.11.2026 08:00:20"] * 2]),
+        (["11/05/2026", "11/28/2026"], "the month comes first", [["05.11.2026", "28.11.2026"]]),
+        (["5/11/2026, 8:00", "5/11/2026, 9:00"], UNTOLD, [["5.11.2026, 8:00"] * 2, ["11.5.2026, 8:00"] * 2]),
+        (["28/11/2026 08:00", "11/28/2026 09:00"], UNTOLD, [["28.11.2026 08:00"], ["28.11.2026 09:00"]]),
+    ],
+)
+def test_slashes_become_dots(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], dates: list[str], told: str, makes: list[list[str]]
+) -> None:
+    """Of dates with slashes a message says which number comes first; what it says to type makes times of them."""
+    path, new = tmp_path / "d.csv", tmp_path / "new.csv"
+    path.write_text("when,v\n" + "".join(f'"{date}",1\n' for date in dates))
+    assert main(["count", str(path), "--timestamp", "when", "--since", "2026-01-01"]) == 1
+    err = capsys.readouterr().err
+    assert f"are no times, and no record has one: {told}\n" in err
+    commands = re.findall("sed .*?NEW", err)
+    assert len(commands) == len(makes)
+    for command, times in zip(commands, makes, strict=True):
+        typed = command.replace("FILE", str(path)).replace("NEW", str(new))
+        subprocess.run(typed, shell=True, check=True)
+        assert times[0] in new.read_text()
+        found = run("count", str(new), "--timestamp", "when", "--since", "2026-01-01")[0]
+        assert found == f"{len(times)}\n"
+
+
+def test_a_day_that_is_read_as_a_month_is_told(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "au.csv"
+    path.write_text("time,v\n05/11/2026 10:00:00 AM,1\n28/11/2026 10:00:00 AM,2\n")
+    out, err = run("count", str(path), "--since", "2026-05-11")
+    assert out == "1\n"
+    assert "such as '28/11/2026 10:00:00 AM' are no times, as with AM or PM the month is read as first:" in err
 
 
 def test_the_choice_is_said(run: Run, log: str) -> None:

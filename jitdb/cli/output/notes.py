@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
+_SLASHED: Final = r"(\d\d?)/(\d\d?)/\d{4}(?:,? \d|(?<=\d\d/\d\d/\d{4})$)"
+
 
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Note that no record of the answer has a time to be ordered by."""
@@ -63,7 +65,7 @@ def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[st
     called = [path for path in called if isinstance(known[path], str)]
     if called and ("clock",) not in known:
         path = min(called, key=lambda path: len(format_path(path)))
-        return no_time_in(path, known[path])
+        return no_time_in(path, known[path], records)
     if ("clock",) in known:
         return "no time is found: lines begin with a time of day, and no day is known", (
             'ask the time of day as text: clock like "14:%"'
@@ -78,15 +80,36 @@ def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[st
     )
 
 
-def no_time_in(path: Path, value: Any) -> tuple[str, str]:
-    """That a field which should hold the time holds this instead, and what a time is; in words."""
+def no_time_in(path: Path, value: Any, records: Sequence[Any]) -> tuple[str, str]:
+    """That a field which should hold the time holds this instead, as in these records, and what a time is; in words."""
     which = f"values of `{format_path(path)}` such as {shown(value)} are no times, and no record has one"
-    if re.match(r"\d\d/\d\d/\d{4}", str(value)):
-        which += ": nothing tells whether the day or the month comes first"
+    if re.match(_SLASHED, str(value)):
+        return _on_slashes(which, [str(value), *(str(value_at(record, path)) for record in records)])
     return which, (
         "times are such as 2026-11-01T12:00:00Z, 2026/11/01 12:00, 01/Nov/2026:12:00:00 +0100, Nov 1 2026 12:00:00, "
         "01.11.2026 12:00:00, 11/1/2026 12:00:00 PM, and numbers since 1970"
     )
+
+
+def _on_slashes(which: str, values: Sequence[str]) -> tuple[str, str]:
+    """What makes times of dates with numbers between slashes: dots, the day first. Which is the day, a number from 13
+    on tells; without it, both ways are said.
+    """
+    dates = [found.groups() for value in values if (found := re.match(_SLASHED, value))]
+    is_day, is_month = (any(int(date[place]) > 12 for date in dates) for place in (1, 0))
+    if is_day == is_month:
+        which += ": nothing tells whether the day or the month comes first"
+    else:
+        which += f": the {'month' if is_day else 'day'} comes first"
+    swapped, kept = (
+        rf"sed -E 's#([0-9]+)/([0-9]+)/([0-9]{{4}})#{to}#g' FILE > NEW" for to in (r"\2.\1.\3", r"\1.\2.\3")
+    )
+    if is_day == is_month:
+        return (
+            which,
+            f"with dots, as 28.11.2026, they are times: if the day is first, {kept}; if the month is, {swapped}",
+        )
+    return which, f"with dots and the day first, as 28.11.2026, they are times: {swapped if is_day else kept}"
 
 
 def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) -> tuple[str, str]:

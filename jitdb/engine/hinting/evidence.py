@@ -40,6 +40,7 @@ _VALUES: Final = 32  # questions that differ only in their values: no person ask
 _SHAPES: Final = 1000  # other questions
 _FIELDS: Final = 10_000  # fields that are remembered
 _DAY: Final = r"\d{4}[-/]\d\d[-/]\d\d"
+_DAY_FIRST: Final = r"(?:1[3-9]|[23]\d)/\d\d?/\d{4},? \d\d?:.*[AaPp][Mm]\b"
 _CLOCK: Final = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
@@ -442,4 +443,5 @@ def _no_times(log: LogSource, spec: IndexSpec, name: str) -> str:
     values = (value for record in sample(log, _SAMPLE) for path in spec.paths for value in values_at(record, path))
     other = next((value for value in values if value is not None and time_of(value, unit) is None), None)
     which = f"some values of {name}" if other is None else f"values of {name} such as {shown(other)}"
-    return f"{which} are no times"
+    is_day_first = isinstance(other, str) and re.match(_DAY_FIRST, other) is not None
+    return f"{which} are no times" + (", as with AM or PM the month is read as first" if is_day_first else "")
