@@ -525,6 +525,9 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     if (first := lines[0].strip()).endswith(b"},") and is_json(first[:-1]):
         command = f"sed 's/,[[:space:]]*$//' {shlex.quote(os.fspath(path))}"
         return _error(path, "its lines are JSON objects with a comma behind each", f"take the commas away: {command}")
+    if re.match(r'\{\s+"[^"]+" => ', begin):
+        advice = "write it as JSON Lines: codec => json_lines in the output of Logstash"
+        return NotALog("it is what Logstash prints (rubydebug), a field a line", path=path, remedy=advice)
     if begin.startswith("{") and not looks_like_lines(head):
         remedy = Remedy(
             "pass each=, the path to its records, such as 'logs[]'; or make a line of it: jq -c .",

@@ -235,7 +235,7 @@ def logfmt(data: bytes) -> list[dict[str, Any] | None]:
 
 def text(data: bytes) -> list[dict[str, Any] | None]:
     """Text behind times of ISO 8601, with other lines between."""
-    return _of_text(data, lambda line: bool(_TIMED.match(line)), _timed_record)
+    return _of_text(data, lambda line: bool(_TIMED.match(line) or _INDENTED.match(line)), _timed_record)
 
 
 def klog(data: bytes) -> list[dict[str, Any] | None]:
@@ -253,13 +253,17 @@ _LEVEL = re.compile(
 )
 _TIMED = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?"
-    rb"|[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9:]{8}(?:\.[0-9]+)?)\]?:? ?"
+    rb"|[0-9]{2}-[A-Z][a-z]{2}-[0-9]{4} [0-9:]{8}(?:\.[0-9]+)?"
+    rb"|[0-9]{4}\.[0-9]{2}\.[0-9]{2} [0-9:]{8}(?:[.,][0-9]+)?)\]?:? ?"
 )
 _HEAD_LEVELS = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 _BY_LEVEL = re.compile(
     rb"(?:\x1b\[[0-9;]*m)?(?:%s(?:\x1b\[[0-9;]*m)?[\[: |\t]|\[(?:\x1b\[[0-9;]*m)?%s(?:\x1b\[[0-9;]*m)?\]"
     rb"|(?:trce|dbug|debug|info|warn|warning|fail|error|crit): )|[a-z][a-z0-9_-]*: %s:? [^ ]"
     % (_HEAD_LEVELS, _HEAD_LEVELS, _HEAD_LEVELS)
+)
+_INDENTED = re.compile(
+    rb" +([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?) (?=\[%s\] )" % _HEAD_LEVELS
 )
 _CLOCKED = re.compile(rb"(?:\x1b\[[0-9;]*m)?\[?(\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?(?:\x1b\[[0-9;]*m)? ")
 _FIRST_LEVELS = [
@@ -330,10 +334,11 @@ def _record_of_text(
 
 
 def _timed_record(lines: list[bytes], time: str = "time") -> dict[str, Any]:
-    head = _TIMED.match(lines[0])
+    head = _TIMED.match(lines[0]) or _INDENTED.match(lines[0])
     assert head
     text = lines[0][head.end() :]
-    record = {time: head[1].decode(), **level_in(text.removesuffix(b"\r"))}
+    when = re.sub(r"^(\d{4})\.(\d\d)\.(\d\d) ", r"\1-\2-\3T", head[1].decode())
+    record = {time: when, **level_in(text.removesuffix(b"\r"))}
     return with_body(record, "text", [text, *lines[1:]])
 
 

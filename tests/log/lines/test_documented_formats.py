@@ -33,7 +33,8 @@ KNOWN: dict[str, tuple[int, int | None]] = {
     "cisco": (10, 5), "cef": (4, 2), "leef": (3, 4), "runserver": (3, None), "mysqlgeneral": (3, None),
     "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 1), "unbound": (2, 1),
     "slashes": (2, 1), "websphere": (3, 1), "hdfs": (2, 1), "logcat": (3, 2), "lambda": (2, 2), "celery": (2, 1),
-    "leveltime": (3, 2), "prefixed": (4, 2),
+    "leveltime": (3, 2), "prefixed": (6, 4), "nlb": (2, None), "nats": (2, 1), "colours": (2, 2),
+    "monit": (2, 1), "prosody": (3, 2), "puppet": (2, 1), "vmware": (2, 1),
 }  # fmt: skip
 
 
@@ -111,6 +112,9 @@ def test_no_format_takes_the_lines_of_another(name: str) -> None:
         (b'10.0.0.1 - - [28/Nov/2026:10:00:00 +0000] "GET /%41-5-X: HTTP/1.1" 200 5', "common"),
         (b'10.0.0.1 - - [28/Nov/2026:10:00:00 +0000] "GET /CEF:0|a|b|c|d|e|f| HTTP/1.1" 200 5 "-" "-"', "combined"),
         (b"I, [2026-11-28T10:00:00.123456 #7]  INFO -- : up", "text"),
+        (b"2026-11-28 10:00:00 +0000 it failed (warning): no", "text"),
+        (b"2026-11-28T10:00:00Z error (see [1] above) x", "text"),
+        (b"Nov 28 10:00:00 the error was found", "text"),
         (b"Nov 28 10:00:00 h sshd[7]: Started session", "syslog"),
         (b"Nov 28 10:00:00 h unbound: [7:0] info: x", "syslog"),
         (b'level=info msg="Started GET \\"/\\" for 1 at 2"', "logfmt"),

@@ -95,6 +95,7 @@ def test_json_lines(tmp_path: Path, data: bytes) -> None:
         (b'{"name": "Ren\xe9"}\n', "LATIN1"),
         (b"[1, 2]\n", r"each='\[\]'"),
         (b'{\n  "a": 1\n}\n', r"jq -c \."),
+        (b'{\n    "message" => "up",\n  "@timestamp" => 2026-11-28T10:00:00.000Z\n}\n', "codec => json_lines"),
     ],
 )
 def test_what_else_is_said_to_be_what_it_is(tmp_path: Path, data: bytes, said: str) -> None:

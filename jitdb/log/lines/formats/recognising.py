@@ -59,9 +59,13 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
     return None
 
 
+_INDENTED: Final = re.compile(rb" +[0-9]{4}-[0-9]{2}-[0-9]{2}T[^ ]+ \[")  # of Consul, Nomad and Vault
+
+
 def _goes_on(line: bytes) -> bool:
     """Whether it goes on with a record, in all formats whose records do."""
-    return line[:1] in (b" ", b"\t") or line.startswith((b"Caused by: ", b"Suppressed: "))
+    is_indented = line[:1] in (b" ", b"\t") and not _INDENTED.match(line)
+    return is_indented or line.startswith((b"Caused by: ", b"Suppressed: "))
 
 
 def _is_of(row: Format, fits: Sequence[bool]) -> bool:

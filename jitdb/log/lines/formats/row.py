@@ -115,7 +115,7 @@ ISO: Final = (
     r"(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}|[+-][01][0-9]))?"
 )
 BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}(?:\.[0-9]+)?"
-DASHED: Final = rf"[0-9]{{2}}-[A-Z][a-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND
+DASHED: Final = rf"[0-9]{{2}}-[A-Z][A-Za-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND; Oracle
 COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 ACCESSED: Final = r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8}"  # Apache, HAProxy, S3: without a zone

@@ -62,6 +62,15 @@ ENVOY_KINDS: Final = MappingProxyType(
     )
 )
 
+#: These two mostly run in containers: table.py reads them behind the names of these, too.
+REDIS: Final = (
+    rf"(?P<pid>[0-9]+):(?P<role>[XCSM]) (?P<time>[0-9]{{2}} [A-Z][a-z]{{2}} [0-9]{{4}} {CLOCK}\.[0-9]{{3}}) "
+    r"(?P<level>[.*#-]) (?P<message>.*)"
+)
+NATS: Final = (
+    rf"\[(?P<pid>[0-9]+)\] (?P<time>[0-9]{{4}}/[0-9]{{2}}/[0-9]{{2}} {CLOCK}(?:\.[0-9]+)?) "
+    r"\[(?P<level>TRC|DBG|INF|WRN|ERR|FTL)\] (?P<text>.*)"
+)
 
 _HAPROXY_LINE: Final = (
     r"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){2,4} "
@@ -115,6 +124,10 @@ _SLOW_HEAD: Final = (
 )
 
 _SECONDS: Final = r"-?[0-9]+(?:\.[0-9]+)?"
+_NLB_TEXTS: Final = (
+    "cert_arn certificate_serial tls_cipher_suite tls_protocol_version tls_named_group domain_name alpn_fe_protocol "
+    "alpn_be_protocol alpn_client_preference_list tls_connection_creation_time"
+)
 _COMMANDS: Final = (  # of MySQL's protocol
     "Sleep|Quit|Init DB|Query|Field List|Create DB|Drop DB|Refresh|Shutdown|Statistics|Processlist|Connect(?: Out)?|"
     "Kill|Debug|Ping|Time|Delayed insert|Change user|Binlog Dump(?: GTID)?|Table Dump|Register (?:Slave|Replica)|"
@@ -210,6 +223,21 @@ SERVICES: Final = (
             **_absent("request_verb url protocol user_agent ssl_cipher ssl_protocol"),
         }),
         mark=b"://",
+    ),
+    Format(
+        "nlb", "load balancer of AWS (network)", PATTERN,
+        rf"(?P<type>tls) (?P<version>[0-9.]+) (?P<time>{ISO}) (?P<elb>net/[^ ]+) (?P<listener_id>[^ ]+) "
+        r"(?P<client_ip>[^ ]+):(?P<client_port>[0-9]+) (?:(?P<target_ip>[^ ]+):(?P<target_port>[0-9]+)|-) "
+        rf"(?P<tcp_connection_time_ms>{_SECONDS}|-) (?P<tls_handshake_time_ms>{_SECONDS}|-) "
+        r"(?P<received_bytes>[0-9]+) (?P<sent_bytes>[0-9]+) (?P<incoming_tls_alert>[^ ]+)"
+        + "".join(rf" (?P<{name}>[^ ]+)" for name in _NLB_TEXTS.split()[:-1])
+        + r"(?: (?P<tls_connection_creation_time>[^ ]+))?",
+        MappingProxyType({
+            **_numbers("client_port target_port tcp_connection_time_ms tls_handshake_time_ms received_bytes sent_bytes "
+                       "incoming_tls_alert"),
+            **_absent(_NLB_TEXTS),
+        }),
+        mark=b" net/",
     ),
     Format(
         "s3", "accesses of S3", PATTERN,
@@ -364,11 +392,12 @@ SERVICES: Final = (
         joins=True, mark=b"]: ",
     ),
     Format(
-        "redis", "Redis and Valkey", PATTERN,
-        rf"(?P<pid>[0-9]+):(?P<role>[XCSM]) (?P<time>[0-9]{{2}} [A-Z][a-z]{{2}} [0-9]{{4}} {CLOCK}\.[0-9]{{3}}) "
-        r"(?P<level>[.*#-]) (?P<message>.*)",
+        "redis", "Redis and Valkey", PATTERN, REDIS,
         MappingProxyType({"pid": NUMBER, "message": BODY}),
         joins=True,
+    ),
+    Format(
+        "nats", "NATS", PATTERN, NATS, MappingProxyType({"pid": NUMBER, "text": BODY}), joins=True, mark=b"] ",
     ),
     Format(
         "tinyproxy", "Tinyproxy", PATTERN,
@@ -438,6 +467,32 @@ SERVICES: Final = (
         r"(?P<message>.*)",
         MappingProxyType({"component": NIL, "message": BODY}),
         joins=True, mark=b" [",
+    ),
+    Format(
+        "monit", "Monit", PATTERN,
+        rf"\[(?P<timezone>[A-Z]+|[+-][0-9]+) (?P<time>{BSD})\] (?P<level>[a-z]+) *: (?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "text": BODY}),
+        joins=True, mark=b"] ",
+    ),
+    Format(
+        "prosody", "Prosody", PATTERN,
+        rf"(?P<time>{BSD}) (?P<source>[^ \t]+)(?: *\t|  +)(?P<level>debug|info|warn|error)(?:\t|  +)(?P<text>.*)",
+        MappingProxyType({"time": BSD_TIME, "text": BODY}),
+        joins=True,
+    ),
+    Format(
+        "puppet", "Puppet", PATTERN,
+        rf"(?P<time>[0-9-]{{10}} {CLOCK} [+-][0-9]{{4}}) (?P<source>[A-Z][A-Za-z:]*|/.*?) "
+        r"\((?P<level>debug|info|notice|warning|err|alert|emerg|crit)\): (?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"): ",
+    ),
+    Format(
+        "vmware", "ESXi and vCenter", PATTERN,
+        rf"(?P<time>{ISO}) (?P<level>trivia|verbose|info|warning|error|panic) (?P<process>[^ \[]+)"
+        r"\[(?P<thread>[0-9A-Za-z]+)\] (?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"] ",
     ),
     Format(
         "cbs", "Windows' setup (CBS, DISM)", PATTERN,

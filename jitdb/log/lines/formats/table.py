@@ -37,7 +37,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
-from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, SERVICES
+from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, REDIS, SERVICES
 from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
 
@@ -116,6 +116,7 @@ _INSIDE_KINDS: Final = MappingProxyType({
 
 _TIMES: Final = frozenset(("time", "timestamp", "ts", "date", "datetime"))  # groups of times in a user's pattern
 _SLASHES: Final = r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+_DOTS: Final = rf"[0-9]{{4}}\.[0-9]{{2}}\.[0-9]{{2}} {CLOCK}(?:[.,][0-9]+)?"
 _C_TIME: Final = (
     r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: [A-Z]{3,5})? [0-9]{4}"
 )
@@ -125,9 +126,11 @@ _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:
 _SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
 _TIMED: Final = (
     rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
-    rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTTED}|{_TWELVE})"
+    rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTS}|{_DOTTED}|{_TWELVE})"
     rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)"
 )
+# Consul, Nomad and Vault write blanks before their lines. In files of other formats such lines may belong to a record.
+_INDENTED: Final = rf" +(?P<time>{ISO}) (?P<text>\[{LEVELS}\] .*)"
 _CLOCKED: Final = rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)"
 _BY_LEVEL: Final = (
     rf"(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[\[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
@@ -176,10 +179,16 @@ FORMATS: Final = (
         MappingProxyType({**_ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
         is_line=begins(rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}"),
     ),
+    Format(
+        "colours", "JSON within colours of a terminal", PATTERN,
+        rf'(?:{COLOUR})+(?P<text>\{{".*\}})(?:{COLOUR})*$',
+        MappingProxyType({"text": BODY}), joins=True, mark=b"\x1b[",
+    ),
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
-        "text", "text with times", PATTERN, _TIMED, MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
+        "text", "text with times", PATTERN, rf"{_TIMED}|{_INDENTED}",
+        MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
     ),
     *GUESSED,
     Format(
@@ -201,8 +210,12 @@ FORMATS: Final = (
     ),
     Format(
         "prefixed", "text behind the names of containers or processes", PATTERN,
-        rf"(?:{_NAMED})(?:{re.sub('<(?:time_local|start_time|TIMESTAMP)>', '<time>', _INSIDE)}|{_TIMED}|(?P<text>.*))",
-        MappingProxyType({**_INSIDE_KINDS, "id": NUMBER, "time": ZONED_TIME, "text": LEVELED}), joins=True, folds=True,
+        rf"(?:{_NAMED})(?:{re.sub('<(?:time_local|start_time|TIMESTAMP)>', '<time>', _INSIDE)}|{REDIS}|{NATS}|{_TIMED}|"
+        r"(?P<text>.*))",
+        MappingProxyType({
+            **_INSIDE_KINDS, "id": NUMBER, "pid": NUMBER, "time": ZONED_TIME, "message": BODY, "text": LEVELED,
+        }),
+        joins=True, folds=True,
         is_line=begins(re.sub(r"\?P<\w+>", "?:", _NAMED)),
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),

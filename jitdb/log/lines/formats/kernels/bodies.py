@@ -24,6 +24,7 @@ from jitdb.log.lines.formats.kernels.logfmt import (
 )
 from jitdb.log.lines.formats.kernels.writing import (
     is_object,
+    line_end,
     put_byte,
     put_escaped,
     put_key,
@@ -65,7 +66,8 @@ def put_body(data, p, stop, end, out, o, keys, key, size, stack):
 
 @part
 def put_trace(data, stop, end, out, o):
-    """The lines behind the first one, which ends at `stop`, as the field `trace`, without blank ones at both ends."""
+    """The lines behind the one that `stop` is in, as the field `trace`, without blank ones at both ends."""
+    stop, _ = line_end(data, stop, end)
     end = without_blanks(data, stop, end)
     begin = skip_blanks(data, stop, end) if end > stop else end
     while begin > stop and data[np.uint64(begin - 1)] != NEWLINE:
