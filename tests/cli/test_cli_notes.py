@@ -128,6 +128,17 @@ def test_a_time_under_no_field_is_an_error(said, command: str, bounds: list[str]
     )  # fmt: skip
 
 
+def test_a_time_under_an_unusual_name_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "x.csv"
+    log.write_text("Zeit;n\n28.11.2026 10:00:00;1\n28.11.2026 11:00:00;2\n")
+    assert main(["count", str(log), "--since", "2026-11-28T10:30"]) == 1
+    assert "say where it is: --timestamp Zeit" in capsys.readouterr().err
+    assert main(["query", str(log)]) == 0
+    assert "; say --timestamp Zeit" in capsys.readouterr().err
+    assert main(["count", str(log), "--since", "2026-11-28T10:30", "--timestamp", "Zeit"]) == 0
+    assert capsys.readouterr().out == "1\n"
+
+
 @pytest.mark.parametrize(
     ("question", "told"),
     [

@@ -49,7 +49,7 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     where, meant = time_fields(db, known, options)
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
     is_text = known.keys() <= OF_TEXT - {("time",)}
-    advice = f"; say --timestamp {meant or 'PATH'}" if meant or not (options.timestamp or is_text) else ""
+    advice = f"; say --timestamp {meant or _holding_time(known)}" if meant or not (options.timestamp or is_text) else ""
     say(f"jitdb: no {whose} has a time under {where}: this is the order of arrival{advice}")
     named = {path: value for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)}
     others = [path for path, value in named.items() if time_of(value) is None or number_of(value) is not None]
@@ -76,8 +76,16 @@ def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[st
         )
     named = "no field with a usual name (time, timestamp, ts, @timestamp, date, …) holds a time"
     return f"no time is found in {counted(len(records), 'record', 'records')} looked at: {named}", (
-        "say where it is: --timestamp PATH"
+        f"say where it is: --timestamp {_holding_time(known)}"
     )
+
+
+def _holding_time(known: Mapping[Path, Any]) -> str:
+    """The first of these fields with text that is a time, whatever it is called, quoted for a shell; or that it is
+    a path.
+    """
+    held = (format_path(path) for path, value in known.items() if isinstance(value, str) and time_of(value) is not None)
+    return shlex.quote(next(held, "PATH"))
 
 
 def no_time_in(path: Path, value: Any, records: Sequence[Any]) -> tuple[str, str]:
