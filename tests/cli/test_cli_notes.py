@@ -612,6 +612,15 @@ def test_few_records_of_text_without_a_level_are_told_where_an_index_knows(tmp_p
     assert "no level is found in the text of some records: `absent(level)` finds these" in told
 
 
+def test_records_whose_level_is_called_otherwise_do_not_lack_one(tmp_path: Path, run: Run) -> None:
+    lines = "I1128 10:00:00.000000 1 x.go:1] ok\nerror: cannot reach the server\n" * 20
+    (tmp_path / "klog.log").write_text(lines)
+    found = run("count", "klog.log", 'level >= "error"')
+    assert found.stdout == "20\n"
+    assert "`level` is called `severity` in" in found.stderr
+    assert "no level is found" not in found.stderr
+
+
 @pytest.mark.parametrize("question", ["level is absent", 'CONTENT contains "up"'])
 def test_questions_that_no_level_answers_have_no_note_on_levels(tmp_path: Path, run: Run, question: str) -> None:
     (tmp_path / "syslog").write_text("Nov 20 13:00:00 web app[7]: up\nNov 20 13:00:00 web app[7]: error: no\n")

@@ -33,7 +33,6 @@ from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NO_JOURNAL, NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.log.lines.unlike import has_own
 from jitdb.log.reading.sampling import sample_raw
 from jitdb.operators.nodes.operation import EVERYTHING
 
@@ -101,7 +100,11 @@ def _may_be_told_of(log: LogSource, operation: Operation, asked: Mapping[Path, I
 def _may_be_unlike(log: LogSource, path: Path, index: Index) -> bool:
     """Whether records lack the field that may be lines of another format than the file's."""
     row = getattr(log.framing, "row", None)
-    return row is not None and has_own(row, path[0]) and bool(some_lacking(index.segments, 1))
+    if row is None:
+        return False
+    from jitdb.log.lines.unlike import has_own
+
+    return has_own(row, path[0]) and bool(some_lacking(index.segments, 1))
 
 
 def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: Index) -> bool:

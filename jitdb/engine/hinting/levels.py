@@ -61,9 +61,11 @@ def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> s
     lacking = [record for record in records if value_at(record, path) is UNDEFINED]
     if not records or in_place_of(path, lacking) or evidence.lack(path):  # of which another line says that none has it
         return ""
+    unknown = Not(CompareLevel(path, "gte", "trace"))
     if not lacking and (
         any(rank_of(value_at(record, path), path) is None for record in records)
-        or not evidence.has(Not(CompareLevel(path, "gte", "trace")))
+        or not evidence.has(unknown)
+        or evidence.elsewhere(unknown, [path])
     ):
         return ""
     which = f"{len(lacking):,} of {len(records):,} records looked at" if lacking else "some records"
