@@ -89,6 +89,7 @@ _OF_OTHERS: Final = frozenset((
     "body", "text", "log", "request", "eventname", "operationname", "start", "rt", "sev",
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
+_LOOKED_AT_FOR_TIMES: Final = 256
 _FIRST: Final[WeakKeyDictionary[LogSource, tuple[Any, list[dict[str, Any]]]]] = WeakKeyDictionary()
 _ROLES: Final[WeakKeyDictionary[LogSource, tuple[list[dict[str, Any]], Roles]]] = WeakKeyDictionary()
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
@@ -106,19 +107,17 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     """The fields of the time; None where there is no record yet to look at, or it was changed just now.
 
     `timestamp` and `value.timestamp`, those that a record has a time in; else the first of TIMES that at least half of
-    them have one in; else those two.
+    them have one in, or, where a program says much before its first time, half of more records; else those two.
     """
     if log.known_time is not None:
         return log.known_time
     try:
         records = first_of(log)
+        if not records:
+            return None
+        return _times_in(records) or _times_in(list(first(log.beginning(), _LOOKED_AT_FOR_TIMES))) or USUAL
     except LogError:  # raised again to who reads these records
         return None
-    if not records:
-        return None
-    usual = _usual(records)
-    found = None if usual else _time_in(records)
-    return usual or (USUAL if found is None else (found,))
 
 
 def found_roles(log: LogSource) -> Roles:
@@ -240,6 +239,11 @@ def first_of(log: LogSource) -> list[dict[str, Any]]:
 def has_time(records: Sequence[Any], paths: Sequence[Path]) -> bool:
     """Whether one of these records has a time in one of these fields."""
     return any(time_of(value_at(record, path)) is not None for record in records for path in paths)
+
+
+def _times_in(records: Sequence[Any]) -> tuple[Path, ...]:
+    found = _usual(records) or (_time_in(records),)
+    return tuple(path for path in found if path is not None)
 
 
 def _usual(records: Sequence[Any]) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ import pytest
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine import database
-from jitdb.engine.roles import found_time
+from jitdb.engine.roles import USUAL, found_time
 from jitdb.errors import QueryError
 from jitdb.operators import declared_time, field, gt, gte, lt, parse_expression
 from jitdb.operators.nodes.operation import Operation
@@ -140,6 +140,12 @@ def test_a_comparison_with_the_declared_time_needs_no_index_of_its_own(tmp_path:
     db = opened(tmp_path, [{"ts": 1.7e9 + number, "n": number} for number in range(10)])
     db.paginate(limit=1)
     assert db.explain(parse_expression('ts > "2023-11-14" and ts < "2023-11-15"'))["scan_bytes"] == 0
+
+
+def test_the_time_is_found_behind_many_records_without_one(tmp_path: Path) -> None:
+    boot, later = [{"msg": "boot"}] * 100, [{"msg": "served", "time": f"2023-11-14T22:{n:02}:00Z"} for n in range(60)]
+    assert opened(tmp_path, [*boot, *later]).declared_time == USUAL
+    assert opened(tmp_path, [*boot, *later, *later]).declared_time == (("time",),)
 
 
 def test_what_is_said_of_the_values(tmp_path: Path) -> None:
