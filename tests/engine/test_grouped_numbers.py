@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -166,3 +167,34 @@ def test_rests_of_large_integers() -> None:
     assert found.values(0, 2) == [[1, 2**53 + 1], [-(2**63) + 1, 2**64 - 1]]
     assert found.moments.described(0, 1)[0].sum == 2**53 + 2
     assert number_of(2.0**53, 1) == 2**53 + 1
+
+
+@given(
+    parts=st.lists(
+        st.lists(st.tuples(st.integers(0, 9), st.sampled_from([math.nan, -math.inf, -1.5, 0.0, 2.0, 3.0, math.inf]))),
+        max_size=3,
+    ),
+    which=st.integers(0, 2),
+    sign=st.sampled_from([1, -1]),
+    limit=st.integers(1, 12),
+)
+def test_the_codes_that_lead(parts: list[list[tuple[int, float]]], which: int, sign: int, limit: int) -> None:
+    rows, numbers = np.zeros((10, 2)), defaultdict[int, list[float]](list)
+    rows[:, 0] = np.nan if which else 0.0
+    for part in parts:
+        hi, of_each = np.array([number for _, number in part], float), np.array([code for code, _ in part], np.uint32)
+        summary_kernels.add_weights(hi, of_each, which, rows)
+        for code, number in part:
+            numbers[code] += [] if math.isnan(number) else [number]
+    weights = {
+        code: float(len(held)) if which == 0 else (min, max)[which - 1](held)
+        for code, held in numbers.items() if code and (held or which == 0)
+    }  # fmt: skip
+    codes = np.empty(10, np.uint32)
+    size, there = summary_kernels.find_leading(rows, sign, np.empty(limit), codes)
+    assert there == len(numbers.keys() - {0})
+    if len(weights) < limit:
+        assert size == -1
+    else:
+        last = sorted(sign * weight for weight in weights.values())[limit - 1]
+        assert codes[:size].tolist() == sorted(code for code, weight in weights.items() if sign * weight <= last)

@@ -160,9 +160,17 @@ class CodedPairs(Lazy[tuple[Keys, int]]):
             yield from (((key,), count) for key, count in zip(keys, self._counts[codes].tolist(), strict=True))
 
 
-def ranked_values(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
-    """The most frequent values of a field, by how many of `total` records have each code."""
-    present = np.flatnonzero(counts[1:]) + 1
+def ranked_values(
+    coded: Coded,
+    counts: NDArray[np.int64],
+    total: int,
+    limit: int | None,
+    codes: NDArray[np.uint32] | None = None,
+) -> Ranked:
+    """The most frequent values of a field, by how many of `total` records have each code; of these codes alone, which
+    some records have, if any are given.
+    """
+    present = np.flatnonzero(counts[1:]) + 1 if codes is None else codes.astype(np.int64)
     if isinstance(coded, CodedColumn) and limit is not None:
         pairs: Sequence[tuple[Keys, int]] = first_values(
             lambda at: coded.heap.chosen(at).values(), present - 1, counts[present], limit

@@ -13,13 +13,14 @@ import numpy as np
 
 from jitdb.common import memory
 from jitdb.common.sorting import each_once
-from jitdb.engine.answering.coded import Coded, CodedPairs, numbered
+from jitdb.engine.answering.coded import Coded, CodedPairs, numbered, ranked_values
 from jitdb.operators.summaries.summary import LACKING, OTHERS, Ranked, ValuesIn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.engine.answering.coded_column import CodedColumn
     from jitdb.operators.summaries.arithmetic.numbers import Numbers
 
 _CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
@@ -74,29 +75,30 @@ def _places_by_code(column: Coded, codes: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def leading(
-    codes: int,
+    column: CodedColumn,
     parts: Iterable[tuple[NDArray[np.uint32], Numbers]],
-    counts: NDArray[np.int64],
     weighed_by: str,
     limit: int,
     ascending: bool,
-) -> NDArray[np.bool_] | None:
-    """Of which codes the values are that may be the first ones: see View.leading.
+) -> Ranked | None:
+    """The values that may be the first ones: see View.leading.
 
-    parts: the code, and the number, of each of some records; counts: how many records have each code
+    parts: the code, and the number, of each of some records
     """
-    from jitdb.operators.summaries.arithmetic.summary_kernels import add_weights
+    from jitdb.operators.summaries.arithmetic.summary_kernels import add_weights, find_leading
 
-    which = ("count", "min", "max").index(weighed_by)
-    weights = np.full(codes, np.nan if which else 0.0)
-    for some, numbers in parts:
-        add_weights(np.ascontiguousarray(numbers.hi), some, which, weights)
-    weights[counts == 0] = np.nan
-    weights[0] = np.nan
-    least = weights if ascending else -weights
-    if np.count_nonzero(least == least) < limit:
+    which, total = ("count", "min", "max").index(weighed_by), 0
+    rows = np.zeros((len(column), 2))
+    rows[:, 0] = np.nan if which else 0.0
+    for codes, numbers in parts:
+        add_weights(np.ascontiguousarray(numbers.hi), codes, which, rows)
+        total += len(codes)
+    found = np.empty(len(column), np.uint32)
+    size, distinct = find_leading(rows, 1 if ascending else -1, np.empty(limit), found)
+    if size < 0:
         return None
-    return np.asarray(least <= np.partition(least, limit - 1)[limit - 1])
+    counts = rows[:, 1].astype(np.int64)
+    return ranked_values(column, counts, total, None, found[:size])._replace(distinct=distinct)
 
 
 class Pairs:

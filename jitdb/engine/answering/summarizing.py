@@ -111,12 +111,7 @@ class LogView(NamedTuple):
         if not isinstance(coded, CodedColumn):
             return None
         parts = (part._kept(path, coded, column, self.members.are_few) for part in self.parts())
-        counts = coded.counts(self.members)
-        chosen = leading(len(coded), parts, counts, weighed_by, limit, ascending)
-        if chosen is None:
-            return None
-        found = ranked_values(coded, np.where(chosen, counts, 0), len(self.matches), None)
-        return found._replace(distinct=int(np.count_nonzero(counts[1:])), missing=int(counts[0]))
+        return leading(coded, parts, weighed_by, limit, ascending)
 
     def _kept(self, path: Path, coded: Coded, column: Path, keeps: bool) -> tuple[NDArray[np.uint32], Numbers]:
         """The codes of a field of each record, and the numbers of a column, which are kept for the next pass."""

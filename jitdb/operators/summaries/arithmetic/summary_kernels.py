@@ -17,7 +17,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.indexes.kinds.place_kernels import number_of_places, place_at
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I64, U8, U32, Bools, I64Rows
+    from jitdb.common.kernels import F64, I16, I64, U8, U32, Bools, F64Rows, I64Rows
 
 FAR = 9.2e18  # nanoseconds: 64 bits hold no more, whatever the shift
 LEAST = 1075  # a double is its integer times 2 ** (exponent - LEAST)
@@ -71,19 +71,65 @@ def count_steps(hi: F64, lo: I16, columns: I64, width: int, size: int, shift: in
 
 
 @kernel
-def add_weights(hi: F64, codes: U32, which: int, weights: F64) -> None:
-    """Let the number of each record, if it has one (not NaN), count for the weight of its code: how many there are (0),
-    the least (1) or the largest (2), which is NaN before the first.
+def add_weights(hi: F64, codes: U32, which: int, rows: F64Rows) -> None:
+    """Count each record in the row of its code, behind the weight there, for which its number counts if it has one (not
+    NaN): how many there are (0), the least (1) or the largest (2), which is NaN before the first.
     """
     for i in range(hi.shape[0]):
         number = hi[i]
+        row = np.uint64(codes[i])
+        rows[row, 1] += 1
         if number == number:
-            code = np.uint64(codes[i])
-            weight = weights[code]
+            weight = rows[row, 0]
             if which == 0:
-                weights[code] = weight + 1
+                rows[row, 0] = weight + 1
             elif not (weight <= number if which == 1 else weight >= number):
-                weights[code] = number
+                rows[row, 0] = number
+
+
+@part
+def sift_down(heap):
+    """Let the first number of a heap, the largest of it but for that one, go where it belongs."""
+    at, number = 0, heap[0]
+    while True:
+        child = 2 * at + 1
+        if child + 1 < heap.shape[0] and heap[child + 1] > heap[child]:
+            child += 1
+        if child >= heap.shape[0] or heap[child] <= number:
+            heap[at] = number
+            return
+        heap[at] = heap[child]
+        at = child
+
+
+@kernel
+def find_leading(rows: F64Rows, sign: int, best: F64, codes: U32) -> tuple[int, int]:
+    """How many codes have one of the least weights (add_weights) times `sign`: as many as `best` has room for, and all
+    that have the last of these weights, too. They are written to `codes`, ascending; -1 where fewer have a weight. And
+    how many codes some record has. Code 0 is none.
+    """
+    best[:] = np.inf
+    weighed = there = candidates = 0
+    for code in range(1, rows.shape[0]):
+        if rows[code, 1] > 0:
+            there += 1
+            weight = sign * rows[code, 0]
+            weighed += weight == weight
+            if weight <= best[0]:
+                codes[candidates] = code
+                candidates += 1
+                if weight < best[0]:
+                    best[0] = weight
+                    sift_down(best)
+    if weighed < best.shape[0]:
+        return -1, there
+    found = 0
+    for at in range(candidates):
+        code = np.uint64(codes[at])
+        if sign * rows[code, 0] <= best[0]:
+            codes[found] = code
+            found += 1
+    return found, there
 
 
 @part
