@@ -22,7 +22,7 @@ from jitdb.cli.commands import find_command
 from jitdb.common.kernel_library import Signature, symbol
 from jitdb.common.zlib import crc32
 from jitdb.indexes.kinds import columns
-from jitdb.indexes.kinds.dictionary_kernels import count_codes
+from jitdb.indexes.kinds.dictionary_kernels import count_codes, select_codes
 from jitdb.indexes.segment import HEAD, HEAD_SIZE, MAGIC
 
 _DAY: Final = 86_400_000
@@ -41,6 +41,15 @@ QUESTIONS: Final = (
     ("query", 'few == "b"', "--limit", "2", "--skip", "1"), ("query", 'few == "b"', "--limit", "2", "--fields", "few"),
     ("query", 'few == "ä"', "--limit", "2"), ("query", 'deep.er == "x"', "--limit", "2"),
     ("query", 'level == "info"', "--limit", "2"), ("count", 'few == "b"'), ("count", 'few == "ä"'), ("count",),
+    ("count", 'level >= "info"'), ("count", 'lvl >= "warn"'), ("count", 'not lvl < "error"'), ("count", "whole > 100"),
+    ("count", "cents <= 12.5 and cents > 3"), ("count", "between(whole, -100, 100.5)"), ("count", "not cents > 50.05"),
+    ("count", "mixed > 1"), ("count", "spelled >= 8"), ("count", "real > 5e8"), ("count", "same >= 7"),
+    ("count", "same > 7"), ("count", "large > 2"), ("count", "none > 2"), ("count", 'whole > 5 and lvl >= "warn"'),
+    ("count", "few > 2"), ("count", "level > 3"), ("count", "some > 0.5"), ("count", "--since", "2026-10-01"),
+    ("count", "--since", "2026-09-25T10:00", "--until", "2026-11-20"), ("count", 'few == "b"', "--until", "2026-10-09"),
+    ("count", "--since", "1999-01-01"), ("count", "--since", "2099-01-01"), ("count", "--since", "2026-11-07"),
+    ("query", 'lvl >= "warn"', "--limit", "3"), ("query", "whole > 0", "--limit", "3", "--descending"),
+    ("query", "--since", "2026-10-01", "--limit", "3"), ("query", "--until", "2026-11-20", "--limit", "3"),
 )  # fmt: skip
 
 
@@ -62,6 +71,7 @@ def record(random: Random, times: str, number: int) -> dict[str, Any]:
         "deep": {"er": random.choice("xyz")}, "whole": random.randrange(-300, 900),
         "cents": random.randrange(10_000) / 100, "spelled": random.choice((7, "8")), "real": random.random() * 1e9,
         "same": 7, "large": random.randrange(2**62, 2**63) if number % 3 else -1, "level": random.choice(("info", "e")),
+        "lvl": random.choice(("debug", "INFO", "Warn", "error")), "some": random.choice((0, 1, 2.5)),
     }  # fmt: skip
     return {key: value for key, value in found.items() if key in ("same", "timestamp") or random.random() < 0.95}
 
@@ -155,12 +165,57 @@ def test_answers_and_notes(
     assert len(glanced) > 8
 
 
+@pytest.mark.parametrize(
+    "question",
+    [("count", "whole > 100"), ("count", "cents <= 12.5"), ("count", "not whole > 5", "--until", "2026-10-01"),
+     ("count", "--since", "2026-10-01"), ("query", "--since", "2026-10-01", "--limit", "3")],
+)  # fmt: skip
+def test_ranges_are_answered_at_a_glance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str],
+    question: tuple[str, ...],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Log(tmp_path, 7, "ordered", 3000)
+    expected = asked(capsys, question)
+    asked(capsys, ("count", *question[1:3]))
+    for _ in range(2):
+        glanced.clear()
+        assert asked(capsys, question) == expected
+        assert glanced == [question[0]]
+
+
+@pytest.mark.parametrize("count", [20, 40_000])
+def test_levels_are_answered_at_a_glance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], glanced: list[str], count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [{"level": level} for level in ("info", "WARN", "error", "Fatal", "debug")] * count
+    log = logs_of(tmp_path, records)[0]
+    for question, right in (
+        ('level >= "warn"', 3),
+        ('not level > "info"', 2),
+        ('level < "info" or level == "error"', 2),
+    ):
+        for _ in range(3):
+            glanced.clear()
+            assert said(capsys, "count", log, question) == (0, f"{right * count}\n", "")
+        assert glanced == ["count"]
+    with open(log, "a") as file:
+        file.write('{"level":"odd"}\n' * 3)
+    for _ in range(3):
+        assert "such as 'odd' are no levels" in said(capsys, "count", log, 'level >= "warn"')[2] or count > 20
+
+
 def test_the_kernel_takes_what_it_is_given() -> None:
     """Without its module nobody checks that."""
-    plain = getattr(count_codes, "_function", None) or getattr(count_codes, "py_func", count_codes)
-    takes, gives = Signature.of(plain)
-    assert symbol(count_codes) == columns._COUNT
-    assert (takes, gives) == (("U8", "int", "int", "int", "U32", "I64"), ())
+    wanted = {
+        columns._COUNT: (count_codes, ("U8", "int", "int", "int", "U32", "I64")),
+        columns._SELECT: (select_codes, ("U8", "int", "U8", "int", "U32", "I64")),
+    }
+    for name, (kernel, takes) in wanted.items():
+        plain = getattr(kernel, "_function", None) or getattr(kernel, "py_func", kernel)
+        assert symbol(kernel) == name
+        assert Signature.of(plain) == (takes, ())
 
 
 def grow(log: Log, file: Path) -> None:

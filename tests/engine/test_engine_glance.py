@@ -22,7 +22,7 @@ from jitdb import JITDB, Log
 from jitdb.engine.face.glance import count_at_a_glance
 from jitdb.indexes.segment import SPAN
 from jitdb.log.blocks.block_format import walk_block
-from jitdb.operators import Operation, absent, and_, equal, everything, gt, not_, or_
+from jitdb.operators import Operation, absent, and_, between, equal, everything, gt, lte, not_, or_
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,13 @@ def test_fresh_indexes_answer(path: Path) -> None:
     assert glimpsed(path, None) == 30
 
 
-@pytest.mark.parametrize("question", [QUESTION & gt(3, "n"), gt(3, "n"), equal("n", 3, prefix=32)])
+@pytest.mark.parametrize("question", [QUESTION & gt(3, "n"), gt(3, "n"), between("n", 4, 9.5), ~lte(3, "n")])
+def test_ranges_of_few_numbers(path: Path, question: Operation) -> None:
+    assert glimpsed(path, question) is None
+    assert asked(path, question) == glimpsed(path, question) > 0
+
+
+@pytest.mark.parametrize("question", [QUESTION & equal("n", 3, prefix=32), equal("n", 3, prefix=32)])
 def test_other_questions_are_for_the_engine(path: Path, question: Operation) -> None:
     assert asked(path, question) > 0
     assert glimpsed(path, question) is None
@@ -88,6 +94,8 @@ VALUES: Final = ("a", "b", 0, 1, None, True)
 def formula(random: Random, depth: int) -> Operation:
     if depth == 0:
         path = random.choice(FIELDS)
+        if random.random() < 0.3:
+            return random.choice((gt, lte))(random.choice((-1, 0, 0.5, 1)), path)
         return absent(path) if random.random() < 0.2 else equal(path, random.choice(VALUES))
     parts = [formula(random, depth - 1) for _ in range(random.randrange(1, 4))]
     kind = random.randrange(4)
@@ -116,7 +124,9 @@ def test_combined_questions(tmp_path: Path, seed: int) -> None:
         has_nothing, is_nested = ("no field",) in paths, any(len(found) > 1 for found in paths)
         found = glimpsed(path, question)
         # The engine tells that no record has a field, or the value that is denied, and where some lack a nested one.
-        may_be_none = has_nothing or is_nested or any(True for _ in question.denied_leaves())
+        # Or that a range leaves out what is no number.
+        has_ranges = any(leaf.compared for leaf in question.leaves())
+        may_be_none = has_nothing or is_nested or has_ranges or any(True for _ in question.denied_leaves())
         assert found == (None if has_nothing else expected) or (may_be_none and found is None)
         with warnings.catch_warnings(), jitdb.open(lines) as db:
             warnings.simplefilter("ignore")

@@ -1,7 +1,8 @@
 """Counts that fresh indexes answer by what stands in them, without numpy, whose import takes longer than all else.
 
-It is for a process that asks once: `jitdb count LOG 'field == value'`, or some of these with and, or, not; `values` and
-`stats` of a field of all records; and what goes by time (glance_by_time.py). The log is opened and the index files are
+It is for a process that asks once: `jitdb count LOG 'field == value'`, or a range of levels, numbers or times
+(glance_ranges.py), or some of these with and, or, not; `values` and `stats` of a field of all records; and what goes by
+time (glance_by_time.py). The log is opened and the index files are
 read by the code that the engine uses; here is only when what they say may be taken as it stands. Whatever is not plain
 (a deletion, a damaged block, an index that is stale, damaged, missing or of other bytes, a field of many values) is
 left to the engine, which repairs and warns.
@@ -19,12 +20,13 @@ from pyroaring import BitMap
 
 from jitdb.engine.answering.spellings import spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.face.glance_ranges import NotPlain, records_of, spec_of
 from jitdb.engine.roles import first_of, has_other_names, is_time_name, is_usual
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName, head_of
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, records_with
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of
 from jitdb.indexes.kinds.columns import SOME, are_few, counted_keys, counted_numbers, seen_by, some_lacking
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.offsets import offset_of
@@ -57,12 +59,9 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
 
 def matching(log: LogSource, folder: FilePath, operation: Operation | None, also: Sequence[IndexSpec] = ()) -> Fresh:
     """The records that match, and these other indexes. Raises NotPlain, IndexDamaged, LogError."""
-    leaves = [] if operation is None else list(operation.leaves())
-    wanted = {leaf: leaf.bitmap for leaf in leaves if leaf != EVERYTHING}
-    bitmaps = {leaf: bitmap for leaf, bitmap in wanted.items() if bitmap is not None}
-    if len(bitmaps) < len(wanted):
-        raise NotPlain
-    specs = dict.fromkeys(spec for spec, _ in bitmaps.values())
+    leaves = [] if operation is None else [leaf for leaf in operation.leaves() if leaf != EVERYTHING]
+    spec_by_leaf = {leaf: spec_of(log, leaf, lambda spec: (folder / spec.file_name()).exists()) for leaf in leaves}
+    specs = dict.fromkeys(spec_by_leaf.values())
     found = fresh(log, folder, (*specs, *also))
     if found is None:
         raise NotPlain
@@ -70,14 +69,15 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
         return found
     fields, others = found.fields[: len(specs)], found.fields[len(specs) :]
     by_spec = {index.spec: index for index in fields}
-    if any(index.kind != BITMAPS or all(map(is_void, index.segments)) for index in fields):
+    if any(all(map(is_void, index.segments)) for index in fields):
         raise NotPlain  # the engine warns of a field that no record has
-    if any(spelled_otherwise(leaf, by_spec[spec].segments) for leaf, (spec, _) in bitmaps.items()):
+    named = [(leaf, by_spec[spec]) for leaf, spec in spec_by_leaf.items() if leaf.bitmap is not None]
+    if any(index.kind != BITMAPS or spelled_otherwise(leaf, index.segments) for leaf, index in named):
         raise NotPlain  # and of a value that is there in another form, too
-    by_leaf = {leaf: records_with(by_spec[spec].segments, key) for leaf, (spec, key) in bitmaps.items()}
+    by_leaf = {leaf: records_of(log, leaf, by_spec[spec]) for leaf, spec in spec_by_leaf.items()}
     if any(leaf.names_value and not by_leaf.get(leaf, True) for leaf in operation.denied_leaves()):
         raise NotPlain  # and of one that is denied, and that none has
-    asked = {path: by_spec[spec] for leaf, (spec, _) in bitmaps.items() for path in leaf.paths}
+    asked = {path: by_spec[spec] for leaf, spec in spec_by_leaf.items() for path in leaf.paths}
     if _may_be_told_of(log, operation, asked, found.places):
         raise NotPlain
     return Fresh(operation.records(by_leaf.__getitem__, lambda: found.records), others, found.places)
@@ -185,10 +185,6 @@ def _counted_plain(segment: Segment) -> Iterable[tuple[int | float | None, int]]
     if not are_few(segment) or seen_by(segment) & (seen.OTHERS | seen.TEXTS):
         raise NotPlain
     return counted_numbers(segment)
-
-
-class NotPlain(Exception):
-    """It is for the engine to say."""
 
 
 class Fresh(NamedTuple):

@@ -9,71 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
 from heapq import nlargest
-from operator import or_
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from jitdb.common.times import AUTO
-from jitdb.engine.face.glance import NotPlain, matching
+from jitdb.engine.face.glance import matching
+from jitdb.engine.face.glance_ranges import MOST, NEVER, NotPlain, Zone, zones_of
 from jitdb.engine.roles import found_time
 from jitdb.errors import IndexDamaged, LogError
-from jitdb.indexes.kinds import seen
-from jitdb.indexes.kinds.columns import ALL_WHOLE, HAS_RESTS, number_range, whole_numbers, zone_extremes
+from jitdb.indexes.kinds.columns import number_range
 from jitdb.indexes.kinds.offsets import offset_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range
-from jitdb.indexes.segment import NUMBERS, ZONE
 from jitdb.indexes.spec import IndexSpec
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from jitdb.indexes.files.index import Index
-    from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.summaries.arithmetic.calendar import Step
     from jitdb.operators.summaries.timelines import Timeline, TimelineAsked
-
-_UNITS: Final = seen.SECONDS | seen.MILLISECONDS | seen.MICROSECONDS | seen.NANOSECONDS
-_FAR: Final = 9.2e18  # nanoseconds: beyond, times are doubles
-_REST: Final = 1 << 10  # nanoseconds, at most, from a double to the time that it stands for
-_MOST: Final = 128  # zones whose records are looked at in less time than the engine takes to load
-_NEVER: Final = float("-inf")
-
-
-class _Zone(NamedTuple):
-    """Some records of a column of times.
-
-    low, high: bounds of their times; -inf where a record has none, and where none has one
-    """
-
-    segment: Segment
-    begin: int  # where they stand in the segment
-    end: int
-    low: float
-    high: float
-
-    def times(self) -> list[int | None]:
-        """Raises IndexDamaged."""
-        return whole_numbers(self.segment, self.begin, self.end)
-
-
-def _zones(index: Index) -> list[_Zone]:
-    """Those of a column of times that is as it mostly is. Raises NotPlain, IndexDamaged."""
-    ranges = [number_range(segment) for segment in index.segments]
-    flags = reduce(or_, (flags for _, _, flags in ranges), 0)
-    if index.kind != NUMBERS or flags & seen.OTHERS or (flags & _UNITS).bit_count() > 1:
-        raise NotPlain  # the last two are told
-    if not all(flags & ALL_WHOLE and -_FAR < low <= high < _FAR for low, high, flags in ranges):
-        raise NotPlain
-    rest = _REST if flags & HAS_RESTS else 0
-    return [
-        _Zone(segment, at * ZONE, min(segment.count, (at + 1) * ZONE), low - rest, high + rest)
-        for segment in index.segments
-        for at, (low, high) in enumerate(zone_extremes(segment))
-    ]
 
 
 def _spec(log: LogSource) -> IndexSpec:
@@ -94,7 +50,7 @@ def timeline_at_a_glance(log: LogSource, folder: FilePath, asked: TimelineAsked)
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = matching(log, folder, None, (_spec(log),))
         (index,), total = found.fields, len(found.records)
-        zones = _zones(index)
+        zones = zones_of(index)
         if total != index.end_seq:
             return None
         extents = [Extent(*number_range(segment)[:2]) for segment in index.segments]
@@ -107,17 +63,17 @@ def timeline_at_a_glance(log: LogSource, folder: FilePath, asked: TimelineAsked)
     return None
 
 
-def _counted(zones: Sequence[_Zone], step: Step) -> dict[int, int]:
+def _counted(zones: Sequence[Zone], step: Step) -> dict[int, int]:
     """How many records are in each step. Raises NotPlain, IndexDamaged."""
     counts: dict[int, int] = {}
     mixed = []
     for zone in zones:
-        number = None if zone.low == _NEVER else step.number(zone.low)
+        number = None if zone.low == NEVER else step.number(zone.low)
         if number is not None and zone.high < step.begin(number + 1):
             counts[number] = counts.get(number, 0) + zone.end - zone.begin
         else:
             mixed.append(zone)
-    if len(mixed) > _MOST:
+    if len(mixed) > MOST:
         raise NotPlain
     for zone in mixed:
         for number, count in _runs(sorted(time for time in zone.times() if time is not None), step):
@@ -146,7 +102,7 @@ def first_at_a_glance(
     """The first records that match, in order of time; None where that is for the engine to say."""
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = matching(log, folder, operation, (_spec(log),))
-        zones, sign = _zones(found.fields[0]), 1 if descending else -1
+        zones, sign = zones_of(found.fields[0]), 1 if descending else -1
         ahead = sorted(((zone.high if descending else -zone.low, zone) for zone in zones), key=_bound, reverse=True)
         best: list[tuple[float, int]] = []
         looked_at = 0
@@ -158,7 +114,7 @@ def first_at_a_glance(
             if not members:
                 continue
             looked_at += 1
-            if looked_at > _MOST:
+            if looked_at > MOST:
                 return None
             times = zone.times()
             keys = ((_time(times[seq - first - zone.begin], sign), sign * seq) for seq in members)
@@ -172,9 +128,9 @@ def first_at_a_glance(
     return None
 
 
-def _bound(pair: tuple[float, _Zone]) -> float:
+def _bound(pair: tuple[float, Zone]) -> float:
     return pair[0]
 
 
 def _time(time: int | None, sign: int) -> float:
-    return sign * (_NEVER if time is None else time)
+    return sign * (NEVER if time is None else time)

@@ -8,10 +8,13 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, pairwise
 from typing import Any, Final
 
+from pyroaring import BitMap
+
+from jitdb.common.values import value_of_key
 from jitdb.indexes.kinds import packing
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, records_with
 from jitdb.indexes.kinds.content import Shape
@@ -28,6 +31,7 @@ _ALL: Final = slice(None)
 SOME: Final = 8  # records without a field that are looked at, of the first and of the last
 _FEW: Final = 1 << 16  # codes that are counted in less time than kernels take to load
 _COUNT: Final = "jitdb_indexes_kinds_dictionary_kernels_count_codes"
+_SELECT: Final = "jitdb_indexes_kinds_dictionary_kernels_select_codes"
 _UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}  # by bytes
 
 
@@ -120,13 +124,18 @@ def counted_keys(segment: Segment) -> Iterator[tuple[bytes, int]]:
 
     Raises IndexDamaged.
     """
-    counts = _counts(unchecked(segment, CODES, code_width(count_of(segment))))
+    counts, keys = _counts(unchecked(segment, CODES, code_width(count_of(segment)))), _keys(segment)
+    if sum(counts[: 1 + len(keys)]) != segment.count:
+        raise segment.damage("a code without a value")
+    yield from zip([ABSENT_KEY, *keys], counts, strict=False)
+
+
+def _keys(segment: Segment) -> list[bytes]:
+    """Those of the values of a dictionary: that of code n at n - 1. Raises IndexDamaged."""
     heap, ends = bytes(segment.blob(HEAP)), [0, *unchecked(segment, ENDS, 4)]
-    are_keys = ends[-1] == len(heap) and all(begin < end for begin, end in pairwise(ends))
-    if not are_keys or sum(counts[: len(ends)]) != segment.count:
-        raise segment.damage("a code without a value, or a value without a key")
-    yield ABSENT_KEY, counts[0]
-    yield from zip((heap[begin:end] for begin, end in pairwise(ends)), counts[1:], strict=False)
+    if ends[-1] != len(heap) or not all(begin < end for begin, end in pairwise(ends)):
+        raise segment.damage("a value without a key")
+    return [heap[begin:end] for begin, end in pairwise(ends)]
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -215,22 +224,49 @@ def some_lacking(segments: Sequence[Segment], count: int) -> list[int]:
     if segments and segments[0].kind == BITMAPS:
         records = records_with(segments, ABSENT_KEY)
         return [*records[:count], *records[max(count, len(records) - count) :]]
-    first = list(islice((seq for segment in segments for seq in _lacking(segment)), count))
-    last = list(islice((seq for segment in reversed(segments) for seq in _lacking(segment, is_reversed=True)), count))
-    return [*first, *(seq for seq in reversed(last) if seq > first[-1])]
+    found = [seqs for segment in segments if (seqs := _lacking(segment))]
+    if not found:
+        return []
+    first, last = found[0][:count], found[-1][-count:]
+    return [*first, *(seq for seq in last if seq > first[-1])]
 
 
-def _lacking(segment: Segment, *, is_reversed: bool = False) -> Iterator[int]:
+def _lacking(segment: Segment) -> array[int]:
     """The records of a segment with few codes that have none."""
+    is_dictionary = segment.kind == DICTIONARY
+    codes = unchecked(segment, CODES, code_width(count_of(segment))) if is_dictionary else _codes(segment)
+    none, wanted = 0 if is_dictionary else packing_of(segment).none, bytearray(1 << 8 * codes.itemsize)
+    if none >= 0:
+        wanted[none] = 1
+    return _selected(segment, codes, wanted) if none >= 0 else array("I")
+
+
+def records_where(segment: Segment, holds: Callable[[Any], bool]) -> BitMap:
+    """The records whose value, or number, this is true of, by few codes (are_few). Raises IndexDamaged."""
     if segment.kind == DICTIONARY:
-        codes, none = unchecked(segment, CODES, code_width(count_of(segment))), 0
+        codes, keys = unchecked(segment, CODES, code_width(count_of(segment))), _keys(segment)
     else:
-        codes, none = _codes(segment), packing_of(segment).none
-    for begin in sorted(range(0, len(codes), _FEW), reverse=is_reversed):
-        part = codes[begin : begin + _FEW]
-        if none in part:  # which C looks for
-            places = reversed(range(len(part))) if is_reversed else range(len(part))
-            yield from (segment.first_seq + begin + place for place in places if part[place] == none)
+        codes, how = _codes(segment), packing_of(segment)
+    wanted = bytearray(1 << 8 * codes.itemsize)
+    for code in (code for code, count in enumerate(_counts(codes)) if count):
+        if segment.kind != DICTIONARY:
+            wanted[code] = code != how.none and holds(how.number(code))
+        elif code > len(keys):
+            raise segment.damage("a code without a value")
+        else:
+            wanted[code] = code != 0 and holds(value_of_key(keys[code - 1]))
+    return BitMap(_selected(segment, codes, wanted)) if any(wanted) else BitMap()
+
+
+def _selected(segment: Segment, codes: array[int], wanted: bytearray) -> array[int]:
+    """The records of a segment whose code is wanted (1)."""
+    from jitdb.common.kernels import called_plainly
+
+    seqs, found = array("I", bytes(4 * len(codes))), array("q", [0])
+    given = array("B", codes.tobytes()), codes.itemsize, array("B", wanted), segment.first_seq, seqs, found
+    if len(codes) >= _FEW and called_plainly(_SELECT, *given):
+        return seqs[: found[0]]
+    return array("I", compress(range(segment.first_seq, segment.end_seq), map(wanted.__getitem__, codes)))
 
 
 def zone_extremes(segment: Segment) -> Iterator[tuple[float, float]]:

@@ -59,6 +59,17 @@ def count_codes(codes: U8, width: int, begin: int, end: int, places: U32, counts
 
 
 @kernel
+def select_codes(codes: U8, width: int, wanted: U8, first: int, seqs: U32, found: I64) -> None:
+    """Write the records, the first of which is `first`, whose code is wanted (1), and how many there are."""
+    size = np.int64(0)
+    for at in range(codes.shape[0] // width):
+        if wanted[code_at(codes, width, at)]:
+            seqs[size] = first + at
+            size += 1
+    found[0] = size
+
+
+@kernel
 def count_in_runs(
     codes: U8, width: int, begin: int, end: int, places: U32, first: int, ends: I64, rows: I64, columns: I64,
     counts: I64Rows,
