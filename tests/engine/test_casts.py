@@ -148,7 +148,7 @@ def test_paths_are_written_and_read(text: str) -> None:
 def test_an_index_of_times_that_an_earlier_version_took_is_of_no_use() -> None:
     spec = IndexSpec("dictionary", (("at", CASTS["time"]),))
     descriptor = spec.descriptor()
-    assert descriptor.pop("times") == 2
+    assert descriptor.pop("times") == 3
     with pytest.raises(TypeError):
         IndexSpec.from_descriptor(descriptor)
     assert "times" not in IndexSpec("dictionary", (("at", CASTS["number"]),)).descriptor()
