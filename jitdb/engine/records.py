@@ -381,7 +381,7 @@ class DamageReport:
 
         has_others: the log has records that it can read
         """
-        if count and self._log.framing.tells_malformed:
+        if count and self._log.framing.tells_malformed and not (count == 1 and self._begins_blank()):
             refused = self._log.refuses_malformed()
             if refused is not None:
                 raise refused
@@ -401,6 +401,18 @@ class DamageReport:
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"
                 remedy = _WHY if wrong else _OTHERWISE
             warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
+
+    def _begins_blank(self) -> bool:
+        """Whether lines before the first record are all blank, which is nothing to warn of."""
+        from jitdb.log.lines.framing import LineFraming
+        from jitdb.log.reading.sampling import sample_raw
+        from jitdb.log.source import LogSource
+
+        log, framing = self._log, self._log.framing
+        if not self._joins_text or not isinstance(framing, LineFraming) or not isinstance(log, LogSource):
+            return False
+        first = list(sample_raw(log, 1, LineFraming()))
+        return bool(first) and bool(framing.renderer.rendered(first)[0])
 
     @property
     def _joins_text(self) -> bool:

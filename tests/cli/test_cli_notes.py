@@ -643,31 +643,6 @@ def test_a_level_that_only_late_records_of_text_have(tmp_path: Path, run: Run, q
     assert "no level is found in the text of 200 of 200 records looked at" in found.stderr
 
 
-HEAD = "2026-11-20 10:00:00 INFO "
-
-
-@pytest.mark.parametrize(
-    ("between", "loose"),
-    [
-        ("payment failed for order 5\n", 9), ("payment failed\nfor order 5\n", 18),
-        ("    at a.b(C.java:1)\nmore\n", 0), ("Traceback (most recent call last):\n  x\nValueError: no\n", 0),
-        ("java.lang.IllegalStateException: no\nat x\n", 0), ("\nmore\n", 0), ("}\n", 0), ("", 0),
-        ("[stacktrace]\n#0 /a.php(1): b()\n#1 {main}\n", 0),
-    ],
-)  # fmt: skip
-def test_lines_that_look_like_no_part_of_a_record_are_told(tmp_path: Path, run: Run, between: str, loose: int) -> None:
-    text = f"{HEAD}up\n{between}" * 9 + f"{HEAD}end\n"
-    (tmp_path / "a.log").write_text(text)
-    found = run("count", "a.log")
-    assert found.stdout == "10\n"
-    assert ("begin no record" in found.stderr) == (loose > 0)
-    if loose:
-        lines = text.count("\n")
-        assert f"{loose} of the first {lines} lines, such as '{between.splitlines()[0]}'" in found.stderr
-        assert run("count", "a.log", "--log-format", "plain").stdout == f"{lines}\n"
-        assert run("count", "a.log", "-q").stderr == ""
-
-
 RENAMED = [{("ts" if number % 2 else "time"): f"2026-11-20T10:00:{number:02}Z", "n": number} for number in range(20)]
 
 
@@ -748,6 +723,7 @@ def test_records_whose_time_has_another_name_late_in_a_file_are_told(tmp_path: P
     assert "left out are records without a time in `time`; these have one in `ts`\n" in found.stderr
 
 
+HEAD = "2026-11-20 10:00:00 INFO "
 ACCESS = '1.2.3.4 - - [28/Nov/2026:10:00:00 +0000] "GET /x HTTP/1.1" {} 10 "-" "curl"\n'
 TRACED = "I1128 10:00:00.000000       1 x.go:1] {}\n"
 

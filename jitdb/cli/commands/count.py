@@ -44,9 +44,13 @@ def count(options: Namespace) -> int:
 def seen(log: AnyLog, indexes: Path, options: Namespace) -> int | None:
     if options.timestamp or options.sequence or (options.log_format and options.operation is None):
         return None  # a note may be due, as where the format is a pattern
+    from jitdb.cli.output.loose import note_loose
     from jitdb.engine.face.glance import count_at_a_glance
 
-    return count_at_a_glance(log, indexes, options.operation) or None  # the engine finds out why there are none
+    found = count_at_a_glance(log, indexes, options.operation)
+    if found:
+        note_loose(log, options)
+    return found or None  # the engine finds out why there are none
 
 
 @count.answers
@@ -61,10 +65,10 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
         flush()
         note_fitting(db, options, found)
     if options.as_of is None:
-        from jitdb.cli.output.notes import note_loose
+        from jitdb.cli.output.loose import note_loose
 
         flush()
-        note_loose(db, options)
+        note_loose(getattr(db, "log", None), options)
     if operation is not None:
         from jitdb.cli.output.notes import note_counted
 

@@ -100,6 +100,9 @@ def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | Gro
     if 0 < counts.missing < counts.total:
         _note_otherwise(db, options, paths)
     _note_maps(db, options, paths)
+    from jitdb.cli.output.loose import note_loose
+
+    note_loose(getattr(db, "log", None), options)
     return counts
 
 
@@ -110,12 +113,14 @@ def seen_values(log: AnyLog, indexes: File, options: Namespace) -> ValueCounts |
     counts = None if options.operation is not None or options.by else values_at_a_glance(log, indexes, options.path)
     if not counts or not any(key != b"\0" for key in counts) or any(key[0] == MAP for key in counts):
         return None  # a note may be due
+    from jitdb.cli.output.loose import note_loose
     from jitdb.operators.summaries.summary import Ranked
     from jitdb.operators.summaries.value_counts import counted_values, in_order
 
     missing = counts.pop(b"\0", 0)
     there = [((key,), count) for key, count in counts.items() if count]
     total = sum(counts.values()) + missing
+    note_loose(log, options)
     return counted_values(options.path, Ranked(in_order(there, _rows(options)), len(there), total, missing))
 
 

@@ -9,7 +9,6 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from time import localtime, strftime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,6 @@ from jitdb.engine.hinting.fields import OF_TEXT, is_known, unknown_field
 from jitdb.engine.hinting.hints import length_in, taken_as_numbers
 from jitdb.engine.hinting.knowledge import SAMPLE
 from jitdb.engine.roles import is_time_name, roles_of
-from jitdb.errors import JitdbError
 from jitdb.operators.summaries.fields import fields_in
 
 if TYPE_CHECKING:
@@ -184,35 +182,6 @@ def note_counted(
     note_missing(db, operation, options, is_empty=is_empty)
     if operation is not None and any(leaf.compared for leaf in operation.leaves()):
         note_times(db, operation, options, ordered=False, is_full=is_empty and is_full)
-
-
-_LOOSE: Final = 50  # a note is due where one of so many first lines is loose
-
-
-def note_loose(db: AnyDatabase, options: Namespace) -> None:
-    """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
-    are a record a line.
-    """
-    from jitdb.engine.database import JITDB
-    from jitdb.log.lines.detection import entries_of_lines, loose_lines
-    from jitdb.log.lines.line_log import LineLog
-
-    if options.quiet or not isinstance(db, JITDB) or not isinstance(db.log, LineLog):
-        return
-    with suppress(JitdbError, OSError):  # it was rotated away: the answer stands
-        if pattern := entries_of_lines(db.log.path, db.log.framing.form):
-            told = "entries seem to have several lines, and each line is a record of plain text"
-            note(
-                options,
-                f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
-            )
-        found = loose_lines(db.log.path, db.log.framing.form)
-        if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
-            which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"
-            note(
-                options,
-                f"{which}: each belongs to the record before it; --log-format plain makes a record of each line",
-            )
 
 
 def note_fitting(db: AnyDatabase, options: Namespace, total: int) -> None:

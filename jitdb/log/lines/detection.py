@@ -213,7 +213,7 @@ class Loose(NamedTuple):
 #: names an exception.
 _PART_OF_RECORD: Final = re.compile(
     rb"[\s)\]}>]|#\d|\[stacktrace\]|Caused by|Suppressed|Traceback|During |The above |goroutine |"
-    rb"[\w.$]+(?:Exception|Error)\b"
+    rb"\*\* \(|(?:[\w.$]+(?:Exception|Error)|Error)\b"
 )
 
 

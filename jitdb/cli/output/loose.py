@@ -1,0 +1,45 @@
+"""The note on lines of text that are read as no record of their own, or as a record each, and look otherwise.
+
+Apart from other notes, which answers of fresh indexes need not load.
+"""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.failures import note
+from jitdb.common.words import shown
+from jitdb.errors import JitdbError
+
+if TYPE_CHECKING:
+    from jitdb.log.any_log import AnyLog
+
+_LOOSE: Final = 50  # a note is due where one of so many first lines is loose
+
+
+def note_loose(log: AnyLog | None, options: Namespace) -> None:
+    """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
+    are a record a line.
+    """
+    from jitdb.log.lines.detection import entries_of_lines, loose_lines
+    from jitdb.log.lines.line_log import LineLog
+
+    if options.quiet or not isinstance(log, LineLog):
+        return
+    with suppress(JitdbError, OSError):  # it was rotated away: the answer stands
+        if pattern := entries_of_lines(log.path, log.framing.form):
+            told = "entries seem to have several lines, and each line is a record of plain text"
+            note(
+                options,
+                f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
+            )
+        found = loose_lines(log.path, log.framing.form)
+        if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
+            which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"
+            note(
+                options,
+                f"{which}: each belongs to the record before it; --log-format plain makes a record of each line",
+            )
