@@ -79,7 +79,8 @@ class SetEvidence:
         for part in self._parts(leaf):
             if part.operation == leaf:  # not by its path
                 with self._asking.using(part.member) as db:
-                    found |= dict.fromkeys(db.evidence().spellings(leaf))
+                    others = db.evidence().spellings(leaf)
+                found |= dict.fromkeys(other for other in others if self._has(part.member, other))  # not in other logs
         return list(found)
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
@@ -170,7 +171,7 @@ class SetEvidence:
         if leaf == EVERYTHING:
             return True  # by its path
         with self._asking.using(member) as db:
-            found = db.evidence().has(leaf)
+            found = db.evidence().has(member.among(leaf) if isinstance(member, Together) else leaf)
             is_known = found or any(db.evidence().lack(path) is not None for path in leaf.paths)
         if not is_known and isinstance(member, Together):
             return member.logs > _OPENED or any(self._has(each, leaf) for each in member.members)

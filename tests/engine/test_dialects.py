@@ -104,6 +104,16 @@ def test_the_level_of_one_log(tmp_path: Path, name: str, other: str) -> None:
         assert count(db, better) == bad, (asked, found)
 
 
+def test_logs_of_a_bundle_that_are_not_asked_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(10):
+        write(tmp_path / f"a{number}.ndjson", [{"level": "ERROR"}, {"level": "INFO"}])
+        write(tmp_path / f"b{number}.ndjson", [{"level": 50}, {"level": 30}])
+    of_some = tmp_path / "a*", 'level == "ERROR"', 10
+    for path, asked, found in (of_some, (tmp_path, 'level >= "error"', 20), of_some):
+        assert main(["count", str(path), asked]) == 0
+        assert capsys.readouterr() == (f"{found}\n", "")
+
+
 def test_the_levels_of_a_folder(tmp_path: Path) -> None:
     every = []
     for number, name in enumerate(LEVELS):

@@ -112,8 +112,8 @@ class Evaluator:
         return len(self.matches(operation, end_seq))
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
-        """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
-        if isinstance(leaf, Not):
+        """Whether it is true of a live record; of a leaf's many candidates only the first few are read to see that."""
+        if leaf.children():
             return self.count(leaf, end_seq) > 0
         known = self._known.get(leaf.identity)
         if known is not None and known.end_seq >= end_seq:
