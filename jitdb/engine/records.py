@@ -388,18 +388,20 @@ class DamageReport:
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             form, is_json = self._form, getattr(self._log.framing, "row", None) is None
-            wrong = _large_integer(self._log.path, numbers[0]) if numbers and is_json else ""
+            wrong, why = _fault_in(self._log.path, numbers[0]) if numbers and is_json else ("", None)
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others and count == 1 and self._joins_text:  # one record, of any number of lines
                 what = f"the lines before the first record cannot be read as {form}, and are left out of all answers"
                 remedy = _WHY
             elif has_others:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"
-                what, remedy = _lines(numbers, count, is_all, said), _BESIDE if is_json else _WHY
+                is_batch = getattr(getattr(self._log.framing, "form", None), "has_batches", False)  # no lines beside it
+                what = _lines(numbers, count, is_all, said)
+                remedy = why or (_BESIDE if is_json and not is_batch else _WHY)
             else:
                 which = f"its {count:,} lines" if numbers and is_all and count > 1 else "its lines"
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"
-                remedy = _WHY if wrong else _OTHERWISE
+                remedy = why or (_WHY if wrong else _OTHERWISE)
             warnings.warn(MalformedWarning(what, numbers, count, path=self._log.path, remedy=remedy), stacklevel=6)
 
     def _begins_blank(self) -> bool:
@@ -469,22 +471,28 @@ def _lines(numbers: Sequence[int], count: int, is_all: bool, said: str) -> str:
     return f"{which} {said.format('are' if count > 1 else 'is')}{named and f': line {named}'}"
 
 
-def _large_integer(path: object, number: int) -> str:
-    """The integer of a line that no record can hold, in words; empty where it has none, or is not looked at."""
+def _fault_in(path: object, number: int) -> tuple[str, Remedy | None]:
+    """What a line has that no record of JSON can hold, in words: bytes that are no UTF-8, or a large integer; and what
+    helps. Empty where it has neither, or is not looked at.
+    """
     from jitdb.common.paths import format_path
+    from jitdb.log.lines.detection import converted
     from jitdb.operators.summaries.fields import fields_in
 
     if not isinstance(path, str | os.PathLike):
-        return ""
+        return "", None
     try:
         with open(path, "rb") as file:
             line = _line(file, number)
-        known = fields_in([json.loads(line)])
+        known = fields_in([json.loads(line.decode())])
+    except UnicodeDecodeError:
+        how = f"make UTF-8 of it: {converted(path)}"
+        return "bytes that are no UTF-8", Remedy(how, how)
     except (OSError, ValueError, RecursionError):
-        return ""
+        return "", None
     large = (path for path, value in known.items() if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64)
     found = next(large, None)
-    return "" if found is None else f"an integer of more than 64 bits in `{format_path(found)}`"
+    return "" if found is None else f"an integer of more than 64 bits in `{format_path(found)}`", None
 
 
 def _line(file: IO[bytes], number: int) -> bytes:

@@ -247,6 +247,25 @@ def test_an_integer_that_is_too_large_is_named(tmp_path: Path, capsys: pytest.Ca
     assert "has an integer of more than 64 bits in `a.id`" in err
 
 
+def test_lines_that_are_no_utf8_name_what_makes_them_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = '{"a":"caf\u00e9"}\n{"a":"b"}\n'
+    Path("a.ndjson").write_bytes(text.encode("latin-1"))
+    told = said(capsys, "count", "a.ndjson")[2]
+    assert "1 line cannot be read as JSON (has bytes that are no UTF-8), left out of all answers: line 1" in told
+    subprocess.run(told[told.index("iconv") :], shell=True, check=True)
+    assert Path("a.utf8.ndjson").read_text() == text
+
+
+def test_an_array_that_is_cut_off_is_not_read_as_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_text('[\n {"a": 1},\n {"a": 2},\n {"a"')
+    _, out, err = said(capsys, "count", tmp_path / "a.json")
+    assert out == "2\n"
+    assert "1 line cannot be read as JSON, left out of all answers; jitdb info says which and why\n" in err
+
+
 def test_null_and_blank_texts_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"a":null}\n{"a":""}\n{"a":" "}\n{"a":"null"}\n')
