@@ -51,7 +51,7 @@ _NAMES: Final = (
     "emerg emergency",
 )
 #: Names that libraries cut short, of the first levels.
-_SHORT: Final = ("trc vrb trce", "dbg dbug debu .", "inf", "note", "wrn", "erro fail", "ftl fata crt")
+_SHORT: Final = ("trc vrb trce trac", "dbg dbug debu .", "inf", "note", "wrn", "erro fail", "ftl fata crt pani")
 #: Of PHP, in two words.
 _PHP: Final = {
     "strict standards": 3, "core warning": 4, "compile warning": 4, "parse error": 5, "recoverable fatal error": 5,

@@ -243,13 +243,13 @@ def klog(data: bytes) -> list[dict[str, Any] | None]:
 
 
 _NAMES = (
-    rb"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|ALERT|EMERG|SEVERE"
-    rb"|TRC|VRB|DBG|DEBU|INF|WRN|ERRO|FTL|FATA"
+    rb"TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|CRIT|FATAL|PANIC|ALERT|EMERG|EMERGENCY|SEVERE"
+    rb"|TRC|TRAC|VRB|DBG|DEBU|INF|WRN|ERRO|FTL|FATA|PANI"
 )
 _LEVEL = re.compile(
     rb"(?:(?<![0-9A-Za-z_\x80-\xff])|\x1b\[[0-9;]*m)((?:%s)(?![0-9A-Za-z_\x80-\xff])|LOG(?=:))"
     rb"|\[ {0,8}(?:\x1b\[[0-9;]*m)*((?i:%s))(?= {0,8}(?:\x1b\[[0-9;]*m)*\])|:((?i:%s))(?= {0,8}\])"
-    rb"|(?<=\| )(SUCCESS)(?= *\|)" % (_NAMES, _NAMES, _NAMES)
+    rb"|(?<=\| )(SUCCESS)(?= *\|)|(?<=\[)(CRT)(?=\])" % (_NAMES, _NAMES, _NAMES)
 )
 _TIMED = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?"
@@ -258,22 +258,26 @@ _TIMED = re.compile(
 )
 _HEAD_LEVELS = rb"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 _BY_LEVEL = re.compile(
-    rb"(?:\x1b\[[0-9;]*m)?(?:%s(?:\x1b\[[0-9;]*m)?[\[: |\t]|\[(?:\x1b\[[0-9;]*m)?%s(?:\x1b\[[0-9;]*m)?\]"
-    rb"|(?:trce|dbug|debug|info|warn|warning|fail|error|crit): )|[a-z][a-z0-9_-]*: %s:? [^ ]"
-    % (_HEAD_LEVELS, _HEAD_LEVELS, _HEAD_LEVELS)
+    rb"(?:\x1b\[[0-9;]*m)?(?:%s(?:\x1b\[[0-9;]*m)?[\[: |\t]|\[(?:\x1b\[[0-9;]*m)? *%s *(?:\x1b\[[0-9;]*m)?\]"
+    rb"|(?:TRAC|DEBU|ERRO|FATA|PANI)(?:\x1b\[[0-9;]*m)?\[[0-9]"
+    rb"|(?:trce|dbug|debug|info|notice|warn|warning|fail|error|crit|critical|fatal|panic|alert|emerg|emergency"
+    rb"|CRIT|ALERT|EMERG|EMERGENCY): )|[a-z][a-z0-9_-]*: %s:? [^ ]" % (_HEAD_LEVELS, _HEAD_LEVELS, _HEAD_LEVELS)
 )
 _INDENTED = re.compile(
     rb" +([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]+)?(?:Z|\+[0-9]{4})?) (?=\[%s\] )" % _HEAD_LEVELS
 )
 _CLOCKED = re.compile(rb"(?:\x1b\[[0-9;]*m)?\[?(\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?(?:\x1b\[[0-9;]*m)? ")
 _FIRST_LEVELS = [
-    re.compile(rb"([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)"),
+    re.compile(rb"([A-Za-z]{3,9})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)"),
     re.compile(
-        rb"[0-9A-Za-z_\x80-\xff/][^ ]{0,76}: ([A-Za-z]{3,8})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)", re.DOTALL
+        rb"[0-9A-Za-z_\x80-\xff/][^ ]{0,76}: ([A-Za-z]{3,9})(?:(?<=[Dd][Ee][Bb][Uu][Gg]) [0-9]+)?:(?: |$)", re.DOTALL
     ),
-    re.compile(rb"\t([A-Za-z]{3,8})\t"),
-    re.compile(rb"\|([A-Za-z]{3,8})\|"),
+    re.compile(rb"\t([A-Za-z]{3,9})\t"),
+    re.compile(rb"\| *([A-Za-z]{3,9}) *\|"),
+    re.compile(rb"<([A-Za-z]{3,9})> "),
 ]
+_BEHIND_NAME = re.compile(rb"\[[^\]]*\] ([A-Za-z]{3,9}):(?: |$)", re.DOTALL)
+_BARS = re.compile(rb"(?<=\| )[A-Za-z]{3,9} *\| +(%s)(?= *\|)" % _NAMES)
 _KLOG_BESIDE = re.compile(rb"([IWEF])(\d\d)(\d\d) (\d\d:\d\d:\d\d\.\d+) +(\d+) ([^ :\]]+):(\d+)\] ")
 _OTHERS = (_TIMED, _KLOG_BESIDE, _CLOCKED, _BY_LEVEL)
 _KLOG = re.compile(rb"([IWEF])(\d\d)(\d\d) ([0-9:]{8}\.\d{6}) +(\d+) ([^ :\]]+):(\d+)\] ")
@@ -344,20 +348,45 @@ def _timed_record(lines: list[bytes], time: str = "time") -> dict[str, Any]:
 
 def level_in(text: bytes) -> dict[str, Any]:
     """The level near the beginning of a text."""
+    if klog := re.match(rb"([EFIW])[0-9]{4} ..:.", text, re.DOTALL):
+        return {"level": klog[1].decode()}
+    found = _level_in(text)
+    if found is None:
+        return {}
+    bars = _BARS.match(text, found[0]) if text[: found[0]].endswith(b"| ") else None
+    begin, end = bars.span(1) if bars else found
+    return {"level": text[begin:end].decode()}
+
+
+def _is_any_level(word: bytes) -> bool:
+    return bool(re.fullmatch(rb"(?i:%s|TRCE|DBUG|FAIL|VERBOSE)" % _NAMES, word))
+
+
+def _level_in(text: bytes) -> tuple[int, int] | None:
     for first in _FIRST_LEVELS:
         found = first.match(text)
-        if found and re.fullmatch(rb"(?i:%s|TRCE|DBUG|FAIL)" % _NAMES, found[1]):
-            return {"level": found[1].decode()}
-    found = (each for each in _LEVEL.finditer(text) if each.lastindex != 1 or not _is_in_words(text, *each.span(1)))
-    level = next(found, None)
-    is_one = level is not None and level.start(level.lastindex) < 80 and not text.startswith(b'{"')
-    return {"level": level[level.lastindex].decode()} if is_one and level else {}
+        if found and _is_any_level(found[1]):
+            return found.span(1)
+    if text.startswith(b'{"'):
+        return None
+    places = [
+        each.span(each.lastindex or 0)
+        for each in _LEVEL.finditer(text)
+        if each.lastindex != 1 or not _is_in_words(text, *each.span(1))
+    ]
+    behind = _BEHIND_NAME.match(text)
+    if behind and _is_any_level(behind[1]):
+        places.append(behind.span(1))
+    begin, end = min(places, default=(80, 80))
+    return (begin, end) if begin < 80 else None
 
 
 def _is_in_words(text: bytes, begin: int, end: int) -> bool:
     """Whether a level in capital letters is a word of the text, by what stands before and behind it."""
     before, word, behind = text[:begin], text[begin:end], text[end:]
-    if re.match(rb"(?:(?i:%s)|(?i:TRCE|DBUG|FAIL))(?<=[a-z]) " % _NAMES, text) and not re.match(rb":(?: |$)", behind):
+    if re.match(rb"(?:(?i:%s)|(?i:TRCE|DBUG|FAIL|VERBOSE))(?<=[a-z]) " % _NAMES, text) and not re.match(
+        rb":(?: |$)", behind
+    ):
         return True
     if re.match(rb"-[0-9A-Za-z_\x80-\xff]", behind) or re.search(rb"[0-9A-Za-z_\x80-\xff]-$", before):
         return True

@@ -564,6 +564,36 @@ def test_hostile_lines_hurt_nobody(tmp_path: Path, name: str) -> None:
         ("2026-11-20 13:00:00 [\x1b[1;31merror\x1b[0m] no", "error"),
         ("2026-11-20 13:00:00 [\x1b[31merrors\x1b[0m] no", None),
         ("2026-11-20 13:00:00 [31merror] no", None),
+        ("2026-11-20 13:00:00 UTC | TRACE | ERROR | (a.go:1 in run) | no", "ERROR"),
+        ("2026-11-20 13:00:00 UTC | CORE | INFO | (a.go:1 in run) | ERROR | x", "INFO"),
+        ("2026-11-20 13:00:00 | ERROR    | Debug | no", "ERROR"),
+        ("2026-11-20 13:00:00 | ERROR | DEBUG is on", "ERROR"),
+        ("2026-11-20 13:00:00 ERROR | DEBUG | no", "ERROR"),
+        ("2026-11-20 13:00:00 | error | no", "error"),
+        ("2026-11-20 13:00:00 | error no", None),
+        ("2026-11-20 13:00:00 | an error | no", None),
+        ("[2026-11-20 13:00:00] production.EMERGENCY: no", "EMERGENCY"),
+        ("2026-11-20 13:00:00 [emergency] no", "emergency"),
+        ("2026-11-20 13:00:00 EMERGENCE", None),
+        ("2026-11-20 13:00:00 EMERGENCYS", None),
+        ("2026-11-20 13:00:00 CRITICALS", None),
+        ("2026-11-20 13:00:00.123 [CRT] LTND: no", "CRT"),
+        ("2026-11-20 13:00:00.123 [crt] read", None),
+        ("2026-11-20 13:00:00.123 read CRT file", None),
+        ("2026-11-20 13:00:00 [api] error: no", "error"),
+        ("2026-11-20 13:00:00 [api] the error: no", None),
+        ("2026-11-20 13:00:00 [api] error no", None),
+        ("2026-11-20 13:00:00 [api] [v2] error: no", None),
+        ("2026-11-20 13:00:00 [INFO] error: no", "INFO"),
+        ("2026-11-20 13:00:00 [main/INFO] error: no", "INFO"),
+        ("2026-11-20 13:00:00 see a[1] error: no", None),
+        ("2026-11-20 13:00:00 <error> [1764316804.0003] no", "error"),
+        ("2026-11-20 13:00:00 <error>no</error>", None),
+        ("2026-11-20 13:00:00 <errors> no", None),
+        ("2026-11-20 13:00:00 E1120 13:00:00.000000     900 pod.go:12] no", "E"),
+        ("2026-11-20 13:00:00 E1120 was sold", None),
+        ("2026-11-20 13:00:00 A1120 13:00:00.000000     900 pod.go:12] no", None),
+        ("2026-11-20 13:00:00 verbose: x", "verbose"),
     ],
 )
 def test_text_behind_a_time_has_its_level(line: str, level: str | None) -> None:
@@ -931,6 +961,12 @@ OF_ERROR = {"level": "ERROR", "text": "ERROR: no route"}
         ("Nov 20 14:03:11 h app[1]: up", "app: ERROR: no", {"level": "ERROR", "text": "app: ERROR: no"}),
         ("I1120 14:03:11.123456       1 x.go:1] up", "error: no", {"level": "error", "text": "error: no"}),
         ("time=2026-11-20T14:03:11Z level=info msg=up", "ERROR: no route", OF_ERROR),
+        ("info: up", "fatal: no", {"level": "fatal", "text": "fatal: no"}),
+        (UP, "crit: no", {"level": "crit", "text": "crit: no"}),
+        ("info: up", "emergency: no", {"level": "emergency", "text": "emergency: no"}),
+        ("INFO[0000] up", "ERRO[0003] no   a=1", {"level": "ERRO", "text": "ERRO[0003] no   a=1"}),
+        ("INFO[0000] up", "PANI[0003] no", {"level": "PANI", "text": "PANI[0003] no"}),
+        ("[ INFO ] up", "[ ERROR ] no", {"level": "ERROR", "text": "[ ERROR ] no"}),
         ("INFO [x] up", "ERROR[11-20|14:03:12] x", {"level": "ERROR", "text": "ERROR[11-20|14:03:12] x"}),
         ("1234:M 20 Nov 2026 14:03:11.123 * up", "ERROR: no route", OF_ERROR),
     ],
@@ -968,6 +1004,40 @@ def test_a_level_on_the_second_line_of_a_record_of_java(tmp_path: Path) -> None:
     path.write_text("Nov 20, 2026 2:03:11 PM com.x.App main\nSEVERE: no route\n" * 3)
     with jitdb.open(path, indexes="memory") as db:
         assert db.count() == db.count('level >= "error"') == 3
+
+
+def test_each_level_of_winston_begins_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    words = (
+        "info error fatal crit critical emerg emergency alert panic warn warning notice debug trace verbose silly http"
+    )
+    path.write_text("".join(f"{word}: x\n" for word in words.split()))
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count() == len(words.split())
+        assert db.count('level >= "error"') == 8
+        assert db.count("level is absent") == 2
+
+
+@pytest.mark.parametrize(
+    ("time", "read"),
+    [
+        ("Fri 2026-11-20 13:00:00 UTC", "2026-11-20 13:00:00 UTC"),
+        ("Fri 2026-11-20 14:00:00 CET", "2026-11-20 14:00:00 CET"),
+        ("Fri 2026-11-20 16:00:00 +03", "2026-11-20 16:00:00 +03"),
+        ("2026-11-20T14:00:00+0100", "2026-11-20T14:00:00+0100"),
+        ("2026-11-20T14:00:00.123456+01:00", "2026-11-20T14:00:00.123456+01:00"),
+        ("1795179600.123456", "1795179600.123456"),
+    ],
+)
+def test_text_of_journalctl(tmp_path: Path, time: str, read: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"{time} web1 app[812]: error: no\n{time} web1 kernel: up\n{time} web1 a.service[7]: up\n" * 9)
+    with jitdb.open(path, indexes="memory") as db:
+        found = db.all(sort_by="arrival")[0]
+        head = {"TIMESTAMP": read, "HOSTNAME": "web1", "TAG": "app", "PID": 812}
+        assert found == {**head, "level": "error", "CONTENT": "error: no"}
+        assert db.count('TAG == "kernel"') == db.count('TAG == "a.service"') == 9
+        assert db.query().since("2026-11-20T12:59:00Z").until("2026-11-20T13:01:00Z").count() == 27
 
 
 @pytest.mark.parametrize("word", ["Warn", "error", "INFO"])

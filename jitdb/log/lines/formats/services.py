@@ -488,6 +488,13 @@ SERVICES: Final = (
         joins=True, mark=b"): ",
     ),
     Format(
+        "icinga2", "Icinga 2", PATTERN,
+        rf"\[(?P<time>{ISO})\] (?P<level>debug|notice|information|warning|critical)/(?P<facility>[A-Za-z0-9]+): "
+        r"(?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"] ",
+    ),
+    Format(
         "vmware", "ESXi and vCenter", PATTERN,
         rf"(?P<time>{ISO}) (?P<level>trivia|verbose|info|warning|error|panic) (?P<process>[^ \[]+)"
         r"\[(?P<thread>[0-9A-Za-z]+)\] (?P<text>.*)",

@@ -30,6 +30,11 @@ TAGGED: Final = (
     r"(?P<TAG>[^ :\[{]+(?: [^ :\[{]+)+)\[(?P<PID>[0-9]+)\]: ?)(?P<CONTENT>.*)"
 )
 _SYSLOG: Final = rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}"
+# journalctl writes `-o short-full` with the day of the week and the zone, and `-o short-unix` as seconds since 1970.
+_JOURNALCTL: Final = (
+    rf"(?:[A-Z][a-z]{{2}} (?P<TIMESTAMP>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {CLOCK} (?:[A-Z]{{1,5}}|[+-][0-9]{{2,4}}))|"
+    rf"(?P<TIMESTAMP>[12][0-9]{{9}}\.[0-9]{{6}})) (?P<HOSTNAME>[^ ]+) {TAGGED}"
+)
 SYSLOG_KINDS: Final = MappingProxyType({
     "PRI": NUMBER, "VERSION": NUMBER, "TIMESTAMP": BSD_TIME, "HOSTNAME": NIL, "APP_NAME": NIL, "PROCID": NIL,
     "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY, "PID": NUMBER, "CONTENT": LEVELED,
@@ -104,4 +109,5 @@ SYSLOGS: Final = (
     Format(
         "syslog", "syslog, RFC 3164", PATTERN, _SYSLOG, SYSLOG_KINDS, joins=True, is_line=begins(_SYSLOG_LINE),
     ),
+    Format("journalctl", "journalctl, short-full and short-unix", PATTERN, _JOURNALCTL, SYSLOG_KINDS, joins=True),
 )  # fmt: skip

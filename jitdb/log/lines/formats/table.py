@@ -133,8 +133,10 @@ _TIMED: Final = (
 _INDENTED: Final = rf" +(?P<time>{ISO}) (?P<text>\[{LEVELS}\] .*)"
 _CLOCKED: Final = rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)"
 _BY_LEVEL: Final = (
-    rf"(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[\[: |\t]|\[(?:{COLOUR})?{LEVELS}(?:{COLOUR})?\]|"
-    r"(?:trce|dbug|debug|info|warn|warning|fail|error|crit): )"
+    rf"(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[\[: |\t]|\[(?:{COLOUR})? *{LEVELS} *(?:{COLOUR})?\]|"
+    rf"(?:TRAC|DEBU|ERRO|FATA|PANI)(?:{COLOUR})?\[[0-9]|"  # of logrus
+    r"(?:trce|dbug|debug|info|notice|warn|warning|fail|error|crit|critical|fatal|panic|alert|emerg|emergency"
+    r"|CRIT|ALERT|EMERG|EMERGENCY): )"
 )
 # Before the lines of several containers or processes: kubectl logs --prefix, pm2 logs, docker compose logs.
 _NAMED: Final = (
@@ -205,7 +207,7 @@ FORMATS: Final = (
         "levels", "text with levels", PATTERN,
         rf'(?P<level>{LEVELS}): +(?P<client_addr>[^ ]+) - "(?P<request_line>(?P<method>[A-Z]+) (?P<full_path>[^ "]+) '
         r'HTTP/(?P<http_version>[0-9.]+))" (?P<status_code>[0-9]{3})(?: [A-Z][A-Za-z -]*)?$|'  # of uvicorn
-        rf"(?P<text>{_BY_LEVEL}.*)",
+        rf"(?P<text>(?:{_BY_LEVEL}|(?:trace|verbose|silly|http|err|severe): ).*)",  # of Winston
         MappingProxyType({"status_code": NUMBER, "text": LEVELED}), joins=True,
     ),
     Format(

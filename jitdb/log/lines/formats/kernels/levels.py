@@ -3,10 +3,12 @@
 Programs write it near the beginning, in capital letters, or in brackets, where blanks may stand beside it. A word of
 the list that is part of a longer word is none. Colours of the terminal may stand around it. In letters of any case
 it is the first word, with a colon behind it or between tabs or bars, or stands between two colons behind what is
-without a blank: `warn: x`, `zone: error: x`, `imap(ada)<7>: Error: x`.
+without a blank: `warn: x`, `zone: error: x`, `imap(ada)<7>: Error: x`, or behind a name in brackets: `[api] error: x`,
+or is alone in angle brackets: `<warn> x`. Of two in bars, `| TRACE | ERROR |`, the later counts: the first is a name.
 
 Some programs write theirs otherwise: `fatal: [host]` of Ansible; `TLS Error: x` of OpenVPN, a word of capital letters
-and `Error:`; `debug 3: x` of BIND; `| SUCCESS |` of loguru, between bars.
+and `Error:`; `debug 3: x` of BIND; `| SUCCESS |` of loguru, between bars;
+`[CRT]` of lnd; `E1128 08:00:00.000000 7 a.go:1] x` of klog, of which the letter is the level.
 
 A level in capital letters is none where it stands in a path or a name with hyphens, or where more words are before it
 than a head has (is_in_words): then the next one counts. Nor is it one without a colon behind a first word that is a
@@ -23,28 +25,34 @@ from jitdb.log.codecs.json.text import BACKSLASH, COLON, COMMA, OPEN_MAP, QUOTE,
 from jitdb.log.lines.formats.kernels.writing import put_byte, put_bytes
 
 _NEAR = 80  # bytes of a text in which its level begins
-_LEAST, _MOST = 3, 8  # bytes of a level
+_LEAST, _MOST = 3, 9  # bytes of a level
+_WIDE = 8  # bytes of a word
 _COLOUR = 4  # digits of a colour, and its `m`, at most
 _PADDED = 8  # blanks beside it in brackets, at most
 _OPEN, _CLOSE, _DASH, _SLASH, _BAR = 91, 93, 45, 47, 124
+_LESS, _GREATER = 60, 62
+_E, _F, _I, _W = 69, 70, 73, 87  # of klog
 _CASE = 32  # the bit that tells small letters from capital ones
 _ZERO, _NINE, _SEMICOLON, _M, _ESC = 48, 57, 59, 109, 27
 _NAMES = (
     b"TRACE DEBUG INFO NOTICE WARN WARNING ERROR ERR CRITICAL CRIT FATAL PANIC ALERT EMERG SEVERE "
-    b"TRC VRB DBG DEBU INF WRN ERRO FTL FATA LOG"
+    b"TRC TRAC VRB DBG DEBU INF WRN ERRO FTL FATA PANI LOG"
 ).split()
-_FIRST_NAMES = b"TRCE DBUG FAIL".split()  # that are one only as the first word, as ASP.NET writes them
+_FIRST_NAMES = b"TRCE DBUG FAIL VERBOSE".split()  # that are one only as the first word: of ASP.NET; of Winston
 # As words of eight bytes; the last one is a level only with a colon behind it, as Postgres writes it.
 _FIRST_WORDS = np.array([int.from_bytes(name, "little") for name in _FIRST_NAMES], np.uint64)
 _WORDS = np.array([int.from_bytes(name, "little") for name in _NAMES], np.uint64)
-_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_MOST + 1)], np.uint64)
+_MASKS = np.array([(1 << 8 * min(size, _WIDE)) - 1 for size in range(_MOST + 2)], np.uint64)
 _SMALL = np.uint64(0xDFDFDFDFDFDFDFDF)  # without the bit that tells small letters from capital ones
+_AS_IS = np.uint64(0xFFFFFFFFFFFFFFFF)
 # Bytes from 64 to 95, among them capital letters and brackets, have these bits of the first mask.
 _HIGH, _CAPITAL = np.uint64(0xE0E0E0E0E0E0E0E0), np.uint64(0x4040404040404040)
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _OF_WORDS = np.array([bytes([byte]).isalnum() or byte == 95 or byte >= 128 for byte in range(256)], np.bool_)
 _LETTERS = np.array([chr(byte).isalpha() and byte < 128 for byte in range(256)], np.bool_)
 _ALERT = np.uint64(int.from_bytes(b"ALERT", "little"))
+_EMERGENC, _Y, _BYTE = np.uint64(int.from_bytes(b"EMERGENC", "little")), np.uint64(89), np.uint64(255)
+_CRT = np.uint64(int.from_bytes(b"CRT", "little"))
 _ERROR = np.uint64(int.from_bytes(b"Error", "little"))
 _DEBUG = np.uint64(int.from_bytes(b"DEBUG", "little"))
 _SUCCESS, _SUCCESS_SIZE = np.uint64(int.from_bytes(b"SUCCESS", "little")), 7
@@ -61,6 +69,20 @@ def is_level(word):
     for number in range(_WORDS.shape[0] - 1):
         is_one |= _WORDS[number] == word
     return is_one
+
+
+@part
+def is_emergency(data, p, small):
+    """Whether the nine bytes at `p` are EMERGENCY."""
+    return word_at(data, p) & small == _EMERGENC and np.uint64(data[np.uint64(p + _WIDE)]) & small & _BYTE == _Y
+
+
+@part
+def is_level_at(data, p, size, small):
+    """Whether a level of this size is at `p`. small: _SMALL, of letters of any case, or _AS_IS, of capital ones."""
+    if size > _WIDE:
+        return size == _MOST and is_emergency(data, p, small)
+    return size >= _LEAST and is_level(word_at(data, p) & _MASKS[size] & small)
 
 
 @part
@@ -115,7 +137,8 @@ def level_before(data, begin, p):
         behind -= 1
     before = data[np.uint64(behind - 1)] if behind > begin else np.uint8(0)
     is_one = before == _OPEN or (before == COLON and behind == first)
-    is_one = is_one and is_level(word_at(data, first) & _MASKS[p - first] & _SMALL)
+    is_crt = p - first == 3 and word_at(data, first) & _MASKS[3] == _CRT
+    is_one = is_one and (is_crt or is_level_at(data, first, p - first, _SMALL))
     return (np.int64(first) if is_one else nothing), p
 
 
@@ -151,10 +174,29 @@ def is_any_level(data, p, after):
     if not _LEAST <= after - p <= _MOST:
         return False
     word = word_at(data, p) & _MASKS[after - p] & _SMALL
-    is_one = is_level(word)
+    is_one = is_level_at(data, p, after - p, _SMALL)
     for number in range(_FIRST_WORDS.shape[0]):
         is_one |= _FIRST_WORDS[number] == word
     return is_one
+
+
+@part
+def behind_blanks(data, p, end):
+    while p < end and data[np.uint64(p)] == SPACE:
+        p += 1
+    return p
+
+
+@part
+def is_klog(data, p, after, end):
+    """Whether data[p:after] begins a line of klog, `E1128 08:00:00.000000 7 a.go:1] x`."""
+    if after - p != 5 or after + 3 >= end or data[np.uint64(after)] != SPACE or data[np.uint64(after + 3)] != COLON:
+        return False
+    for at in range(p + 1, after):
+        if not _ZERO <= data[np.uint64(at)] <= _NINE:
+            return False
+    letter = data[np.uint64(p)]
+    return letter == _E or letter == _F or letter == _I or letter == _W
 
 
 @part
@@ -164,11 +206,18 @@ def first_level(data, p, end):
     nothing = np.int64(-1)
     mark = data[np.uint64(p)] if p < end else np.uint8(0)
     is_cell = mark == TAB or mark == _BAR
-    first = p + 1 if is_cell else p
+    first = p + 1 if is_cell or mark == _LESS else p
+    first = behind_blanks(data, first, end) if mark == _BAR else first
     after = word_end(data, first, end)
     if is_cell:
-        is_one = after < end and data[np.uint64(after)] == mark and is_any_level(data, first, after)
+        stop = behind_blanks(data, after, end) if mark == _BAR else after
+        is_one = stop < end and data[np.uint64(stop)] == mark and is_any_level(data, first, after)
         return (np.int64(first) if is_one else nothing), after
+    if mark == _LESS:
+        is_one = after + 1 < end and data[np.uint64(after)] == _GREATER and data[np.uint64(after + 1)] == SPACE
+        return (np.int64(first) if is_one and is_any_level(data, first, after) else nothing), after
+    if is_klog(data, p, after, end):
+        return np.int64(p), p + 1
     if is_any_level(data, first, after) and is_behind(data, behind_number(data, first, after, end), end):
         return np.int64(first), after
     near = min(end, p + _NEAR)
@@ -291,6 +340,35 @@ def is_between_bars(data, begin, p, after, end):
 
 
 @part
+def level_of_next_bar(data, begin, p, after, end):
+    """Where the level data[p:after] is; or where it stands between bars, and another one in capital letters between the
+    next two, as `| TRACE | ERROR |` of an agent of Datadog's that has the name TRACE, where that one is."""
+    if not is_between_bars(data, begin, p, after, end):
+        return np.int64(p), np.int64(after)
+    first = behind_blanks(data, behind_blanks(data, after, end) + 1, end)
+    stop = word_end(data, first, end)
+    is_one = is_between_bars(data, p, first, stop, end) and is_level_at(data, first, stop - first, _AS_IS)
+    return (np.int64(first), np.int64(stop)) if is_one else (np.int64(p), np.int64(after))
+
+
+@part
+def level_behind(data, begin, p, end):
+    """Where the level begins that stands behind the name in brackets with which a text begins, the closing one of which
+    is at `p`, with a colon behind it; -1 where none does; and where it ends."""
+    nothing = np.int64(-1)
+    first = p + 2
+    if data[np.uint64(begin)] != _OPEN or first >= end or data[np.uint64(p + 1)] != SPACE:
+        return nothing, p
+    after = word_end(data, first, end)
+    if not is_any_level(data, first, after) or not is_behind(data, after, end):
+        return nothing, p
+    for at in range(begin, p):
+        if data[np.uint64(at)] == _CLOSE:
+            return nothing, p
+    return np.int64(first), after
+
+
+@part
 def is_fatal_before(data, begin, p):
     """Whether `fatal: ` stands before `p`, and a blank before that."""
     first = p - _FATAL_SIZE
@@ -307,6 +385,7 @@ def put_level(data, p, end, out, o):
     begin = p
     first, stop = first_level(data, p, end)
     if first >= 0:
+        first, stop = level_of_next_bar(data, begin, first, stop, end)
         return put_level_at(data, first, stop, out, o)
     near = min(end, p + _NEAR)
     last = min(end, near + _MOST + _PADDED)
@@ -322,13 +401,15 @@ def put_level(data, p, end, out, o):
         stop = p
         if data[np.uint64(p)] == _CLOSE:
             first, stop = level_before(data, begin, p)
+            if first < 0:
+                first, stop = level_behind(data, begin, p, end)
         elif data[np.uint64(p)] == _OPEN and is_fatal_before(data, begin, p):
             first, stop = p - _FATAL_SIZE, p - 2
         elif p == begin or not _OF_WORDS[data[np.uint64(p - 1)]] or before_colours(data, begin, p) < p:
             after = word_end(data, p, end)
             size = after - p
-            word = word_at(data, p) & _MASKS[min(size, _MOST)]
-            is_one = _LEAST <= size <= _MOST and is_level(word)
+            word = word_at(data, p) & _MASKS[size]
+            is_one = is_level_at(data, p, size, _AS_IS)
             if size == 3 and word == _WORDS[_WORDS.shape[0] - 1]:
                 is_one = after < end and data[np.uint64(after)] == COLON
             if size == 5 and word == _ERROR:
@@ -343,5 +424,6 @@ def put_level(data, p, end, out, o):
         else:
             first = np.int64(-1)
         if 0 <= first < near:
+            first, stop = level_of_next_bar(data, begin, first, stop, end)
             return put_level_at(data, first, stop, out, o)
         p = max(p + 1, after)
