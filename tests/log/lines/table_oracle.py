@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import Any, NamedTuple
 
 from log.lines.format_oracle import scalar, text_of
@@ -29,6 +30,7 @@ OPEN = "open"  # in place of a record: a value goes on in the next line
 def record(row: bytes, names: list[str], delimiter: bytes, skips: bool) -> dict[str, Any] | str | None:
     """None where it is no row, OPEN where a value goes on in the next line."""
     found, number, at = dict[str, Any](), 0, 0
+    texts = dict[str, bytes]()
     while True:
         while skips and row[at : at + 1] == b" ":
             at += 1
@@ -50,6 +52,7 @@ def record(row: bytes, names: list[str], delimiter: bytes, skips: bool) -> dict[
             if row[at : at + 1] not in (b"", delimiter, b"\n") or number >= len(names):
                 return None
             found[names[number]] = {b"true": True, b"false": False}.get(text, scalar(text_of(text)) if text else "")
+            texts[names[number].lower()] = text
         else:
             ends = [end for end in (row.find(delimiter, at), row.find(b"\n", at)) if end >= 0]
             end = min(ends, default=len(row))
@@ -60,6 +63,7 @@ def record(row: bytes, names: list[str], delimiter: bytes, skips: bool) -> dict[
                 if number >= len(names):
                     return None
                 found[names[number]] = {b"true": True, b"false": False}.get(value, scalar(text_of(value)))
+                texts[names[number].lower()] = value
             at = end
         number += 1
         if row[at : at + 1] != delimiter:
@@ -67,6 +71,9 @@ def record(row: bytes, names: list[str], delimiter: bytes, skips: bool) -> dict[
         at += 1
     if row[at:].strip(b" \t\r\n") or (number == 1 and len(names) > 1):
         return None
+    lower, own = [name.lower() for name in names], [texts.get(name, b"") for name in ("date", "time")]
+    if "timestamp" not in lower and all(re.fullmatch(rb"[0-9:./-][0-9:./ apmAPM-]{4,17}", text) for text in own):
+        found["timestamp"] = b" ".join(own).decode()
     return found
 
 

@@ -94,6 +94,40 @@ def test_ordinary_csv_is_what_pythons_reader_says(
             assert found == oracle.by_csv(data, delimiter)
 
 
+DAYS = ["2026-11-28", "28.11.2026", "11/28/2026", "Saturday", "", "20261128", "2026-11-28T10:00:00Z"]
+CLOCKS = ["10:30:00", "10:30", "10:30:00 AM", "10:30:00.123", "soon", "", "12", "pm 10:30"]
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(DAYS), st.sampled_from(CLOCKS), st.booleans()), min_size=1),
+    header=st.sampled_from(["Date,Time", "time,date", "DATE,Time,timestamp", "date,n,TIME", "day,time"]),
+)
+def test_columns_of_days_and_of_times_of_day_are_one_time(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, bool]], header: str
+) -> None:
+    names = header.split(",")
+    text = f"n,{header}\n"
+    for day, clock, quoted in rows:
+        values = {"date": day, "day": day, "time": clock, "n": "7", "timestamp": "x"}
+        row = [values[name.lower()] for name in names]
+        text += ",".join(["1", *(f'"{value}"' if quoted else value for value in row)]) + "\n"
+    path = tmp_path_factory.mktemp("t") / "a.csv"
+    path.write_text(text)
+    check(path, path.read_bytes(), ["n", *names] if "n" not in names else ["n", "date", "n_2", "TIME"])
+
+
+@pytest.mark.parametrize(
+    ("day", "clock", "time"),
+    [("2026-11-28", "10:30:00", "2026-11-28T10:30"), ("28.11.2026", "10:30", "2026-11-28T10:30"),
+     ("11/28/2026", "10:30:00 PM", "2026-11-28T22:30")],
+)  # fmt: skip
+def test_they_are_asked_by_time(tmp_path: Path, day: str, clock: str, time: str) -> None:
+    (tmp_path / "a.csv").write_text(f"Date,Time,n\n{day},{clock},1\n" * 1 + f'"{day}","{clock}",2\n')
+    with jitdb.open(tmp_path / "a.csv") as db:
+        assert db.count(f'timestamp >= "{time}" and timestamp < "{time}:01"') == 2
+        assert db.declared_time == (("timestamp",),)
+
+
 def test_many_rows_and_values_of_a_megabyte(tmp_path: Path) -> None:
     chance = random.Random(5)
     out = io.StringIO()

@@ -66,8 +66,9 @@ class Table(NamedTuple):
     @property
     def program(self) -> tuple[int, ...]:
         """The program of a table (kernels/kinds.py)."""
-        has_time = "timestamp" not in self.names and self.flags & COMMENTS
-        days = [self.names.index(name) if has_time and name in self.names else -1 for name in ("date", "time")]
+        names = [name.lower() for name in self.names]
+        has_time = "timestamp" not in names and self.flags & (COMMENTS | LINED)
+        days = [names.index(name) if has_time and name in names else -1 for name in ("date", "time")]
         sizes = len(self.header), len(self.unset), len(self.empty)
         return (*self.delimiters, self.flags, len(self.names), *days, *sizes, self.between)
 

@@ -240,14 +240,15 @@ def is_header(data, p, end, stop, program, texts):
 
 @part
 def is_of_time(data, p, end):
-    """Whether these bytes may be a date, or a time of the day: digits, with - or : or a dot between."""
+    """Whether these bytes may be a date, or a time of day: digits, with - : . or / between, and AM or PM."""
     if end - p < 5 or end - p > 18:
         return False
-    while p < end:
-        char = data[np.uint64(p)]
-        if (char < _ZERO or char > _NINE + 1) and char != MINUS and char != _DOT:
-            return False
-        p += 1
+    for at in range(p, end):
+        char = data[np.uint64(at)]
+        if (char < _DOT or char > _NINE + 1) and char != MINUS:
+            letter = char | 32
+            if at == p or (char != SPACE and letter != 97 and letter != 112 and letter != 109):  # a, p, m
+                return False
     return True
 
 
@@ -266,7 +267,7 @@ def put_row(data, start, end, program, texts, fields, keys, out, o):
     o = put_byte(out, o, OPEN_MAP)
     p = np.int64(start)
     column = np.int64(0)
-    date, date_end, time, time_end = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    date, date_end, time, time_end, last = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     is_last = False
     if first != second:
         p = past_blanks_of(data, p, end, first, second)
@@ -283,12 +284,15 @@ def put_row(data, start, end, program, texts, fields, keys, out, o):
             if p < 0 and flags & LINED:
                 return np.int64(GOES_ON)
             if p >= 0:
+                last = p - 1
                 p = behind_quotes(data, p, end, first, second, flags & SKIPS)
             is_quoted = p >= 0
             if (not is_quoted and flags & LINED) or (is_quoted and column >= columns):
                 return np.int64(BAD)
+        is_unset = False
         if is_quoted:
             o = after
+            begin += 1
         else:
             p = value_end(data, begin, end, first, second)
             last = p
@@ -304,10 +308,10 @@ def put_row(data, start, end, program, texts, fields, keys, out, o):
                 place = column * FIELD
                 o = put_key(keys, fields[place + 1], fields[place + 2], out, o)
                 o = put_value(data, begin, last, fields[place + 3], program, texts, out, o)
-            if column == program[DATE] and not is_unset:
-                date, date_end = begin, last
-            elif column == program[TIME] and not is_unset:
-                time, time_end = begin, last
+        if column == program[DATE] and not is_unset:
+            date, date_end = begin, last
+        elif column == program[TIME] and not is_unset:
+            time, time_end = begin, last
         column += 1
         is_last = p >= end or data[np.uint64(p)] == NEWLINE
         p += 1
@@ -321,6 +325,8 @@ def put_row(data, start, end, program, texts, fields, keys, out, o):
     if is_of_time(data, date, date_end) and is_of_time(data, time, time_end):
         o = put_key(_TIMESTAMP, 0, _TIMESTAMP_SIZE, out, o)
         o = put_bytes(data, date, date_end - date, out, put_byte(out, o, QUOTE))
-        o = put_bytes(data, time, time_end - time, out, put_byte(out, o, 84))
-        o = put_byte(out, put_byte(out, o, 90), QUOTE)
+        o = put_bytes(data, time, time_end - time, out, put_byte(out, o, 84 if flags & COMMENTS else SPACE))
+        if flags & COMMENTS:
+            o = put_byte(out, o, 90)  # of W3C, times are of UTC
+        o = put_byte(out, o, QUOTE)
     return put_byte(out, o, CLOSE_MAP)
