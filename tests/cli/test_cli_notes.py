@@ -660,6 +660,27 @@ def test_records_whose_time_has_another_name_are_told(tmp_path: Path, run: Run, 
     assert (found.stdout, found.stderr) == ("20\n", "")
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["timeline", "a.ndjson", "--every", "1h"], ["query", "a.ndjson", "--descending", "--limit", "1"],
+        ["query", "a.ndjson", "--limit", "2"],
+    ],
+)  # fmt: skip
+def test_an_order_by_time_tells_of_records_whose_time_has_another_name(
+    tmp_path: Path, run: Run, asked: list[str]
+) -> None:
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in RENAMED))
+    for _ in range(2):  # a second time the indexes are fresh
+        told = run(*asked).stderr
+        assert "by time are records without a time in `time`, 10 of 20 looked at; these have one in `ts`\n" in told
+    both = re.findall("to read both: (.*)", told)[0].split()
+    assert run(*asked, *both).stderr == ""
+    assert "have one in" not in run(*asked, "--quiet").stderr
+    (tmp_path / "a.ndjson").write_text('{"time":"2026-11-20T10:00:00Z"}\n{"n":1}\n')
+    assert "without a time in" not in run(*asked).stderr
+
+
 @pytest.mark.parametrize("value", ["null", None])
 def test_records_without_a_time_are_told_where_one_is_asked_for(tmp_path: Path, run: Run, value: str | None) -> None:
     lines = ['{"time":"2026-11-20T10:00:00Z"}\n'] * 3 + ["{}\n" if value is None else f'{{"time":{value}}}\n']

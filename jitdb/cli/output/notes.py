@@ -153,7 +153,7 @@ def note_times(
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
         note_clock(remark, options)
-        if remark.startswith(UNTIMED) and (paths := re.findall("`([^`]*)`", remark))[1:]:
+        if UNTIMED in remark and (paths := re.findall("`([^`]*)`", remark))[1:]:
             say("  to read both: " + " ".join(f"--timestamp {shlex.quote(path)}" for path in paths))
 
 

@@ -18,7 +18,7 @@ from jitdb.engine.face.glance import matching
 from jitdb.engine.face.glance_ranges import MOST, NEVER, NotPlain, Zone, zones_of
 from jitdb.engine.roles import found_time
 from jitdb.errors import IndexDamaged, LogError
-from jitdb.indexes.kinds.columns import number_range
+from jitdb.indexes.kinds.columns import SOME, number_range
 from jitdb.indexes.kinds.offsets import offset_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.spec import IndexSpec
@@ -26,6 +26,7 @@ from jitdb.indexes.spec import IndexSpec
 if TYPE_CHECKING:
     from typing import Any
 
+    from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.summaries.arithmetic.calendar import Step
@@ -39,6 +40,23 @@ def _spec(log: LogSource) -> IndexSpec:
     return IndexSpec("time", paths, name=AUTO)
 
 
+def _timed_zones(log: LogSource, index: Index, places: Index) -> Sequence[Zone]:
+    """The zones of the column. Raises NotPlain where records without a time have one in another field, which a note
+    tells; IndexDamaged.
+    """
+    zones = zones_of(index)
+    untimed = next((zone for zone in zones if zone.low == NEVER), None)
+    if untimed is not None:
+        from jitdb.engine.hinting.dialects import in_place_of
+
+        first = untimed.segment.first_seq + untimed.begin
+        seqs = [first + place for place, time in enumerate(untimed.times()) if time is None][:SOME]
+        raw = log.get_many_raw([offset_of(places.segments, seq) for seq in seqs])
+        if in_place_of(index.spec.paths[0], [log.codec.decode(each) for each in raw if each]) is not None:
+            raise NotPlain
+    return zones
+
+
 # --- a timeline ------------------------------------------------------------------------------------------------------
 
 
@@ -50,7 +68,7 @@ def timeline_at_a_glance(log: LogSource, folder: FilePath, asked: TimelineAsked)
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = matching(log, folder, None, (_spec(log),))
         (index,), total = found.fields, len(found.records)
-        zones = zones_of(index)
+        zones = _timed_zones(log, index, found.places)
         if total != index.end_seq:
             return None
         extents = [Extent(*number_range(segment)[:2]) for segment in index.segments]
@@ -102,7 +120,7 @@ def first_at_a_glance(
     """The first records that match, in order of time; None where that is for the engine to say."""
     with suppress(IndexDamaged, LogError, OSError, NotPlain):
         found = matching(log, folder, operation, (_spec(log),))
-        zones, sign = zones_of(found.fields[0]), 1 if descending else -1
+        zones, sign = _timed_zones(log, found.fields[0], found.places), 1 if descending else -1
         ahead = sorted(((zone.high if descending else -zone.low, zone) for zone in zones), key=_bound, reverse=True)
         best: list[tuple[float, int]] = []
         looked_at = 0

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.dialects import Elsewhere
     from jitdb.engine.hinting.knowledge import Evidence, Lack, Unlike
     from jitdb.engine.manager import IndexManager
+    from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operation import Operation
     from jitdb.operators.question import Question
@@ -46,7 +47,7 @@ _OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
 AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
 AT_MIDNIGHT: Final = "holds days alone: records are at midnight"  # which a remark says of a field
-UNTIMED: Final = "left out are records without a time in"  # with which a remark begins
+UNTIMED: Final = "are records without a time in"  # which a remark says of a field
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time, or for one that lacks a time
 _NONE: Final = (UNDEFINED, None)
 
@@ -341,7 +342,7 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
     if as_time and (clock := _clock_beside(manager.log, spec)):
         yield f"{name} {AT_MIDNIGHT}, as the time of day in {clock} is no part of it"
-    if as_time and (untimed := _on_untimed(manager, spec, name)):
+    if untimed := _on_untimed(manager, spec, name, as_time):
         yield untimed
     if as_time and manager.log.time_doubt:
         yield f"times of {name} {manager.log.time_doubt}"
@@ -352,10 +353,12 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
 
 
-def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
-    """The line about records that have nothing where the time is looked for; empty where none or all have nothing."""
+def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool) -> str:
+    """The line about records that have nothing where the time is looked for; empty where none or all have nothing. To
+    an order it matters only where they have a time elsewhere, which a few of them show.
+    """
     from jitdb.engine.hinting.dialects import in_place_of
-    from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
+    from jitdb.indexes.kinds.numbers import load_extremes
     from jitdb.log.reading.sampling import sample
 
     segments = manager.catalog.get(spec).segments
@@ -363,20 +366,28 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str) -> str:
     lacking_one = next((each for each, (low, _) in zip(segments, extremes, strict=True) if low.min() == -inf), None)
     if lacking_one is None or all(high.max() == -inf for _, high in extremes):
         return ""
+    if not as_time and in_place_of(spec.paths[0], _few_untimed(manager, spec, lacking_one)) is None:
+        return ""
     records = list(sample(manager.log, _SAMPLE))
     lacking = [record for record in records if _has_nothing(record, spec.paths)]
     looked_at = f", {len(lacking):,} of {len(records):,} looked at" if lacking else ""
-    if not lacking:  # the sample is of other places
-        hi, _ = load_numbers(lacking_one)
-        seqs = lacking_one.first_seq + (hi != hi).nonzero()[0][:SOME].astype("uint32")
-        raw = manager.log.get_many_raw(manager.records.offsets_of(seqs))
-        found = (manager.log.codec.decode(each) for each in raw if each)
-        lacking = [record for record in found if _has_nothing(record, spec.paths)]
+    lacking = lacking or _few_untimed(manager, spec, lacking_one)  # the sample is of other places
     if not lacking:  # each has a value that is no time
         return ""
     other = in_place_of(spec.paths[0], lacking)
     instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
-    return f"{UNTIMED} {name}{looked_at}{instead}"
+    return f"{'left out' if as_time else 'not placed by time'} {UNTIMED} {name}{looked_at}{instead}"
+
+
+def _few_untimed(manager: IndexManager, spec: IndexSpec, segment: Segment) -> list[Any]:
+    """The first few records of the segment that the column has no time of, without those that have a value there."""
+    from jitdb.indexes.kinds.numbers import load_numbers
+
+    hi, _ = load_numbers(segment)
+    seqs = segment.first_seq + (hi != hi).nonzero()[0][:SOME].astype("uint32")
+    raw = manager.log.get_many_raw(manager.records.offsets_of(seqs))
+    found = (manager.log.codec.decode(each) for each in raw if each)
+    return [record for record in found if _has_nothing(record, spec.paths)]
 
 
 def _has_nothing(record: Any, paths: Iterable[Path]) -> bool:
