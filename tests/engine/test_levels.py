@@ -145,6 +145,13 @@ def test_what_is_no_level(tmp_path: Path) -> None:
          'did you mean `severityText >= "error"`?'),
         ([{"msg": "it warns"}], 'msg >= "warn"',
          "`msg` holds no levels: no names such as info or error, and no numbers that stand for them"),
+        ([{"level": "[INFO]"}, {"level": "[ERROR]"}, {"level": "[WARN]"}], 'level >= "warn"',
+         "`level` holds no levels: no names such as info or error, and no numbers that stand for them; "
+         'did you mean `level == "[ERROR]" or level == "[WARN]"`?'),
+        ([{"level": number} for number in (5, 9, 13, 17, 21)], 'level >= "warn"',
+         "numbers of `level` are read as syslog's below 8 and as pino's from 10 on: OpenTelemetry has 17 for an error, "
+         "and 13 for a warning; did you mean `level >= 13`?"),
+        ([{"level": 10}, {"level": 20}], 'level >= "warn"', None),
         ([{"reqId": "a", "level": 0}, {"level": 2}, {"level": 4}], 'level < "debug"',
          "numbers of `level` are read as syslog's, where 0 is the worst and 3 an error: if they grow with how bad it "
          "is, compare them as numbers: `level >= 3`"),

@@ -23,7 +23,7 @@ from jitdb.engine.hinting.dialects import (
 )
 from jitdb.engine.hinting.fields import lacks_of, lines_on
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
-from jitdb.engine.hinting.levels import on_named_levels, on_unleveled
+from jitdb.engine.hinting.levels import on_named_levels, on_unleveled, without_marks
 from jitdb.engine.roles import time_meant
 from jitdb.indexes.kinds import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
@@ -65,7 +65,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
         elif (meant := _meant(evidence, leaf, records)) is not None:
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
-            found.append(lowest[1])
+            found.append(lowest[1] + without_marks(leaf, evidence.sample(SAMPLE)))
     return [*found, *on_named_levels(evidence, operation, asked, True), *_on_ranges(operation)]
 
 

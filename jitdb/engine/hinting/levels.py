@@ -30,6 +30,7 @@ _OF_NEXTCLOUD: Final = {("reqId",), ("remoteAddr",), ("userAgent",)}  # fields o
 _NEXTCLOUD: Final = (1, 2, 4, 5, 6)  # ranks of its levels, from 0 on
 _SLOG: Final = ((-8, -4, 0, 4, 8, 12), (0, 1, 2, 4, 5, 6))  # numbers, and their ranks
 _PYTHON: Final = ((10, 20, 30, 40, 50), (1, 2, 4, 5, 6))
+_OTEL: Final = ((1, 5, 9, 13, 17, 21), (0, 1, 2, 4, 5, 6))  # the least number of each level, up to 24
 _OF_PINO: Final = {("pid",), ("hostname",)}  # fields of its records
 _OF_TEXT: Final = ("level",)  # of lines of text
 _NO_LEVEL: Final = ("default", "unknown", "unspecified", "undefined", "none", "null", "off", "n/a", "any", "all")
@@ -101,11 +102,16 @@ def _on_numbers(leaf: CompareLevel, values: Sequence[Any], is_empty: bool) -> It
     if not numbers or len(numbers) < len(values) or rank_of(50, leaf.index) != rank_of_name("error"):
         return  # of a scale that the field's name tells
     name, are_of_slog = format_path(leaf.index), goes_by_size(leaf.index) and set(numbers) <= set(_SLOG[0])
-    if not all(number in range(8) for number in numbers) and (are_of_slog or max(numbers) < 10):
+    are_of_otel = set(numbers) <= set(range(1, 25)) and bool(set(numbers) & set(_OTEL[0][3:]))
+    if not all(number in range(8) for number in numbers) and (are_of_slog or are_of_otel or max(numbers) < 10):
         told = f"numbers of `{name}` from 0 to 7 are read as syslog's, where 0 is the worst, and others are none"
         if are_of_slog:
             meant = _with_number(leaf, _number(leaf, *_SLOG))
             yield f"{told}: Go's slog has 8 for an error, and 4 for a warning; did you mean `{meant}`?"
+        elif are_of_otel:
+            meant = _with_number(leaf, _number(leaf, *_OTEL))
+            told = f"numbers of `{name}` are read as syslog's below 8 and as pino's from 10 on"
+            yield f"{told}: OpenTelemetry has 17 for an error, and 13 for a warning; did you mean `{meant}`?"
         else:
             yield f"{told}: if they grow with how bad it is, compare them as numbers: `{name} >= {max(numbers)}`"
     elif is_empty and leaf.op in ("gt", "gte") and 40 in numbers and set(numbers) <= {10, 20, 30, 40}:
@@ -143,6 +149,18 @@ def _unknown_names(leaf: CompareLevel, values: Iterable[Any]) -> Iterator[str]:
         f"values of `{name}` such as {shown(names[0])} are no levels that are known, and `{typed(leaf)}` leaves them "
         f"out: `{finds}` finds {'these' if len(names) > 1 else 'them'}"
     )
+
+
+def without_marks(leaf: Operation, records: Iterable[Any]) -> str:
+    """What asks for texts of these records that are levels but for marks around them, as `[ERROR]`; empty where none
+    would match.
+    """
+    if not isinstance(leaf, CompareLevel) or ANY in leaf.index:
+        return ""
+    values = (value_at(record, leaf.index) for record in records)
+    texts = dict.fromkeys(value for value in values if isinstance(value, str))
+    found = [text for text in texts if leaf.holds(re.sub(r"^\W+|\W+$", "", text))]
+    return f"; did you mean `{typed(combine(Or, tuple(equal(leaf.index, each) for each in found)))}`?" if found else ""
 
 
 def _is_word(value: Any) -> bool:
