@@ -502,6 +502,19 @@ SERVICES: Final = (
         joins=True, mark=b"] ",
     ),
     Format(
+        "telegraf", "Telegraf", PATTERN,
+        rf"(?P<time>{ISO}) (?P<level>[TDIWE])! (?:\[(?P<plugin>[a-z]+\.[^\]]+)\] )?(?P<text>.*)",
+        MappingProxyType({"text": BODY}),
+        joins=True, mark=b"! ",
+    ),
+    Format(
+        "gluster", "GlusterFS", PATTERN,
+        rf"\[(?P<time>{ISO})\] (?P<level>[MACEWNIDT]) (?:\[MSGID: (?P<msgid>[0-9]+)\] )?"
+        r"\[(?P<file>[^ :\]]+):(?P<line>[0-9]+):(?P<function>[^ \]]+)\] (?P<domain>[^ ]+): (?P<text>.*)",
+        MappingProxyType({"msgid": NUMBER, "line": NUMBER, "text": BODY}),
+        joins=True, mark=b".c:",
+    ),
+    Format(
         "cbs", "Windows' setup (CBS, DISM)", PATTERN,
         rf"(?P<time>{ISO}), (?P<level>Info|Warning|Error|Perf|Fatal) +(?P<component>[A-Za-z]+) +(?P<text>.*)",
         MappingProxyType({"text": BODY}),

@@ -29,12 +29,17 @@ TAGGED: Final = (
     r"(?:(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?(?: \((?P<RefProc>[^)]*)\))?: ?|"
     r"(?P<TAG>[^ :\[{]+(?: [^ :\[{]+)+)\[(?P<PID>[0-9]+)\]: ?)(?P<CONTENT>.*)"
 )
-_SYSLOG: Final = rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}"
 # journalctl writes `-o short-full` with the day of the week and the zone, and `-o short-unix` as seconds since 1970.
 _JOURNALCTL: Final = (
     rf"(?:[A-Z][a-z]{{2}} (?P<TIMESTAMP>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {CLOCK} (?:[A-Z]{{1,5}}|[+-][0-9]{{2,4}}))|"
     rf"(?P<TIMESTAMP>[12][0-9]{{9}}\.[0-9]{{6}})) (?P<HOSTNAME>[^ ]+) {TAGGED}"
 )
+_HEADED: Final = rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) "
+_TAG: Final = r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?: "
+SYSLOG_HEAD: Final = _HEADED + _TAG
+_SYSLOG: Final = _HEADED + TAGGED
+# What a program sends to the daemon of its own host has a priority, and names no host: pfSense keeps it so.
+SYSLOG: Final = rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}) {_TAG}(?P<CONTENT>.*)|{_SYSLOG}"
 SYSLOG_KINDS: Final = MappingProxyType({
     "PRI": NUMBER, "VERSION": NUMBER, "TIMESTAMP": BSD_TIME, "HOSTNAME": NIL, "APP_NAME": NIL, "PROCID": NIL,
     "MSGID": NIL, "STRUCTURED_DATA": NIL, "MSG": BODY, "PID": NUMBER, "CONTENT": LEVELED,
@@ -42,7 +47,7 @@ SYSLOG_KINDS: Final = MappingProxyType({
 # What looks like a host may be a level: programs write `2026-11-25 01:00:00 INFO app.db: connected`.
 _SYSLOG_LINE: Final = (
     rf"(?:<[0-9]{{1,3}}>)?(?:{BSD}|[0-9-]{{10}}[T ][0-9:.]+(?:Z|[+-][0-9:]+)) (?!(?i:{LEVELS}) )[^ \[]*[^ \[:] "
-    r"[^ :\[{]+(?:\[[^\]]*\])?(?: \([^)]*\))?:"
+    rf"[^ :\[{{]+(?:\[[^\]]*\])?(?: \([^)]*\))?:|<[0-9]{{1,3}}>{BSD} [^ :\[{{]+(?:\[[^\]]*\])?: "
 )
 
 _MONTH_DAY: Final = "[A-Z][a-z]{2} [ 0-9][0-9]"
@@ -107,7 +112,7 @@ DEVICES: Final = (
 SYSLOGS: Final = (
     Format("syslog5424", "syslog, RFC 5424", PATTERN, SYSLOG5424, SYSLOG_KINDS, joins=True),
     Format(
-        "syslog", "syslog, RFC 3164", PATTERN, _SYSLOG, SYSLOG_KINDS, joins=True, is_line=begins(_SYSLOG_LINE),
+        "syslog", "syslog, RFC 3164", PATTERN, SYSLOG, SYSLOG_KINDS, joins=True, is_line=begins(_SYSLOG_LINE),
     ),
     Format("journalctl", "journalctl, short-full and short-unix", PATTERN, _JOURNALCTL, SYSLOG_KINDS, joins=True),
 )  # fmt: skip

@@ -3,8 +3,8 @@
 A new format is a row here. Most are a pattern; what a pattern cannot say has a part in kernels/rendering.py. Fields
 have the names that the format's documentation gives them. The first row that fits a file is its format.
 
-row.py says what is in a row, services.py has those of certain services, syslogs.py syslog and what devices write,
-slashed.py those of which each file tells whether days or months come first.
+row.py says what is in a row, accesses.py has those of accesses, services.py those of certain services, syslogs.py
+syslog and what devices write, slashed.py those of which each file tells whether days or months come first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,16 @@ from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.batch_path import BatchPath
+from jitdb.log.lines.formats.accesses import (
+    ACCESS,
+    ACCESS_KINDS,
+    ACCESSES,
+    ANSWERED,
+    IN_SYSLOG,
+    MORE,
+    REQUEST,
+    REQUESTED,
+)
 from jitdb.log.lines.formats.kernels.kinds import (
     BATCH,
     BODY,
@@ -36,7 +46,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     ZONED_TIME,
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
+from jitdb.log.lines.formats.row import BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
 from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, REDIS, SERVICES
 from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
@@ -76,41 +86,20 @@ def _is_logfmt(line: bytes) -> bool:
 _LTSV: Final = re.compile(rb"[A-Za-z_][\w.-]*:[^\t]*(?:\t[\w.-]+:[^\t]*)+")
 
 _CRI: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)")
-_REQUESTED: Final = (
-    r'(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "\x1b]+)(?: (?P<server_protocol>HTTP/[0-9.]+))?'
-)
-_ANSWERED: Final = r'" (?P<status>[0-9]{3}|-) (?P<body_bytes_sent>[0-9]+|-)'
-# Behind an access: what ingress-nginx of Kubernetes adds; else it is `more`.
-_MORE: Final = (
-    r"(?: (?:(?P<request_length>[0-9]+) (?P<request_time>[0-9.]+) \[(?P<proxy_upstream_name>[^\]]*)\] "
-    r"\[(?P<proxy_alternative_upstream_name>[^\]]*)\] (?P<upstream_addr>[^ ]+(?:, [^ ]+)*) "
-    r"(?P<upstream_response_length>[^ ]+(?:, [^ ]+)*) (?P<upstream_response_time>[^ ]+(?:, [^ ]+)*) "
-    r"(?P<upstream_status>[^ ]+(?:, [^ ]+)*) (?P<req_id>[0-9a-f]+)|(?P<more>.*)))?$"
-)
-_REQUEST: Final = (
-    r" (?P<remote_logname>[^ ]+) (?P<remote_user>[^\[]*) "
-    rf'\[(?P<time_local>{ACCESSED} [+-][0-9]{{4}})\] "{_REQUESTED}|{QUOTED}){_ANSWERED}'
-)
-_ACCESS: Final = r"(?:(?P<virtual_host>[A-Za-z][A-Za-z0-9.-]*:[0-9]+) )?(?P<remote_addr>[^ ]+)" + _REQUEST
-_ACCESS_KINDS: Final = MappingProxyType({
-    "status": NUMBER, "body_bytes_sent": NUMBER, "remote_logname": NIL,
-    "request_length": NUMBER, "request_time": NUMBER, "proxy_alternative_upstream_name": NIL, "upstream_addr": NIL,
-    "upstream_response_length": NUMBER, "upstream_response_time": NUMBER, "upstream_status": NUMBER,
-})  # fmt: skip
 # Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog.
 _INSIDE: Final = "|".join((
     r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
     r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)",
     r"(?P<remote_addr>[0-9A-Fa-f.:]+)"  # an address alone: else any text might begin so
-    + _REQUEST
-    + rf'(?: "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{_MORE.removesuffix("$")})?$',
+    + REQUEST
+    + rf'(?: "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{MORE.removesuffix("$")})?$',
     ENVOY,
     SYSLOG5424,
     rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}",
     rf"(?P<TIMESTAMP>{BSD}) (?P<HOSTNAME>[^ ]*[a-z0-9][^ ]*) {TAGGED}",  # capital letters alone are a level
 ))  # fmt: skip
 _INSIDE_KINDS: Final = MappingProxyType({
-    "threadid": NUMBER, "line": NUMBER, "msg": BODY, **_ACCESS_KINDS, **ENVOY_KINDS, **SYSLOG_KINDS,
+    "threadid": NUMBER, "line": NUMBER, "msg": BODY, **ACCESS_KINDS, **ENVOY_KINDS, **SYSLOG_KINDS,
     "MSG": LEVELED, "CONTENT": LEVELED,
 })  # fmt: skip
 
@@ -157,7 +146,9 @@ FORMATS: Final = (
         "cri", "Kubernetes CRI", CRI, _INSIDE, _INSIDE_KINDS, joins=True, is_line=lambda line: bool(_CRI.match(line)),
     ),
     *SERVICES,
+    *ACCESSES,
     *DEVICES,
+    IN_SYSLOG,
     *SYSLOGS,
     Format(
         "klog", "klog of Kubernetes, glog", PATTERN,
@@ -168,17 +159,17 @@ FORMATS: Final = (
     ),
     Format(
         "combined", "nginx and Apache, combined", PATTERN,
-        _ACCESS + rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{_MORE}',
-        _ACCESS_KINDS,
+        ACCESS + rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"{MORE}',
+        ACCESS_KINDS,
     ),
-    Format("common", "Apache, common", PATTERN, _ACCESS + "(?: (?P<more>.*))?$", _ACCESS_KINDS),
+    Format("common", "Apache, common", PATTERN, ACCESS + "(?: (?P<more>.*))?$", ACCESS_KINDS),
     Format(
         "runserver", "development servers of Django, Flask and Python", PATTERN,
         r"(?:(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^ ]+) )?"
         rf"\[(?P<time_local>[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK})\] "
-        rf'(?:"(?:{COLOUR})*{_REQUESTED})(?:{COLOUR})*{_ANSWERED}|"(?P<request>{QUOTED}){_ANSWERED}|(?P<text>.*))|'
+        rf'(?:"(?:{COLOUR})*{REQUESTED})(?:{COLOUR})*{ANSWERED}|"(?P<request>{QUOTED}){ANSWERED}|(?P<text>.*))|'
         rf"(?P<text>{_DJANGO}.*)",
-        MappingProxyType({**_ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
+        MappingProxyType({**ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
         is_line=begins(rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}"),
     ),
     Format(

@@ -201,19 +201,21 @@ def put_klog_time(data, p, end, out, o, latest):
 
 @part
 def put_odd_time(data, p, end, out, o):
-    """`2026.11.20 14:03:11` of ClickHouse, `2026-11-20  4:03:11` of MariaDB, and `2026-11-20  14:03:11` of apt, as ISO
-    8601; else nothing."""
+    """`2026.11.20 14:03:11` of ClickHouse, `2026-11-20  4:03:11` of MariaDB, `2026-11-20  14:03:11` of apt, and
+    `2026/11/20 - 14:03:11` of Gin as ISO 8601; else nothing."""
     mark = data[np.uint64(p + 4)]
     if end - p < 19 or data[np.uint64(p + 7)] != mark or data[np.uint64(p + 10)] != SPACE:
         return o
     is_padded = mark == _DASH and data[np.uint64(p + 11)] == SPACE
-    if not is_padded and mark != _DOT:
+    is_dashed = mark == _SLASH and data[np.uint64(p + 11)] == _DASH and data[np.uint64(p + 12)] == SPACE
+    if not is_padded and not is_dashed and mark != _DOT:
         return o
     year = 100 * two_digits(data, p) + two_digits(data, p + 2)
     o = put_day(out, o, year, two_digits(data, p + 5), two_digits(data, p + 8))
     if is_padded and data[np.uint64(p + 13)] == COLON:
         o = put_byte(out, o, _ZERO)
-    return put_byte(out, put_escaped(data, p + 12 if is_padded else p + 11, end, out, o), QUOTE)
+    clock = p + 13 if is_dashed else p + 12 if is_padded else p + 11
+    return put_byte(out, put_escaped(data, clock, end, out, o), QUOTE)
 
 
 @part
