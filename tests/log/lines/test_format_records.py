@@ -332,7 +332,7 @@ def test_small_files_of_a_folder_are_read_as_each_is(tmp_path: Path, name: str) 
         path = tmp_path / f"{number}.log"
         path.write_bytes((line + b"\n") * 3)
         os.utime(path, (1e9, 1.7e9))
-    key = next(iter(expected))
+    key = next(key for key, value in expected.items() if not str(value).startswith("2026-"))  # whose year may be told
     with jitdb.open_many(tmp_path) as logs:
         for _ in range(2):
             assert logs.count(jitdb.operators.equal(key, expected[key])) == 36
