@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine import database
 from jitdb.engine.roles import USUAL, found_time
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, QuestionWarning
 from jitdb.operators import declared_time, field, gt, gte, lt, parse_expression
 from jitdb.operators.nodes.operation import Operation
 
@@ -140,6 +142,18 @@ def test_a_comparison_with_the_declared_time_needs_no_index_of_its_own(tmp_path:
     db = opened(tmp_path, [{"ts": 1.7e9 + number, "n": number} for number in range(10)])
     db.paginate(limit=1)
     assert db.explain(parse_expression('ts > "2023-11-14" and ts < "2023-11-15"'))["scan_bytes"] == 0
+
+
+def test_a_log_without_a_time_that_is_found_is_told(tmp_path: Path) -> None:
+    db = opened(tmp_path, [{"_time": f"2023-11-{day:02}T10:00:00Z", "n": day} for day in range(1, 20)])
+    told = "no record has a time under `timestamp` or `value.timestamp`; `_time` holds times: pass timestamp='_time'"
+    with pytest.warns(QuestionWarning, match=re.escape(told)):
+        assert db.query(field("n") > 3).since("2023-11-03").count() == 0
+    named = jitdb.open(tmp_path / "log.ndjson", "memory", timestamp="_time")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert named.query(field("n") > 3).since("2023-11-03").count() == 16
+        assert opened(tmp_path, [{"n": 1}]).query(field("n") > 0).count() == 1
 
 
 def test_the_time_is_found_behind_many_records_without_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import format_path
+from jitdb.common.paths import ANY, format_path
 from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, time_of, unit_and_zone, zone_behind
 from jitdb.common.values import UNDEFINED, value_at, values_at
 from jitdb.common.words import shown
@@ -364,8 +364,11 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool
     segments = manager.catalog.get(spec).segments
     extremes = list(map(load_extremes, segments))
     lacking_one = next((each for each, (low, _) in zip(segments, extremes, strict=True) if low.min() == -inf), None)
-    if lacking_one is None or all(high.max() == -inf for _, high in extremes):
+    if lacking_one is None:
         return ""
+    if all(high.max() == -inf for _, high in extremes):
+        is_found = manager.core.named is None and spec == manager.core.column("timestamp")
+        return _no_time_at_all(manager.log, name) if as_time and is_found else ""
     if not as_time and in_place_of(spec.paths[0], _few_untimed(manager, spec, lacking_one)) is None:
         return ""
     records = list(sample(manager.log, _SAMPLE))
@@ -377,6 +380,18 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool
     other = in_place_of(spec.paths[0], lacking)
     instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
     return f"{'left out' if as_time else 'not placed by time'} {UNTIMED} {name}{looked_at}{instead}"
+
+
+def _no_time_at_all(log: LogSource, name: str) -> str:
+    """That no record has a time where it was looked for, with a field that holds times by another name."""
+    from jitdb.log.reading.sampling import sample
+    from jitdb.operators.summaries.fields import fields_in
+
+    known = fields_in(sample(log, _SAMPLE))
+    texts = ((path, value) for path, value in known.items() if isinstance(value, str) and ANY not in path)
+    held = next((format_path(path) for path, value in texts if time_of(value) is not None), None)
+    meant = "" if held is None else f"; `{held}` holds times: pass timestamp={held!r}"
+    return f"no record has a time under {name}{meant}" if known else ""
 
 
 def _few_untimed(manager: IndexManager, spec: IndexSpec, segment: Segment) -> list[Any]:
