@@ -694,8 +694,11 @@ def test_records_without_a_time_are_told_where_one_is_asked_for(tmp_path: Path, 
 
 
 def test_a_timeline_of_days_alone_is_told(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "a.csv").write_text("Date,Time,n\n2026-11-28,10:00:00,1\n2026-11-28,11:00:00,2\n")
-    assert "records are at midnight, as the time of day in `Time`" in run("timeline", "a.csv", "--every", "1h").stderr
+    records = [{"Date": "2026-11-28", "Time": f"{hour}:00:00"} for hour in (10, 11)]
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert (
+        "records are at midnight, as the time of day in `Time`" in run("timeline", "a.ndjson", "--every", "1h").stderr
+    )
 
 
 def test_a_timeline_of_logs_with_and_without_zones_is_told(tmp_path: Path, run: Run) -> None:

@@ -222,11 +222,11 @@ def loose_lines(path: Location, form: LineForm) -> Loose | None:
     before them does, or is such a line; None where each line is a record, of formats whose records span lines, and of a
     pattern of the user's, who says which lines begin one.
     """
-    from jitdb.log.lines.formats.rendering import Renderer
-
     row = form.row
     if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER) or form.pattern:
         return None
+    from jitdb.log.lines.formats.rendering import Renderer  # with numpy
+
     lines = head_of(path, HEAD).removeprefix(MARK).split(b"\n")[:-1]
     found, is_within = list[bytes](), True
     for line, is_new in zip(lines, Renderer(row, lambda: 0).begun(lines), strict=True):
