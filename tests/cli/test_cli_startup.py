@@ -85,6 +85,23 @@ def test_plain_questions_need_no_numpy(tmp_path: Path, question: list[str]) -> N
     assert packages_of(modules) == {"jitdb", "pyroaring", "zlib_ng"}
 
 
+def test_a_range_of_times_in_a_map_needs_little_memory(tmp_path: Path) -> None:
+    """Their codes are of four bytes or more: no table has a place for each."""
+    times = [f"2026-11-{1 + number % 28:02}T10:00:{number % 60:02}.{number % 1000:03}Z" for number in range(3000)]
+    lines = tmp_path / "a.ndjson"
+    lines.write_text("".join(json.dumps({"meta": {"at": time}}) + "\n" for time in times))
+    os.utime(lines, (1_700_000_000, 1_700_000_000))
+    code = "import resource, sys; from jitdb.cli import main; main(sys.argv[1:])"
+    code += "; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, 'numpy' in sys.modules)"
+    for _ in range(3):
+        command = [sys.executable, "-c", code, "count", str(lines), 'meta.at > "2026-11-20"']
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True, timeout=120)
+    found, memory, has_numpy = done.stdout.split()
+    assert int(found) == sum(time > "2026-11-20" for time in times)
+    assert has_numpy == "False"
+    assert int(memory) < 200
+
+
 def test_count_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path: Path) -> None:
     question = 'level == "error" and level starts_with "err"'
     assert main(["count", "events.log", question]) == 0

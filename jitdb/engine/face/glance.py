@@ -27,7 +27,15 @@ from jitdb.indexes.files.file import LogName, head_of
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of
-from jitdb.indexes.kinds.columns import SOME, are_few, counted_keys, counted_numbers, seen_by, some_lacking
+from jitdb.indexes.kinds.columns import (
+    SOME,
+    are_few,
+    counted_keys,
+    counted_numbers,
+    seen_by,
+    some_lacking,
+    tells_lacking,
+)
 from jitdb.indexes.kinds.content import is_void
 from jitdb.indexes.kinds.offsets import offset_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range
@@ -104,7 +112,7 @@ def _may_be_unlike(log: LogSource, path: Path, index: Index) -> bool:
         return False
     from jitdb.log.lines.unlike import has_own
 
-    return has_own(row, path[0]) and bool(some_lacking(index.segments, 1))
+    return has_own(row, path[0]) and bool(_lacking(index))
 
 
 def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: Index) -> bool:
@@ -112,7 +120,7 @@ def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: I
     which no level is found.
     """
     may_be = has_other_names(path) or len(path) > 1 or "." in str(path[0])
-    lacking = some_lacking(index.segments, SOME) if may_be else []
+    lacking = _lacking(index) if may_be else []
     if not lacking:
         return False
     from jitdb.engine.hinting.dialects import called_in, is_of_text
@@ -120,6 +128,11 @@ def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: I
     raw = log.get_many_raw([offset_of(places.segments, seq) for seq in lacking])
     records = [log.codec.decode(record) for record in raw if record is not None]
     return bool(called_in([path], [*first_of(log), *records])) or (is_usual(path) and any(map(is_of_text, records)))
+
+
+def _lacking(index: Index) -> list[int]:
+    """A few of the records without the field; a column of times that is asked at a glance has none."""
+    return some_lacking(index.segments, SOME) if tells_lacking(index.segments) else []
 
 
 def _is_odd(record: bytes) -> bool:
