@@ -3,15 +3,18 @@
 Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a float, whose steps are some microseconds.
 
 - **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
-  the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for
-  the Z, behind a space or not; or the name of a zone in ZONES behind a space (`CET`). Without a zone it is UTC; with
-  another name (`IST`), which means other things in other places, too. Digits beyond the ninth of a fraction are cut
-  off; a second 60 is the first of the next minute. `20151201T103000`, with seconds, needs no marks.
+  the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT`,
+  `GMT+0100` for the Z, behind a space or not; or the name of a zone in ZONES behind a space (`CET`). Without a zone it
+  is UTC; with another name (`IST`), which means other things in other places, too. Digits beyond the ninth of a
+  fraction are cut off; a second 60 is the first of the next minute. `20151201T103000`, with seconds, needs no marks;
+  nor do `20151201 103000` and `20151201 10:30:00`.
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
   2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, or `::` for the space (Erlang), `Dec  1
-  2015 10:30:00` (Cisco, CEF), `Dec 1, 2015 2:30:00 PM` (Java), `Tue Dec  1 10:30:00 2015` (C; `date` writes the name of
-  a zone before the year, osquery UTC behind it). The zone and the fraction are as above; which day of the week is said
-  does not matter. A blank may stand before the time of day in each.
+  2015 10:30:00` (Cisco, CEF), `Dec 1, 2015 2:30:00 PM` (Java), `Dec 1, 2015 @ 10:30:00.000` (Kibana), `Tue Dec  1
+  10:30:00 2015` (C; `date` writes the name of a zone before the year, osquery UTC behind it), `Tue Dec 01 2015 10:30:00
+  GMT+0100 (Central European Standard Time)` (JavaScript; the words in brackets may be missing). The zone and the
+  fraction are as above; which day of the week is said does not matter. A blank may stand before the time of day in
+  each.
 - **Text with AM or PM**: `12/1/2015 2:30:00 PM`, the month first, also with a comma behind the date.
 - **Text with dots**: `01.12.2015 10:30:00`, the day first, also with a comma behind the date; `01.12.2015` alone. And
   `2015-12-01-10.30.00.123456` (DB2), also with how many minutes that is ahead of UTC, of three digits, `+060`.
@@ -22,6 +25,8 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 - **Text that spells a number** is that number.
 - **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
   milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
+- **Numbers whose digits are a date** (AUTO): `20151201103000`, and `20151201103000123` with milliseconds, of the years
+  1970 to 2199. They say no zone. (As milliseconds and microseconds they would be of the years 2594 to 2667.)
 
 How values are read is said by one word or two, the *unit*: that of numbers, and perhaps the zone that times have which
 say none, or one that is not known (`with_zone`): `auto`, `ms`, `auto Europe/Berlin`.
@@ -45,6 +50,7 @@ NUMBER: Final = "number"  # no unit: the numbers are no times
 UNITS: Final = (AUTO, "s", "ms", "us", "ns", NUMBER)
 NANOSECONDS_IN: Final[dict[str, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # bounds of each unit in AUTO
+_DATED: Final = 19700101 * 10**6, 22000101 * 10**6  # bounds of numbers that may be dates
 _MOST: Final = (1 << 63) - 1  # nanoseconds
 FARTHEST: Final = 9_223_372_036  # seconds of an instant, which fit 64 bits as nanoseconds
 
@@ -56,7 +62,7 @@ NANO: Final = "nanoOfSecond"
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
 _NAME_OF_ZONE: Final = "(?P<zone>(?-i:[A-Z]{3,5}))"
 _ZONE: Final = (
-    r"(?P<offset> ?(?:Z|UTC|GMT|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|"
+    r"(?P<offset> ?(?:Z|UTC|GMT|(?:UTC|GMT)?(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|"
     rf"(?<= ){_NAME_OF_ZONE}))?"
 )
 _TEXT: Final = rf"(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?:[T ]{_CLOCK}{_ZONE})?"
@@ -71,7 +77,7 @@ _TWELVE: Final = (  # AM or PM may stand behind it
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
     "(?:[ \u202f](?P<half>[AP])M(?![A-Z]))?"
 )
-_MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?),? (?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
+_MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?),? (?P<year>\d{{4}})(?:,?| @) {_TWELVE}{_ZONE}"
 _OF_AMERICA: Final = rf"(?P<month>\d\d?)/(?P<day>\d\d?)/(?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
 _DOTTED: Final = rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{{4}})(?:,? {_TWELVE}{_ZONE}|(?<=\d\d\.\d\d\.\d{{4}}))"
 _OF_DB2: Final = (
@@ -79,8 +85,8 @@ _OF_DB2: Final = (
     r"(?:\.(?P<fraction>\d+))?(?P<offset>(?P<sign>[+-])(?P<minutes_ahead>\d{3}))?"
 )
 _BASIC: Final = (
-    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)"
-    rf"(?:[.,](?P<fraction>\d+))?{_ZONE}"
+    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T ](?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?P=colon)"
+    rf"(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?{_ZONE}"
 )
 _LENGTHS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
@@ -93,7 +99,10 @@ _OF_C: Final = (
     rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?P<offset> UTC| GMT| {_NAME_OF_ZONE})? "
     r"(?P<year>\d{4})(?P<after> UTC| GMT)?"
 )
-_OTHERS: Final = (_NAMED, _OF_C, _MONTH_FIRST, _OF_AMERICA, _DOTTED, _OF_DB2, _BASIC)
+_OF_JAVASCRIPT: Final = (
+    rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}{_ZONE}(?: \([^()]*\))?"
+)
+_OTHERS: Final = (_NAMED, _OF_C, _OF_JAVASCRIPT, _MONTH_FIRST, _OF_AMERICA, _DOTTED, _OF_DB2, _BASIC)
 
 #: Seconds by which a zone is ahead of UTC, by its name: those which mean one thing today in the tables of tzdata and of
 #: PostgreSQL, and those which RFC 5322 says. What means several things is none of them (IST, SAST, ACST).
@@ -204,18 +213,40 @@ def zone_behind(text: str) -> str:
 def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
     """The time of a number in this unit; None for NaN.
 
-    >>> time_of_number(1.5), time_of_number(1_700_000_000_123), time_of_number(7, "us")
-    (1500000000, 1700000000123000000, 7000)
+    >>> time_of_number(1.5), time_of_number(1_700_000_000_123), time_of_number(7, "us"), time_of_number(19700101000001)
+    (1500000000, 1700000000123000000, 7000, 1000000000)
     """
     if number != number:
         return None
     if abs(number) == math.inf:
         return float(number)
-    unit, _ = unit_and_zone(unit)
+    unit, zone = unit_and_zone(unit)
+    if unit == AUTO and (dated := _time_of_digits(number, zone)) is not None:
+        return dated
     unit = unit_of(number) if unit == AUTO else unit
     whole = math.floor(number)
     factor = NANOSECONDS_IN[unit]
     return _scaled(whole, round((number - whole) * factor) if isinstance(number, float) else 0, factor)
+
+
+def has_date(number: int | float) -> bool:
+    """Whether the digits of a number are a date and a time of day, as which AUTO reads it.
+
+    >>> has_date(20151201103000), has_date(20151201103000123), has_date(20151301103000), has_date(1_700_000_000_123)
+    (True, True, False, False)
+    """
+    return _time_of_digits(number, "") is not None
+
+
+def _time_of_digits(number: int | float, zone: str) -> int | None:
+    """The time that `20151201103000` or, with milliseconds, `20151201103000123` spells; None where it spells none."""
+    if not (_DATED[0] <= number < _DATED[1] or 1000 * _DATED[0] <= number < 1000 * _DATED[1]):
+        return None
+    whole = math.floor(number)
+    digits, millis = (whole, 0) if number < _DATED[1] else divmod(whole, 1000)
+    beyond = round((number - whole) * 10**9) if isinstance(number, float) else 0
+    found = time_of_text(f"{digits // 10**6}T{digits % 10**6:06}", zone)
+    return found + millis * 10**6 + beyond if isinstance(found, int) else None
 
 
 def unit_of(number: int | float) -> str:

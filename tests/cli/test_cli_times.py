@@ -171,12 +171,15 @@ UNTOLD = "nothing tells whether the day or the month comes first"
         (["11/05/2026", "11/28/2026"], "the month comes first", [["05.11.2026", "28.11.2026"]]),
         (["5/11/2026, 8:00", "5/11/2026, 9:00"], UNTOLD, [["5.11.2026, 8:00"] * 2, ["11.5.2026, 8:00"] * 2]),
         (["28/11/2026 08:00", "11/28/2026 09:00"], UNTOLD, [["28.11.2026 08:00"], ["28.11.2026 09:00"]]),
+        (["05-11-2026 08:00:20", "28-11-2026 09:00:00"], "the day comes first", [["05.11.2026 08:00:20"] * 2]),
+        (["11-05-2026 08:00:20", "11-28-2026"], "the month comes first", [["05.11.2026 08:00:20", "28.11.2026"]]),
+        (["5-11-2026 8:00", "5-11-2026 9:00"], UNTOLD, [["5.11.2026 8:00"] * 2, ["11.5.2026 8:00"] * 2]),
     ],
 )
-def test_slashes_become_dots(
+def test_slashes_and_hyphens_become_dots(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], dates: list[str], told: str, makes: list[list[str]]
 ) -> None:
-    """Of dates with slashes a message says which number comes first; what it says to type makes times of them."""
+    """Of such dates a message says which number comes first; what it says to type makes times of them."""
     path, new = tmp_path / "d.csv", tmp_path / "new.csv"
     path.write_text("when,v\n" + "".join(f'"{date}",1\n' for date in dates))
     assert main(["count", str(path), "--timestamp", "when", "--since", "2026-01-01"]) == 1
@@ -190,6 +193,30 @@ def test_slashes_become_dots(
         assert times[0] in new.read_text()
         found = run("count", str(new), "--timestamp", "when", "--since", "2026-01-01")[0]
         assert found == f"{len(times)}\n"
+
+
+def test_hyphens_of_other_numbers_stay(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, new = tmp_path / "d.csv", tmp_path / "new.csv"
+    path.write_text("when,id\n28-11-2026 08:00,1-28-11-2026-5 12-4-12345\n")
+    assert main(["count", str(path), "--timestamp", "when", "--since", "2026-01-01"]) == 1
+    command = re.findall("sed .*?NEW", capsys.readouterr().err)[0]
+    subprocess.run(command.replace("FILE", str(path)).replace("NEW", str(new)), shell=True, check=True)
+    assert new.read_text() == "when,id\n28.11.2026 08:00,1-28-11-2026-5 12-4-12345\n"
+
+
+@pytest.mark.parametrize("form", ['{"time":%s}', '{"time":"%s"}'])
+def test_numbers_whose_digits_are_a_date_are_times_without_a_zone(run: Run, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(form % f"202611{day}070000" + "\n" for day in (20, 21)))
+    log = str(path)
+    assert run("count", log, "--since", "2026-11-21")[0] == "1\n"
+    assert "times of `time` without a zone are read as UTC" in run("count", log, "--since", "2026-11-21")[1]
+    assert run("timeline", log, "--every", "1d")[0].startswith("time        count\n2026-11-20      1")
+    assert run("count", log, "--since", "20261121070000")[0] == "1\n"
+    assert run("count", log, "--since", "20261121070001") == run("count", log, "--since", "2026-11-21T07:00:01")
+    berlin = "--log-tz", "Europe/Berlin"
+    assert run("count", log, *berlin, "--since", "2026-11-21T06:00:00Z")[0] == "1\n"
+    assert run("count", log, *berlin, "--since", "20261121070000")[0] == "1\n"
 
 
 def test_a_day_that_is_read_as_a_month_is_told(run: Run, tmp_path: Path) -> None:

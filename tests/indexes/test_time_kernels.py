@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ zones = st.sampled_from(
         " ",
         "+01:",
         "X",
+        " GMT+0100",
+        "utc-01:30",
+        " GMT+",
+        " GMT +01",
         " CET",
         " MSK",
         " CEST",
@@ -99,12 +103,23 @@ of_halves = st.builds(
     "{}{}{}{}{}{}".format,
     st.builds("{}/{}/".format, st.integers(0, 13).map(str) | st.integers(0, 13).map(two), days)
     | st.builds("{}{}{}{}".format, names, st.sampled_from([" ", "  "]), days, st.sampled_from([", ", ",", " "])),
-    years, st.sampled_from([" ", ", ", "", ","]), of_twelve, st.sampled_from(["", "", " UTC"]), zones,
+    years, st.sampled_from([" ", ", ", "", ",", " @ ", " @", ", @ "]), of_twelve, st.sampled_from(["", "", " UTC"]),
+    zones,
 )  # fmt: skip
 basic = st.builds(
     "{:04}{}{}{}{}{}{}{}{}".format, st.integers(0, 9999), st.integers(0, 13).map(two), st.integers(0, 32).map(two),
-    st.sampled_from("Tt "), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
+    st.sampled_from("Tt x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
     st.integers(0, 61).map(two) | st.just(""), fractions, zones,
+)  # fmt: skip
+with_colons = st.builds(
+    "{:04}{}{}{}{}{}{}{}{}{}{}".format, st.integers(0, 9999), st.integers(0, 13).map(two), st.integers(0, 32).map(two),
+    st.sampled_from("T  x"), st.integers(0, 24).map(two), st.sampled_from(":::."), st.integers(0, 60).map(two),
+    st.sampled_from(":::."), st.integers(0, 61).map(two) | st.just(""), fractions, zones,
+)  # fmt: skip
+of_javascript = st.builds(
+    "{} {} {} {}{}{}{}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, days, years,
+    st.sampled_from([" ", " ", "  ", ""]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
+    st.sampled_from(["", "", " (Central European Standard Time)", " ()", "(CET)", " (é", " CET)", " ((CET)", " (a))"]),
 )  # fmt: skip
 dotted = st.builds(
     "{}.{}.{}{}{}{}".format, days, st.integers(0, 13).map(str) | st.integers(0, 13).map(two), years,
@@ -119,10 +134,20 @@ erlang = st.builds(
     "{}{}{}{}{}{}{}".format, days, st.sampled_from("--/ "), names, st.sampled_from("--/ "), years,
     st.sampled_from(["::", ":", " ", ":::", ": "]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
 )  # fmt: skip
-texts |= named | of_c | month_first | of_halves | basic | dotted | of_db2 | erlang
+texts |= named | of_c | month_first | of_halves | basic | dotted | of_db2 | erlang | with_colons | of_javascript
 texts |= st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
+dated = st.builds(
+    lambda date, *clock: int(f"{date}{clock[0]:02}{clock[1]:02}{clock[2]:02}"),
+    st.dates(date(1969, 12, 30), date(2200, 1, 2)).map("{:%Y%m%d}".format)
+    | st.sampled_from(["19691231", "20150229", "20160229", "20151301", "20150100", "22000101", "10000101"]),
+    st.integers(0, 24), st.integers(0, 60), st.integers(0, 61),
+)  # fmt: skip
 numbers = (
     st.integers(-(2**63), 2**64 - 1)
+    | dated
+    | st.builds(float, dated)
+    | st.builds(lambda number, part: number + part / 1024, dated, st.integers(0, 1023))
+    | st.builds(lambda number, millis: 1000 * number + millis, dated, st.integers(0, 999))
     | st.floats()
     | st.floats(1e9, 2e9)
     | st.floats(1e12, 2e12)
@@ -256,6 +281,14 @@ def test_dates_with_dots_and_those_of_db2_and_erlang_are_what_strptime_reads(
         ("2015-12-01-10.30.00", "2015-12-01T10:30:00Z"),
         ("20151201T103000", "2015-12-01T10:30:00Z"),
         ("20151201T103000,123+0100", "2015-12-01T09:30:00.123Z"),
+        ("20151201 103000", "2015-12-01T10:30:00Z"),
+        ("20151201 10:30:00.5 CET", "2015-12-01T09:30:00.5Z"),
+        ("20151201T10:30:00Z", "2015-12-01T10:30:00Z"),
+        ("2015-12-01 10:30:00 GMT+01:00", "2015-12-01T09:30:00Z"),
+        ("Tue Dec 01 2015 10:30:00 GMT+0100 (Central European Standard Time)", "2015-12-01T09:30:00Z"),
+        ("Tue Dec 01 2015 10:30:00 GMT-0330", "2015-12-01T14:00:00Z"),
+        ("Tue Dec 1 2015 10:30:00", "2015-12-01T10:30:00Z"),
+        ("Dec 1, 2015 @ 10:30:00.000", "2015-12-01T10:30:00Z"),
     ],
 )
 def test_ways_to_write_a_time(text: str, same: str) -> None:
@@ -294,6 +327,11 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
         "2015/12/01-10.30.00",
         "2015-12-01-10.30.00+01:00",
         "20151201T1030",
+        "20151201 10:3000",
+        "20151201 1030:00",
+        "20151301 10:30:00",
+        "Tue Dec 01 2015 10:30:00 GMT+0100 (a) b",
+        "12/1/2015 @ 2:30:00 PM",
         "1 Dec 2015:10:30:00",
         "Dec  1 2015:10:30:00",
         "Dec  1 15 10:30:00",
@@ -314,6 +352,34 @@ def test_a_date_of_mongodb() -> None:
     found, bits = column([{"$date": 5}, 7, {"a": 1}, {"$date": None}], "s")
     assert found == [split_number(5 * 10**6), split_number(7 * 10**9), None, None]
     assert bits & seen.OTHERS
+
+
+@pytest.mark.parametrize(
+    ("number", "same"),
+    [
+        (20261120070000, "2026-11-20T07:00:00Z"),
+        (20261120070000.0, "2026-11-20T07:00:00Z"),
+        (20261120070000.25, "2026-11-20T07:00:00.25Z"),
+        ("20261120070000", "2026-11-20T07:00:00Z"),
+        (20261120070000123, "2026-11-20T07:00:00.123Z"),
+        (19700101000000, "1970-01-01T00:00:00Z"),
+        (21991231235959, "2199-12-31T23:59:59Z"),
+    ],
+)
+def test_numbers_whose_digits_are_a_date(number: int | float | str, same: str) -> None:
+    time = time_of(number)
+    assert time is not None
+    assert as_text(time) == same
+    assert column([number], "auto") == ([split_number(time)], seen.TEXTS | seen.ZONELESS)
+    assert time_of(number, "auto +01:00") == time - 3600 * 10**9
+    assert column([number], "auto +01:00")[0] == [split_number(time - 3600 * 10**9)]
+    assert column([number], "ms")[1] == seen.MILLISECONDS
+
+
+@pytest.mark.parametrize("number", [20261320070000, 20260229000000, 20261120240000, 22000101000000, 19691231235959])
+def test_numbers_of_as_many_digits_that_are_no_date(number: int) -> None:
+    assert time_of(number) == float(number) * 1e6
+    assert column([number], "auto") == ([split_number(float(number) * 1e6)], seen.MILLISECONDS)
 
 
 def test_what_a_scan_saw() -> None:

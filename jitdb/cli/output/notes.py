@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from jitdb.logset.logset import AnyDatabase
     from jitdb.operators import Operation
 
-_SLASHED: Final = r"(\d\d?)/(\d\d?)/\d{4}(?:,? \d|(?<=\d\d/\d\d/\d{4})$)"
+_NUMBERED: Final = r"(\d\d?)(?P<mark>[/-])(\d\d?)(?P=mark)\d{4}(?:,? \d|(?<=\d\d[/-]\d\d[/-]\d{4})$)"
+_TO_DOTS: Final = {  # of sed: what finds a date, and what is in place of it
+    "/": (r"([0-9]+)/([0-9]+)/([0-9]{4})", r"\2.\1.\3", r"\1.\2.\3"),
+    "-": (r"(^|[^0-9-])([0-9]+)-([0-9]+)-([0-9]{4})([^0-9-]|$)", r"\1\3.\2.\4\5", r"\1\2.\3.\4\5"),  # no UUID
+}
 
 
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
@@ -54,7 +58,9 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     if others and not meant:
         path = min(others, key=lambda path: len(format_path(path)))
         odd = f"`{format_path(path)}` holds no time, but {shown(known[path])}"
-        say(f"  {odd}: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
+        numbered = [str(known[path])] if re.match(_NUMBERED, str(known[path])) else []
+        usual = "RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times"
+        say(f"  {odd}: " + (_on_numbered("", numbered)[1] if numbered else usual))
 
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
@@ -89,27 +95,26 @@ def _holding_time(known: Mapping[Path, Any]) -> str:
 def no_time_in(path: Path, value: Any, records: Sequence[Any]) -> tuple[str, str]:
     """That a field which should hold the time holds this instead, as in these records, and what a time is; in words."""
     which = f"values of `{format_path(path)}` such as {shown(value)} are no times, and no record has one"
-    if re.match(_SLASHED, str(value)):
-        return _on_slashes(which, [str(value), *(str(value_at(record, path)) for record in records)])
+    if re.match(_NUMBERED, str(value)):
+        return _on_numbered(which, [str(value), *(str(value_at(record, path)) for record in records)])
     return which, (
         "times are such as 2026-11-01T12:00:00Z, 2026/11/01 12:00, 01/Nov/2026:12:00:00 +0100, Nov 1 2026 12:00:00, "
         "01.11.2026 12:00:00, 11/1/2026 12:00:00 PM, and numbers since 1970"
     )
 
 
-def _on_slashes(which: str, values: Sequence[str]) -> tuple[str, str]:
-    """What makes times of dates with numbers between slashes: dots, the day first. Which is the day, a number from 13
-    on tells; without it, both ways are said.
+def _on_numbered(which: str, values: Sequence[str]) -> tuple[str, str]:
+    """What makes times of dates with numbers between slashes or hyphens: dots, the day first. Which is the day, a
+    number from 13 on tells; without it, both ways are said.
     """
-    dates = [found.groups() for value in values if (found := re.match(_SLASHED, value))]
-    is_day, is_month = (any(int(date[place]) > 12 for date in dates) for place in (1, 0))
+    dates = [found for value in values if (found := re.match(_NUMBERED, value))]
+    is_day, is_month = (any(int(date[place]) > 12 for date in dates) for place in (3, 1))
+    date, *made = _TO_DOTS[dates[0]["mark"]]
     if is_day == is_month:
         which += ": nothing tells whether the day or the month comes first"
     else:
         which += f": the {'month' if is_day else 'day'} comes first"
-    swapped, kept = (
-        rf"sed -E 's#([0-9]+)/([0-9]+)/([0-9]{{4}})#{to}#g' FILE > NEW" for to in (r"\2.\1.\3", r"\1.\2.\3")
-    )
+    swapped, kept = (f"sed -E 's#{date}#{to}#g' FILE > NEW" for to in made)
     if is_day == is_month:
         return (
             which,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.times import time_of, unit_of
+from jitdb.common.times import has_date, time_of, unit_of
 from jitdb.common.values import UNDEFINED, number_of, value_at
 from jitdb.common.words import counted, shown
 from jitdb.engine.roles import (
@@ -171,11 +171,17 @@ def held_otherwise(leaf: Operation, records: Iterable[Any]) -> str:
     if text is not None:
         return f"{name} holds times such as {shown(text)}, and numbers are compared with numbers alone"
     numbers = [number for value in values if (number := number_of(value)) is not None]
-    held = dict.fromkeys(_UNITS[unit_of(number)] for number in numbers if time_meant(path, number) is not None)
-    wrong = [number for number in asked if held and _UNITS[unit_of(number)] not in held]
+    held = dict.fromkeys(_how_written(number) for number in numbers if time_meant(path, number) is not None)
+    wrong = [number for number in asked if held and _how_written(number) not in held]
     if not wrong:
         return ""
-    return f"{name} holds {' and '.join(held)} since 1970, and {wrong[0]} has the size of {_UNITS[unit_of(wrong[0])]}"
+    size = "the digits of a date" if has_date(wrong[0]) else f"the size of {_UNITS[unit_of(wrong[0])]}"
+    return f"{name} holds {' and '.join(held)}, and {wrong[0]} has {size}"
+
+
+def _how_written(number: int | float) -> str:
+    """How a number says a time, in words."""
+    return "dates such as 20261120070000" if has_date(number) else f"{_UNITS[unit_of(number)]} since 1970"
 
 
 def where_others(path: Path, others: Mapping[Path, Collection[str]]) -> str:

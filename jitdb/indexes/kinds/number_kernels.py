@@ -17,8 +17,8 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
 from jitdb.common.zone_kernels import ahead_by_clock
-from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, ZONELESS
-from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, read_time
+from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
+from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, days_before_date, days_in_month, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 UNSURE = 254  # no kind: a text that spells a number, which only Python reads exactly
 
 _BILLION = 1_000_000_000
+_FIRST_DATED, _END_DATED = 19700101e6, 22000101e6  # bounds of numbers that may be dates
 _MOST = (1 << 63) - 1
 
 _KEPT = 19  # digits that always fit 64 bits
@@ -177,6 +178,30 @@ def unit_of(size, unit):
 
 
 @part
+def read_digits(value, rest, unit):
+    """The number `20151201103000`, or 20151201103000123 with milliseconds, in the unit 0: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(0)
+    is_long = value >= 1e15
+    if unit != 0 or not (_FIRST_DATED <= value < _END_DATED or _FIRST_DATED * 1e3 <= value < _END_DATED * 1e3):
+        return nothing
+    floor = np.floor(value)
+    digits = np.int64(floor) + rest
+    nanoseconds = np.int64(np.rint((value - floor) * 1e9))
+    if is_long:
+        nanoseconds += digits % 1000 * 1_000_000
+        digits //= 1000
+    date, clock = digits // 1_000_000, digits % 1_000_000
+    year, month, day = date // 10_000, date // 100 % 100, date % 100
+    hour, minute, second = clock // 10_000, clock // 100 % 100, clock % 100
+    if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
+        return nothing
+    if hour > 23 or minute > 59 or second > 60:
+        return nothing
+    of_day = 3600 * hour + 60 * minute + second
+    return WHOLE, 86_400 * days_before_date(year, month, day) + of_day, nanoseconds, np.int64(TEXTS | ZONELESS)
+
+
+@part
 def split_nanoseconds(whole):
     """Nanoseconds as the pair of a number: the nearest double, and what is left."""
     hi = np.float64(whole)
@@ -214,10 +239,29 @@ def least_numbers(
                     lo = np.int64(length[i])
                 else:
                     seen |= np.int64(OTHERS)
-            elif held == NUMBER:
+            else:
+                is_time = np.int64(NO_TIME)
+                seconds = nanoseconds = np.int64(0)
+                bits = np.int64(OTHERS)
+                if held == NUMBER:
+                    is_time, seconds, nanoseconds, bits = read_digits(number[i], np.int64(length[i]), unit)
+                elif held == STRING:
+                    at = np.int64(start[i])
+                    is_time, seconds, nanoseconds, bits = read_time(buf, at, at + np.int64(length[i]))
+                elif held == EXTENSION:
+                    is_time, seconds, nanoseconds, bits = read_extension(buf, np.int64(start[i]), np.int64(length[i]))
+                seen |= bits
                 value = number[i]
-                factor, bit = unit_of(abs(value), unit)
-                if value == value:
+                if is_time == WHOLE:
+                    is_day = held == STRING and length[i] == 10
+                    if begins.shape[0] > 0 and bits & np.int64(ZONELESS) and not is_day:
+                        seconds -= ahead_by_clock(seconds, begins, aheads)
+                    if -9_223_372_036 <= seconds < 9_223_372_036:
+                        hi, lo = split_nanoseconds(seconds * _BILLION + nanoseconds)
+                    else:
+                        hi = np.float64(seconds) * 1e9
+                elif held == NUMBER and value == value:
+                    factor, bit = unit_of(abs(value), unit)
                     seen |= bit
                     most = np.int64(_MOST) // factor
                     floor = np.floor(value)
@@ -231,23 +275,6 @@ def least_numbers(
                             hi = np.float64(units) * np.float64(factor)
                     else:
                         hi = value * np.float64(factor)
-            else:
-                is_time = np.int64(NO_TIME)
-                seconds = nanoseconds = np.int64(0)
-                bits = np.int64(OTHERS)
-                at = np.int64(start[i])
-                if held == STRING:
-                    is_time, seconds, nanoseconds, bits = read_time(buf, at, at + np.int64(length[i]))
-                elif held == EXTENSION:
-                    is_time, seconds, nanoseconds, bits = read_extension(buf, at, np.int64(length[i]))
-                seen |= bits
-                if is_time == WHOLE:
-                    if begins.shape[0] > 0 and bits & np.int64(ZONELESS) and length[i] > 10:
-                        seconds -= ahead_by_clock(seconds, begins, aheads)
-                    if -9_223_372_036 <= seconds < 9_223_372_036:
-                        hi, lo = split_nanoseconds(seconds * _BILLION + nanoseconds)
-                    else:
-                        hi = np.float64(seconds) * 1e9
             if hi == hi and (best != best or hi < best or (hi == best and lo < rest)):
                 best = hi
                 rest = lo

@@ -204,7 +204,8 @@ def read_zone(buf, at, end):
     char = np.int64(buf[np.uint64(at)])
     if ((char == 90 or char == 122) and at + 1 == end) or is_zone_name(buf, at, end):
         return np.int64(TEXTS), np.int64(0)
-    ahead = read_offset(buf, at, end)
+    is_behind_name = at + 3 < end and is_zone_name(buf, at, at + 3)
+    ahead = read_offset(buf, at + 3 if is_behind_name else at, end)
     if ahead == _NO_ZONE:
         return read_zone_name(buf, at, end)
     return np.int64(TEXTS), ahead
@@ -237,13 +238,17 @@ def time_of_parts(buf, at, end, year, month, day, of_day, nanoseconds):
 
 
 @part
-def read_year_and_twelve(buf, at, end, month, day, needs_half):
-    """What follows a month and a day that end at `at`: ` 2015 10:30:00`, ` 2015, 2:30 PM`: as read_time gives it."""
+def read_year_and_twelve(buf, at, end, month, day, is_named, needs_half):
+    """What follows a month and a day that end at `at`: ` 2015 10:30:00`, ` 2015, 2:30 PM`, and behind a month's name
+    ` 2015 @ 10:30:00`: as read_time gives it.
+    """
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
     at += 4
     if at < end and buf[np.uint64(at)] == 44:
         at += 1
+    elif is_named and at + 2 < end and buf[np.uint64(at)] == 32 and buf[np.uint64(at + 1)] == 64:
+        at += 2
     if century < 0 or years < 0 or at >= end or buf[np.uint64(at)] != 32:
         return nothing
     at, of_day, nanoseconds, is_half = read_clock_of_twelve(buf, at + 1, end)
@@ -267,7 +272,23 @@ def read_month_first(buf, at, end):
         at += 1
     if at >= end or buf[np.uint64(at)] != 32:
         return nothing
-    return read_year_and_twelve(buf, at + 1, end, month, day, False)
+    return read_year_and_twelve(buf, at + 1, end, month, day, True, False)
+
+
+@part
+def read_of_javascript(buf, at, end, month, day):
+    """What follows the day in `Tue Dec 01 2015 10:30:00 GMT+0100 (CET)`: as read_time gives it."""
+    century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
+    if buf[np.uint64(end - 1)] == 41:
+        begin = end - 2
+        while begin > at and buf[np.uint64(begin)] != 40 and buf[np.uint64(begin)] != 41:
+            begin -= 1
+        if buf[np.uint64(begin)] == 40 and buf[np.uint64(begin - 1)] == 32:
+            end = begin - 1
+    at, of_day, nanoseconds = read_clock(buf, at + 5, end)
+    if at < 0 or century < 0 or years < 0:
+        return NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    return time_of_parts(buf, at, end, 100 * century + years, month, day, of_day, nanoseconds)
 
 
 @part
@@ -282,11 +303,11 @@ def read_of_numbers(buf, at, end, mark):
     if at < 0 or at >= end or buf[np.uint64(at)] != mark:
         return nothing
     if mark == 47:
-        return read_year_and_twelve(buf, at + 1, end, month, day, True)
+        return read_year_and_twelve(buf, at + 1, end, month, day, False, True)
     if at == begin + 5 and at + 5 == end and two_digits(buf, at + 1, end) >= 0 and two_digits(buf, at + 3, end) >= 0:
         year = 100 * two_digits(buf, at + 1, end) + two_digits(buf, at + 3, end)
         return time_of_parts(buf, end, end, year, day, month, np.int64(0), np.int64(0))
-    return read_year_and_twelve(buf, at + 1, end, day, month, False)
+    return read_year_and_twelve(buf, at + 1, end, day, month, False, False)
 
 
 @part
@@ -320,15 +341,17 @@ def read_of_db2(buf, at, end, year, month, day):
 
 @part
 def read_basic(buf, at, end):
-    """`20151201T103000`: as read_time gives it."""
+    """`20151201T103000`, or with a blank for the T, or with colons: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
     month, day = two_digits(buf, at + 4, end), two_digits(buf, at + 6, end)
-    hour, minute, second = two_digits(buf, at + 9, end), two_digits(buf, at + 11, end), two_digits(buf, at + 13, end)
+    gap = np.int64(at + 14 < end and buf[np.uint64(at + 11)] == 58 and buf[np.uint64(at + 14)] == 58)
+    hour, minute = two_digits(buf, at + 9, end), two_digits(buf, at + 11 + gap, end)
+    second = two_digits(buf, at + 13 + 2 * gap, end)
     is_day = century >= 0 and years >= 0 and month >= 0 and day >= 0
     if not is_day or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 60:
         return nothing
-    at, nanoseconds = read_fraction(buf, at + 15, end)
+    at, nanoseconds = read_fraction(buf, at + 15 + 2 * gap, end)
     if at < 0:
         return nothing
     of_day = 3600 * hour + 60 * minute + second
@@ -339,7 +362,8 @@ def read_basic(buf, at, end):
 def read_other_time(buf, at, end):
     """A text that does not begin with `2015-12-` or `2015/12/`: as read_time gives it."""
     char = np.int64(buf[np.uint64(at + 8)]) | 32
-    if char == 116:  # T
+    is_basic = two_digits(buf, at + 1, end) >= 0
+    if char == 116 or (buf[np.uint64(at + 8)] == 32 and is_basic):  # T; a blank
         return read_basic(buf, at, end)
     slash = at + 1 if np.int64(buf[np.uint64(at + 1)]) < 48 else at + 2
     mark = np.int64(buf[np.uint64(slash)])
@@ -373,6 +397,8 @@ def read_named_time(buf, at, end):
         at, day = read_day(buf, at, end)
         if at < 0 or at >= end or buf[np.uint64(at)] != 32:
             return nothing
+        if at + 5 < end and buf[np.uint64(at + 5)] == 32:
+            return read_of_javascript(buf, at + 1, end, month, day)
         at, of_day, nanoseconds = read_clock(buf, at + 1, end)
         bits, ahead = np.int64(TEXTS | ZONELESS), np.int64(0)
         if at >= 0 and end - at >= 9 and buf[np.uint64(at)] == 32 and np.int64(buf[np.uint64(at + 1)]) > 57:

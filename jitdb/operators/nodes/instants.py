@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.times import (
+    AUTO,
     ZONES,
     Nanoseconds,
     as_text,
@@ -15,6 +16,7 @@ from jitdb.common.times import (
     length_of_text,
     time_of_number,
     time_of_text,
+    with_zone,
     zone_behind,
 )
 from jitdb.common.words import shown
@@ -182,7 +184,7 @@ def instant_at(text: str, now: int | None = None, zone: str = "") -> Instant:
         if local is not None:
             return local
     if re.fullmatch(r"\d{5,}(\.\d+)?", typed):
-        found = time_of_number(float(typed) if "." in typed else int(typed))
+        found = time_of_number(float(typed) if "." in typed else int(typed), with_zone(AUTO, zone))
         assert found is not None  # it is no NaN
         return Instant(found)
     _check_zone(typed)

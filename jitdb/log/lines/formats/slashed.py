@@ -1,5 +1,6 @@
-"""Formats whose times have numbers for day and month, `05/11/2026 10:00:00`, of which the format does not say which is
-which: a day from 13 on does, in the first lines of a file. Where none is there, one is guessed, and a note says so.
+"""Formats whose times have numbers for day and month, `05/11/2026 10:00:00` or `05-11-2026 10:00:00`, of which the
+format does not say which is which: a day from 13 on does, in the first lines of a file. Where none is there, one is
+guessed, and a note says so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from jitdb.log.lines.formats.kernels.kinds import BODY, DAY_MONTH, LEVELED, MONT
 from jitdb.log.lines.formats.row import CLOCK, COLOUR, Format, begins
 
 _DOUBT: Final = "are read with the {} first, as the first lines do not tell: with --log-format {} the {} is first"
-_DAY: Final = rf"[0-3][0-9]/[0-3][0-9]/[0-9]{{4}},? {CLOCK}(?:[.,][0-9]+)?"
+_DATE: Final = "(?:[0-3][0-9]/[0-3][0-9]/[0-9]{4}|[0-3][0-9]-[0-3][0-9]-[0-9]{4})"
+_DAY: Final = rf"{_DATE},? {CLOCK}(?:[.,][0-9]+)?(?: [+-][0-9]{{2}}:?[0-9]{{2}})?"  # the zone: Splunk
 _TEXT: Final = rf"(?:{COLOUR})?\[?(?P<time>{_DAY})(?:{COLOUR})?\]?:? ?(?P<text>.*)"
 _WEBSPHERE: Final = (
     r"\[(?P<timestamp>[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2},? [0-9]{1,2}:[0-9]{2}:[0-9]{2}:[0-9]{3})"
@@ -28,7 +30,7 @@ def _three(name: str, day: str, month: str, title: str, pattern: str, time: str,
     return [
         Format(
             each, title + told, PATTERN, pattern, MappingProxyType({**kinds, time: kind}), joins=True,
-            mark=b"/" if said == LEVELED else b"] 0",
+            mark=b":" if said == LEVELED else b"] 0",
             is_line=begins(re.sub(r"\?P<\w+>", "?:", pattern)), doubt=doubt,
         )
         for each, told, kind, doubt in (
@@ -47,7 +49,7 @@ _OF_IBM: Final = _three(
 )
 GUESSED: Final = (_SLASHES[0], _OF_IBM[0])
 KNOWN_DAYS: Final = (*_SLASHES[1:], *_OF_IBM[1:])
-_AT: Final = rb"(?m)^(?:\x1b\[[0-9;]*m)?\[?([0-9]{1,2})[/.]([0-9]{1,2})[/.](?:[0-9]{4}|[0-9]{2}),? [0-9]"
+_AT: Final = rb"(?m)^(?:\x1b\[[0-9;]*m)?\[?([0-9]{1,2})[/.-]([0-9]{1,2})[/.-](?:[0-9]{4}|[0-9]{2}),? [0-9]"
 
 
 def with_days(row: Format, text: bytes) -> Format:

@@ -109,13 +109,16 @@ _DOTS: Final = rf"[0-9]{{4}}\.[0-9]{{2}}\.[0-9]{{2}} {CLOCK}(?:[.,][0-9]+)?"
 _C_TIME: Final = (
     r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?: [A-Z]{3,5})? [0-9]{4}"
 )
+_JS_TIME: Final = rf"[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [0-9]{{2}} [0-9]{{4}} {CLOCK} GMT[+-][0-9]{{4}}(?: \([^()]*\))?"
+_BASIC: Final = rf"[12][0-9]{{3}}[01][0-9][0-3][0-9](?:T[0-9]{{6}}|[T ]{CLOCK})(?:[.,][0-9]+)?Z?"
 _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
 _SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
 _TIMED: Final = (
     rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
-    rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTS}|{_DOTTED}|{_TWELVE})"
+    rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTS}|{_DOTTED}|{_TWELVE}|{_BASIC}|"
+    rf"{_JS_TIME})"
     rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)"
 )
 # Consul, Nomad and Vault write blanks before their lines. In files of other formats such lines may belong to a record.

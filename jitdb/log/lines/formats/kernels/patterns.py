@@ -324,7 +324,8 @@ def put_number(data, p, size, out, o):
 
 @part
 def put_numbered_day(data, p, end, out, o, is_day_first):
-    """`28/11/2026 10:00:00.5` as ISO 8601, and `11/28/26 1:00:00:123` of WebSphere; dots divide days from months."""
+    """`28/11/2026 10:00:00.5` as ISO 8601, or with hyphens, and `11/28/26 1:00:00:123` of WebSphere; dots divide days
+    from months."""
     first = digits_at(data, p, end)
     other = digits_at(data, p + first + 1, end)
     last = p + first + other + 2
