@@ -1,7 +1,9 @@
 """Rows of CSV and TSV, as RFC 4180 and spreadsheets write them. A kernel reads them for a log of the codec json; the
 standard library reads what the kernel leaves, and all rows for other logs.
 
-The first line names the fields. The first rows (SAMPLE of them) decide what a column holds: numbers, if all of its
+The first line names the fields; one such as `sep=;` before it, as Excel writes, the delimiter. Where each of the first
+rows has one value more than there are names, as Event Viewer writes, it is `message` of that program, else such as
+`column_3`. The first rows (SAMPLE of them) decide what a column holds: numbers, if all of its
 values are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false, if all are
 these words, in any case; else text. An empty field is left out of its record. A later value that does not fit its
 column stays text, and a note counts these.
@@ -23,6 +25,7 @@ from jitdb.cli.input.input_batches import BadRow, Batch, RowOptions, Tell
 from jitdb.cli.input.sources import LONGEST, Portion, Source, no_utf8
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
+from jitdb.log.lines.formats.headers import SEP, name_of_more
 
 if TYPE_CHECKING:
     from jitdb.cli.input.import_target import Target
@@ -60,8 +63,11 @@ def csv_batches(
             return
         names = _names(source, head)
     mark = lines.mark()
-    sample = [] if options.all_text else reader.read(SAMPLE)
+    sample = reader.read(_BATCH if options.all_text else SAMPLE)
     lines.back_to(mark)
+    if not options.columns and _are_wider(sample, len(names)):
+        names.append(name_of_more(names) or f"column_{len(names) + 1}")
+    sample = [] if options.all_text else sample
     values = [None] * len(names) if options.all_text else _columns(sample, len(names))
     columns = [_Column(name, column) for name, column in zip(names, values, strict=True)]
     del sample, values
@@ -110,8 +116,12 @@ class _Reader:
 
     def __init__(self, lines: _Lines, delimiter: str) -> None:
         mark = lines.mark()
-        self.delimiter = delimiter or delimiter_of(next(lines, ""))
+        first = next(lines, "")
+        said = SEP.fullmatch(first.rstrip("\r\n"))
+        self.delimiter = delimiter or (said[1] if said else delimiter_of(first))
         lines.back_to(mark)
+        if said:
+            next(lines)
         self._lines = lines
         csv.field_size_limit(LONGEST)
         self._rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
@@ -132,6 +142,12 @@ class _Reader:
             if fields or fault:
                 found.append(_Row(begin, self._lines.number, fields, fault))
         return found
+
+
+def _are_wider(rows: Sequence[_Row], count: int) -> bool:
+    """Whether each row has one value more than there are names, and one of these values is not empty."""
+    whole = [row.fields for row in rows if not row.fault]
+    return count > 1 and bool(whole) and all(len(row) == count + 1 for row in whole) and any(row[-1] for row in whole)
 
 
 def _names(source: Source, head: _Row) -> list[str]:
@@ -338,7 +354,9 @@ def looks_like_csv(head: bytes) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines or any("{" in line or line.lstrip()[0] == "[" for line in lines[:2]):  # text before JSON is none
         return False
-    sign = delimiter_of(lines[0])
+    said = SEP.fullmatch(lines[0].strip("\r\n"))
+    sign = said[1] if said else delimiter_of(lines[0])
+    lines = lines[1:] if said else lines
     try:
         counts = {len(row) for row in islice(csv.reader(lines, delimiter=sign, strict=True), 2)}
     except csv.Error:

@@ -245,7 +245,7 @@ def _is_json(head: bytes, is_whole: bool) -> bool:
     first, newline, rest = head.partition(b"\n")
     if first[:1] not in (b"[", b"{"):
         return False
-    is_of_records = first[:1] == b"[" and first[1:].lstrip()[:1] == b"{"
+    is_of_records = first[:1] == b"[" and (first[1:].lstrip()[:1] == b"{" or b"".join(head.split()) == b"[]")
     if not newline:
         return is_of_records
     try:

@@ -25,7 +25,7 @@ from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
-from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, MARKS
+from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, MARKS, STAMPED
 from jitdb.log.objects.door import Location, is_file, location_of
 
 HEAD: Final = 1 << 16  # bytes that are looked at
@@ -223,7 +223,7 @@ def loose_lines(path: Location, form: LineForm) -> Loose | None:
     pattern of the user's, who says which lines begin one.
     """
     row = form.row
-    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER) or form.pattern:
+    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER, STAMPED) or form.pattern:
         return None
     from jitdb.log.lines.formats.rendering import Renderer  # with numpy
 

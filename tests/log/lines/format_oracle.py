@@ -107,6 +107,12 @@ def cri(data: bytes) -> list[dict[str, Any] | None]:
     return [_cri_record(parts) for parts in records]
 
 
+def stamped(data: bytes) -> list[dict[str, Any] | None]:
+    """The same of lines without a stream."""
+    records = cri(re.sub(rb"(?m)^([0-9]{4}-[^ \n]+Z)(?: |$)", rb"\1 stdout F ", data))
+    return [record and {key: value for key, value in record.items() if key != "stream"} for record in records]
+
+
 def _cri_record(parts: list[tuple[bytes, bytes, bool, bytes]]) -> dict[str, Any]:
     lines, is_cut = [b""], True
     for _, _, cut, text in parts:

@@ -80,6 +80,7 @@ def record(row: bytes, names: list[str], delimiter: bytes, skips: bool) -> dict[
 def table(data: bytes, names: list[str], delimiter: str = ",", skips: bool = False) -> list[tuple[int, Any]] | str:
     """The records of a file whose first line that is not blank names these fields, and where they begin; or OPEN."""
     sign, header = delimiter.encode(), b""
+    names = _widened(data, names, delimiter)
     found = list[tuple[int, Any]]()
     for begin, row in lines_of(data):
         if not row.strip(b" \t\r"):
@@ -95,6 +96,21 @@ def table(data: bytes, names: list[str], delimiter: str = ",", skips: bool = Fal
         if value is not None:
             found.append((begin, value))
     return found
+
+
+def _widened(data: bytes, names: list[str], delimiter: str) -> list[str]:
+    """The names, and one more if each row has as many values, of which not all are empty."""
+    lines = [row.decode().removesuffix("\r") for _, row in lines_of(data) if row.strip(b" \t\r")]
+    try:
+        rows = [
+            next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=delimiter != "\t"))
+            for line in lines[1:]
+            if line != lines[0]
+        ]
+    except csv.Error:
+        return names
+    lasts = {row[-1] if len(row) == len(names) + 1 else None for row in rows}
+    return [*names, f"column_{len(names) + 1}"] if lasts and None not in lasts and lasts != {""} else names
 
 
 def _object(row: bytes) -> dict[str, Any] | None:

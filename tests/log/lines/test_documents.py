@@ -18,6 +18,7 @@ from test_line_each import exploded
 from thoroughness import tries
 
 import jitdb
+from jitdb.cli import main
 from jitdb.errors import InvalidOffset, NotALog
 from jitdb.log import LogSource
 from jitdb.log.codecs.fields.constants import LIVE
@@ -99,7 +100,7 @@ def test_values_one_behind_the_other(tmp_path: Path) -> None:
         assert db.all(sort_by="arrival") == held(RECORDS)
 
 
-@pytest.mark.parametrize("text", ["{\n}", '{\n"a": [{"b": 1}]}', "[1,\n2]", "[\n]", "{", '{"a": 1} x', '[{"a"', '"x"'])
+@pytest.mark.parametrize("text", ["{\n}", '{\n"a": [{"b": 1}]}', "[1,\n2]", "{", '{"a": 1} x', '[{"a"', '"x"'])
 def test_what_is_no_batch_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(text)
@@ -381,3 +382,15 @@ def test_lines_in_another_encoding_make_no_document_and_keep_their_numbers(tmp_p
         assert isinstance(log, LineLog)
         assert not log.framing.form.is_document
         assert (db.count(), log.counted().malformed) == (1, [1, 2])
+
+
+@pytest.mark.parametrize("text", ["[]", "[]\n", "[\n]\n", " [ ] "])
+def test_an_empty_array_has_no_records(tmp_path: Path, text: str) -> None:
+    path, log = tmp_path / "a.json", tmp_path / "a.log"
+    path.write_text(text)
+    with jitdb.open(path, "memory", progress=False) as db:
+        assert db.count() == 0
+    with jitdb.open_many(tmp_path / "*.json", "memory", progress=False) as db:
+        assert db.count() == 0
+    assert main(["import", str(path), str(log)]) == 0
+    assert not log.read_bytes()

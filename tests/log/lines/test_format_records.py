@@ -23,6 +23,7 @@ import jitdb.operators
 from jitdb.engine.roles import roles_of
 from jitdb.errors import InvalidArgument, NotALog
 from jitdb.log.lines import line_log
+from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.files import file
 from jitdb.log.lines.files.opening import is_compressed
 from jitdb.log.lines.form import LineForm
@@ -64,6 +65,13 @@ def cri_lines() -> st.SearchStrategy[bytes]:
     line = st.tuples(st.sampled_from(["stdout", "stderr"]), st.sampled_from("FFFP"), st.sampled_from(BODIES), BLANKS)
     return st.lists(line, min_size=1, max_size=12).map(
         lambda lines: "".join(f"{TIME} {stream} {tag} {body}\n{blank}" for stream, tag, body, blank in lines).encode()
+    )
+
+
+def stamped_lines() -> st.SearchStrategy[bytes]:
+    line = st.tuples(st.sampled_from(BODIES), BLANKS)
+    return st.lists(line, min_size=1, max_size=12).map(
+        lambda lines: "".join(f"{TIME} {body}\n{blank}" for body, blank in lines).encode()
     )
 
 
@@ -173,6 +181,7 @@ def whole(records: list[Any]) -> list[Any]:
     ("name", "strategy"),
     [
         ("cri", cri_lines()),
+        ("stamped", stamped_lines()),
         ("docker", docker_lines()),
         ("logfmt", logfmt_lines()),
         ("journald", journald_lines()),
@@ -273,6 +282,10 @@ SAMPLES = {
     "ltsv": (
         b"time:[20/Nov/2026:13:00:00 +0000]\thost:10.0.0.5\tstatus:200\treq:GET /a:b HTTP/1.1",
         {"time": "20/Nov/2026:13:00:00 +0000", "host": "10.0.0.5", "status": 200, "req": "GET /a:b HTTP/1.1"},
+    ),
+    "stamped": (
+        f"{TIME} 2026-11-20 14:03:11,123 ERROR [main] c.x.Y - no".encode(),
+        {"time": TIME, "level": "ERROR", "message": "2026-11-20 14:03:11,123 ERROR [main] c.x.Y - no"},
     ),
     "cri": (f"{TIME} stderr F hello".encode(), {"time": TIME, "stream": "stderr", "message": "hello"}),
     "docker": (
@@ -689,7 +702,8 @@ def test_text_beside_json_in_containers(tmp_path: Path) -> None:
     (tmp_path / "cri.log").write_text("".join(f"{TIME} stdout F {text}\n" for text in said))
     dockers = ({"log": f"{text}\n", "stream": "stdout", "time": TIME} for text in said)
     (tmp_path / "docker.log").write_text("".join(f"{json.dumps(line)}\n" for line in dockers))
-    for name in ("cri.log", "docker.log"):
+    (tmp_path / "stamped.log").write_text("".join(f"{TIME} {text}\n" for text in said[1:] + said[:1]))
+    for name in ("cri.log", "docker.log", "stamped.log"):
         with jitdb.open(tmp_path / name, indexes="memory") as db:
             assert db.count('level >= "error"') == 2
             assert db.count("level is absent") == 1
@@ -701,12 +715,13 @@ def test_klog_and_accesses_in_containers(tmp_path: Path) -> None:
     (tmp_path / "cri.log").write_text("".join(f"{TIME} stderr F {text}\n" for text in (klog, access)))
     dockers = ({"log": f"{text}\n", "stream": "stderr", "time": TIME} for text in (klog, access))
     (tmp_path / "docker.log").write_text("".join(f"{json.dumps(line)}\n" for line in dockers))
-    for name, text in (("cri.log", "message"), ("docker.log", "log")):
+    (tmp_path / "stamped.log").write_text("".join(f"{TIME} {text}\n" for text in (klog, access)))
+    for name, text in (("cri.log", "message"), ("docker.log", "log"), ("stamped.log", "message")):
         with jitdb.open(tmp_path / name, indexes="memory") as db:
             first, second = db.all()
             assert first == {
-                "time": TIME, "stream": "stderr", text: klog, "level": "E", "threadid": 1, "file": "a.go", "line": 138,
-                "msg": "lost lease",
+                **({} if name == "stamped.log" else {"stream": "stderr"}),
+                "time": TIME, text: klog, "level": "E", "threadid": 1, "file": "a.go", "line": 138, "msg": "lost lease",
             }  # fmt: skip
             assert db.all('level >= "error"') == [first]
             assert db.all("status >= 500 and status < 600") == [second]
@@ -714,7 +729,7 @@ def test_klog_and_accesses_in_containers(tmp_path: Path) -> None:
             assert second["more"] == "507 0.004 [web-80]"
 
 
-@pytest.mark.parametrize("name", ["cri", "docker"])
+@pytest.mark.parametrize("name", ["cri", "docker", "stamped"])
 def test_an_exception_of_java_in_a_container_belongs_to_its_error(tmp_path: Path, name: str) -> None:
     said = [
         "2026-11-20 14:03:11 ERROR [main] c.a.B - no", "java.lang.IllegalStateException: Pool closed",
@@ -723,6 +738,7 @@ def test_an_exception_of_java_in_a_container_belongs_to_its_error(tmp_path: Path
     ]  # fmt: skip
     lines = {
         "cri": [f"{TIME} stdout F {text}" for text in said],
+        "stamped": [f"{TIME} {text}" for text in said],
         "docker": [json.dumps({"log": f"{text}\n", "stream": "stdout", "time": TIME}) for text in said],
     }
     path = tmp_path / "a.log"
@@ -730,6 +746,27 @@ def test_an_exception_of_java_in_a_container_belongs_to_its_error(tmp_path: Path
     with jitdb.open(path, indexes="memory") as db:
         assert db.count() == 3
         assert db.count('level >= "error" and * contains "SocketTimeoutException"') == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        (["10:00:00.123 [main] INFO a", "java.lang.IllegalStateException", "\tat a.B.c(B.java:1)", ""], "stamped"),
+        (["[2026-11-20 14:03:11] x", "Nov 20 14:03:11 x", "20/11/2026 14:03:11 x"], "stamped"),
+        (["Server started", "INFO up", "Connection from 10.0.0.1 closed: bye"], "text"),
+        (['{"level":"info"}', '{"level":"error"}'], "text"),
+    ],
+)
+@pytest.mark.parametrize("time", ["2026-11-20T14:03:11.123456789Z", "2026-11-20T14:03:11.123456789+01:00"])
+def test_lines_behind_times_of_containers(tmp_path: Path, lines: list[str], name: str, time: str) -> None:
+    """Where a program writes no time of its own, nor traces, a line is text behind a time."""
+    path = tmp_path / "a.log"
+    path.write_text("".join(f"{time} {line}".rstrip() + "\n" for line in lines))
+    form = form_at(path)
+    assert form is not None
+    assert form.format == name
+    with jitdb.open(path, indexes="memory") as db:
+        assert {record["time"] for record in db.all()} == {time}
 
 
 def test_a_byte_in_several_groups_has_room_for_each() -> None:

@@ -17,6 +17,7 @@ from log.lines.walking import walked
 from thoroughness import tries
 
 import jitdb
+from jitdb.cli import main
 from jitdb.errors import JitdbError, MalformedWarning, NotALog
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.form import LineForm
@@ -254,6 +255,47 @@ def test_a_file_that_grows_is_replaced_and_closed_in_the_middle(tmp_path: Path) 
         assert db.all() == [{"text": 9, "id": "z"}]
     with jitdb.open(path, progress=False) as db:
         assert db.count(field("id") == "z") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sep=;\nid;a,b\n1;x\n2;y\n", [{"id": 1, "a,b": "x"}, {"id": 2, "a,b": "y"}]),
+        ("\ufeffsep=\t\r\nid\ta\r\n1\tx\r\n", [{"id": 1, "a": "x"}]),
+        ("sep=,\nid,a\n1,x,z\n", [{"id": 1, "a": "x", "column_3": "z"}]),
+        ("id,a\n1,x,y\n2,y,\n", [{"id": 1, "a": "x", "column_3": "y"}, {"id": 2, "a": "y"}]),
+        ("id,a\n1,x,\n2,y,\n", [{"id": 1, "a": "x"}, {"id": 2, "a": "y"}]),  # a delimiter behind each row
+        (
+            'Level,Date and Time,Source,Event ID,Task Category\r\nError,x,k,7,None,"It failed, twice"\r\n',
+            [{"Level": "Error", "Date and Time": "x", "Source": "k", "Event ID": 7, "Task Category": "None",
+              "message": "It failed, twice"}],
+        ),
+        ("Level,Source,Event ID,message\nError,k,7,a,b\n",
+         [{"Level": "Error", "Source": "k", "Event ID": 7, "message": "a", "column_5": "b"}]),
+    ],
+)  # fmt: skip
+def test_a_line_with_the_delimiter_and_a_value_without_a_name(
+    tmp_path: Path, text: str, expected: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, log = tmp_path / "a.csv", tmp_path / "a.log"
+    path.write_text(text, newline="")
+    with jitdb.open(path, "memory") as db:
+        assert db.all(sort_by="arrival") == expected
+    if ",\n" not in text:  # the import takes no row of another length
+        assert main(["import", str(path), str(log)]) == 0
+        with jitdb.open(log, "memory") as db:
+            assert db.all(sort_by="arrival") == expected
+
+
+def test_one_row_of_another_length_is_no_row_with_another_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,a\n1,x,y\n2,y\n")
+    with jitdb.open(path, "memory") as db:
+        assert db.all() == [{"id": 2, "a": "y"}]
+        with path.open("a") as file:
+            file.write("sep=,\n3,z\n")
+        db.log.refresh()
+        assert db.count() == 2
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ _LONGER: Final = (1 << 20, 1 << 24)  # bytes that are looked at, where the first
 _SHORT: Final = 1 << 16  # bytes of a line that is parsed to find out whether it is JSON
 
 # Patterns are compiled where a first key asks for them: plain JSON Lines need none.
-_ARRAY: Final = rb"\[\s*\{"
+_ARRAY: Final = rb"\[\s*(?:\{|\]\s*\Z)"
 _KEY: Final = rb'\{\s*"(Records|records)"\s*:\s*\[\s*[{\]]'  # CloudTrail, S3; Azure
 # OpenTelemetry: logs, traces, metrics.
 _TELEMETRY: Final = rb'\{\s*"resource(?:Logs|Spans|Metrics)"\s*:\s*\[\s*[{\]]'

@@ -1,7 +1,9 @@
 """Rows under a header: CSV and TSV, W3C extended logs, logs of Zeek, flow logs of AWS. What does it say of the rows?
 
-A form (form.py) has the header as its `pattern`: of CSV and TSV the first line, of the others the lines of it that say
-how rows are written. All that follows from it is a Table. Which lines begin a row: kernels/tables.py.
+A form (form.py) has the header as its `pattern`: of CSV and TSV the first line, perhaps behind one such as `sep=;`,
+which names the delimiter, and before one that has the delimiter alone, if rows have one value more than it has names;
+of the others the lines of it that say how rows are written. All that follows from it is a Table. Which lines begin a
+row: kernels/tables.py.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ _YEAR: Final = re.compile(r"[12][0-9]{3}")
 _ZEEK: Final = ("#separator", "#set_separator", "#empty_field", "#unset_field", "#fields", "#types")
 _NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _CLOCK_OR_ADDRESS: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+SEP: Final = re.compile(r"sep=([\t!#-/:-@\[-`{|}~])")  # Excel names the delimiter so
+_OF_EVENT_VIEWER: Final = {"Level", "Source", "Event ID"}  # whose message has no name
 _NAME: Final = re.compile(r"[^\W\d][\w.:%/()\[\]#$&@+-]{0,63}")  # that is one for certain
 _FLOW: Final = r"(?=.*\b(?:srcaddr|interface-id|account-id)\b)[a-z0-9-]+(?: [a-z0-9-]+){3,}"
 _LEVEL: Final = re.compile(
@@ -83,6 +87,8 @@ def table_of(format: str, header: str) -> Table:
 
     >>> table_of("csv", 'id;"a;b";;id').names
     ('id', 'a;b', 'column_3', 'id_2')
+    >>> table_of("csv", "sep=;\\na,b;c\\n;").names
+    ('a,b', 'c', 'column_3')
     >>> table_of("w3c", "#Fields: date time cs(User-Agent)").names
     ('date', 'time', 'cs(User-Agent)')
     >>> table_of("w3c", "#Fields: date-time,client-ip").names
@@ -100,11 +106,26 @@ def table_of(format: str, header: str) -> Table:
     if format == "vpcflow":
         names = header.split()
         return Table((32, 32), STRICT, _different(names), (IS_ANY,) * len(names), _bytes(header), b"-")
-    delimiter = delimiter_of(header) if format == "csv" else "\t"
+    delimiter, header, more = _parts(header, format)
     skips = SKIPS * (delimiter != "\t" and f"{delimiter} " in header)
     names = [name.strip() for name in _cells(header, delimiter)]
+    if more:
+        names.append(name_of_more(names))
     code = ord(delimiter), ord(delimiter)
     return Table(code, QUOTED | LINED | skips, _different(names), (IS_ANY,) * len(names), _bytes(header))
+
+
+def _parts(header: str, format: str) -> tuple[str, str, bool]:
+    """The delimiter of a header, the line of its names, and whether rows have one value more."""
+    first, *others = header.split("\n")
+    said = SEP.fullmatch(first) if format == "csv" and others else None
+    line, more = (others[0], others[1:]) if said else (first, others)
+    return said[1] if said else delimiter_of(line) if format == "csv" else "\t", line, bool(more)
+
+
+def name_of_more(names: Sequence[str]) -> str:
+    """The name of the value that rows have behind those of these names; empty where nothing says it."""
+    return "message" if set(names) >= _OF_EVENT_VIEWER and "message" not in names else ""
 
 
 def _zeek(header: str) -> Table:
@@ -153,8 +174,8 @@ def _different(names: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t"), [])
+def _cells(line: str, delimiter: str, strict: bool = False) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != "\t", strict=strict), [])
 
 
 def delimiter_of(line: str) -> str:
@@ -174,7 +195,10 @@ def header_in(head: bytes, format: str) -> str | None:
         return None
     texts = [line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in lines]
     if format in ("csv", "tsv"):
-        return _named(next((text for text in texts if text.strip()), ""), format)
+        begun = [text for text in texts if text.strip()]
+        said = begun[:1] if format == "csv" and len(begun) > 1 and SEP.fullmatch(begun[0]) else []
+        rest = begun[len(said) :] if len(head) < _CUT else begun[len(said) : -1]
+        return _widened("\n".join((*said, *begun[len(said) : len(said) + 1])), rest[1 : 1 + _ROWS], format)
     if format == "vpcflow":
         return texts[0] if re.fullmatch(_FLOW, texts[0]) else None
     begun = [text for text in texts if text.startswith("#")]
@@ -185,12 +209,28 @@ def header_in(head: bytes, format: str) -> str | None:
     return "\n".join(first[name] for name in _ZEEK if name in first) if "#fields" in first else None
 
 
-def _named(line: str, format: str) -> str | None:
+def _widened(header: str, rows: Sequence[str], format: str) -> str | None:
+    """The header, if it names fields; with a line that has the delimiter, if each of these rows has one value more than
+    it has names, and not all of these values are empty.
+    """
+    delimiter, line, _ = _parts(header, format)
+    if _named(line, delimiter) is None:
+        return None
+    count = len(_cells(line, delimiter))
+    try:
+        found = [_cells(row, delimiter, strict=True) for row in rows if row != line]
+    except csv.Error:  # a value goes on in the next line
+        return header
+    is_wider = bool(found) and all(len(row) == count + 1 for row in found) and any(row[-1] for row in found)
+    return f"{header}\n{delimiter}" if is_wider and count > 1 else header
+
+
+def _named(line: str, delimiter: str) -> str | None:
     """The line, if it names fields: none goes on in another line, none is a time or a number, but for a year."""
     if re.sub(r'"(?:[^"]|"")*"', "", line).count('"') % 2 or "\0" in line:
         return None
     try:
-        names = [name.strip() for name in _cells(line, delimiter_of(line) if format == "csv" else "\t")]
+        names = [name.strip() for name in _cells(line, delimiter)]
     except csv.Error:  # a carriage return within, or more than Python reads as one value
         return None
     return None if all(not name or _YEAR.fullmatch(name) for name in names) or any(map(_is_value, names)) else line
@@ -227,14 +267,14 @@ def is_certain(head: bytes) -> bool:
     header = header_in(head, "csv")
     if not header:
         return False
-    delimiter = delimiter_of(header)
-    names = [name.strip() for name in _cells(header, delimiter)]
+    delimiter, line, _ = _parts(header, "csv")
+    names = [name.strip() for name in _cells(line, delimiter)]
     is_tab = delimiter == "\t"
     if len(names) < (2 if is_tab else 3) or len(set(names)) < len(names):
         return False
     if not all(_NAME.fullmatch(name.replace(" ", "_") if is_tab else name) for name in names):
         return False
-    rows = _first_rows(head, delimiter)
+    rows = _first_rows(head, delimiter)[int(line != header.partition("\n")[0]) :]
     if len(rows) < 3 or any(len(row) != len(names) for row in rows):
         return False
     others = [row for row in rows[1:] if row != rows[0]]  # a header may be there again

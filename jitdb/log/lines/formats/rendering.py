@@ -28,6 +28,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     SAVE,
     SKIPS,
     SPANS,
+    STAMPED,
     TABLE,
     TEXT,
 )
@@ -90,7 +91,7 @@ def _times_written(row: Format) -> int:
         if operation == SAVE:
             depth += -1 if slot % 2 else 1
             deepest = max(deepest, depth)
-    return max(1, deepest + (row.how in (CRI, DOCKER)))
+    return max(1, deepest + (row.how in (CRI, DOCKER, STAMPED)))
 
 
 def _of_table(row: Format) -> _Tables:

@@ -41,6 +41,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     NUMBER,
     OTLP,
     PATTERN,
+    STAMPED,
     TABLE,
     WORD,
     ZONED_TIME,
@@ -86,6 +87,15 @@ def _is_logfmt(line: bytes) -> bool:
 _LTSV: Final = re.compile(rb"[A-Za-z_][\w.-]*:[^\t]*(?:\t[\w.-]+:[^\t]*)+")
 
 _CRI: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9:]+) std(?:out|err) [FP](?::[^ ]*)?(?: |$)")
+# Docker and kubectl write nine digits of the second. Where a program writes neither its own time nor a trace behind
+# these, a line is text behind a time.
+_OWN_DAY: Final = r"[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}[T ]|[0-9]{2}[-/. ](?:[0-9]{2}|[A-Z][a-z]{2})[-/. ][0-9]{4},? "
+_STAMPED: Final = begins(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{9}(?:Z|[+-][0-9:]{5})(?: ?$| (?:[\t ]+at |Caused by: |Suppressed: |"
+    rf"[IWEF][0-9]{{4}} {CLOCK}\.|[^ ]+ [^ ]+ [^ ]+ \[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}}:|"
+    r"(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable)(?::|$)|Traceback \(most recent call last\)|"
+    rf"(?:{COLOUR})?\[?(?:{LEVELS}:? +\[?)?(?:{_OWN_DAY}|[A-Z][a-z]{{2}} [ 0-9]?[0-9],? |{CLOCK}[.,: \]])))"
+)
 # Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog.
 _INSIDE: Final = "|".join((
     r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
@@ -147,6 +157,10 @@ FORMATS: Final = (
     Format("journald", "systemd-journald, as JSON", JOURNAL, is_line=_is_journal),
     Format(
         "cri", "Kubernetes CRI", CRI, _INSIDE, _INSIDE_KINDS, joins=True, is_line=lambda line: bool(_CRI.match(line)),
+    ),
+    Format(
+        "stamped", "docker logs -t, kubectl logs --timestamps", STAMPED, _INSIDE, _INSIDE_KINDS, joins=True,
+        is_line=_STAMPED,
     ),
     *SERVICES,
     *ACCESSES,

@@ -8,7 +8,8 @@ from typing import Final
 # BATCH: an element with what is around it; OTLP: the same, of OpenTelemetry.
 # TABLE: a row under a header.
 # LTSV: labels and values with colons between, divided by tabs.
-JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE, LTSV = range(10)
+# STAMPED: the time of a container's runtime, and what a program wrote.
+JSON, PATTERN, LOGFMT, CRI, DOCKER, JOURNAL, BATCH, OTLP, TABLE, LTSV, STAMPED = range(11)
 
 # What lines of JSON hold that may be records of another format: only then is the table of formats imported.
 MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')

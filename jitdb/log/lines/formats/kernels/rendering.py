@@ -27,6 +27,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     GOES_ON,
     HEADER,
     JOURNAL,
+    JSON,
     LEADS,
     LINES,
     LOGFMT,
@@ -35,6 +36,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     PATTERN,
     SKIPS,
     SPANS,
+    STAMPED,
     TABLE,
 )
 from jitdb.log.lines.formats.kernels.logfmt import are_pairs, begins_logfmt, begins_ltsv, put_logfmt, put_ltsv
@@ -105,8 +107,8 @@ def begins_record(how, data, before, before_end, p, end, program, classes, other
         return False
     if how == DOCKER:
         return begins_docker(data, before, before_end, p, end)
-    if how == CRI:
-        return begins_cri(data, before, before_end, p, end) or begins_object(data, p, end, stack)
+    if how == CRI or how == STAMPED:
+        return begins_cri(how, data, before, before_end, p, end) or begins_object(data, p, end, stack)
     is_own = False
     if how == PATTERN:
         is_own = matched(data, p, end, program, classes, slots, stack, seen) >= 0
@@ -146,7 +148,7 @@ def put_another(how, data, start, end, other, other_classes, other_fields, other
     if is_object(data, begin, last, levels):
         o = put_members(data, begin, last, out, put_byte(out, o, OPEN_MAP))
         return put_byte(out, put_trace(data, stop, end, out, o), CLOSE_MAP)
-    if how == CRI or how == DOCKER:
+    if how == CRI or how == DOCKER or how == STAMPED:
         return nothing
     after = put_pattern(
         data, start, end, other, other_classes, other_fields, other_keys, out, o, slots, stack, seen, levels, latest
@@ -281,9 +283,9 @@ def render(
             after = put_logfmt(data, start, end, out, o)
         elif how == LTSV:
             after = put_ltsv(data, start, end, out, o)
-        elif how == CRI:
+        elif how == CRI or how == STAMPED:
             after = put_cri(
-                data, start, end, out, o, spare, levels, program, classes, fields, keys, slots, stack, seen, latest
+                how, data, start, end, out, o, spare, levels, program, classes, fields, keys, slots, stack, seen, latest
             )
         elif how == DOCKER:
             after = put_docker(
@@ -312,7 +314,7 @@ def render(
             if after == HEADER:
                 states[number] = DELETED
                 continue
-        if after < 0 and (how == PATTERN or how == LOGFMT or how == LTSV or how == CRI or how == DOCKER):
+        if after < 0 and how != JSON and how != JOURNAL and how != BATCH and how != OTLP and how != TABLE:
             after = put_another(
                 how, data, start, end, other, other_classes, other_fields, other_keys,
                 out, o, slots, stack, seen, levels, latest

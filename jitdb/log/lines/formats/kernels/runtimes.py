@@ -1,10 +1,11 @@
-"""Lines of container runtimes, for kernels: Docker's json-file, and CRI as Kubernetes has it.
+"""Lines of container runtimes, for kernels: Docker's json-file, CRI as Kubernetes has it, and what both print.
 
     {"log":"...\\n","stream":"stdout","time":"..."}          a text without a newline goes on in the next line
     2026-11-20T14:03:11.123456789Z stdout F text            F: the text ends here; P: it goes on in the next line
+    2026-11-20T14:03:11.123456789Z text                     docker logs -t, kubectl logs --timestamps
 
-A text that is a JSON object is the record, with what stands beside it. Other text is a field (bodies.py):
-`message` of CRI, `log` of Docker; a level near its beginning is one, too, as the runtime's time stands before it.
+A text that is a JSON object is the record, with what stands beside it. Other text is a field (bodies.py): `message`,
+or `log` of Docker's json-file; a level near its beginning is one, too, as the runtime's time stands before it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from jitdb.common.kernels import part
 from jitdb.log.codecs.json.read import skip_blanks, text_end
 from jitdb.log.codecs.json.text import BACKSLASH, CLOSE_MAP, COLON, COMMA, NEWLINE, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.lines.formats.kernels.bodies import put_body
+from jitdb.log.lines.formats.kernels.kinds import STAMPED
 from jitdb.log.lines.formats.kernels.levels import put_level
 from jitdb.log.lines.formats.kernels.patterns import matched, put_groups
 from jitdb.log.lines.formats.kernels.traces import begins_with, goes_on
@@ -29,7 +31,8 @@ from jitdb.log.lines.formats.kernels.writing import (
     without_blanks,
 )
 
-_NINE = 57
+_DASH, _DOT, _ZERO, _NINE, _T = 45, 46, 48, 57, 84
+_STAMP = 30  # bytes of a time of UTC
 _MESSAGE = np.frombuffer(b'"message":        ', np.uint8)
 _MESSAGE_SIZE = 10
 _LOG = np.frombuffer(b'"log":            ', np.uint8)
@@ -45,9 +48,30 @@ _MAY_FIT = np.array(
 
 
 @part
-def cri_text(data, p, end):
-    """Of a line of CRI where its text begins, -1 where it is none; where the stream does; and whether it is cut."""
+def stamped_text(data, p, end):
+    """Where the text behind a time with nine digits of the second begins; -1 where no such time stands there."""
     nothing = np.int64(-1)
+    first = p
+    while p < end and data[np.uint64(p)] != SPACE:
+        p += 1
+    if (p - first != _STAMP and p - first != _STAMP + 5) or data[np.uint64(first)] > _NINE:
+        return nothing
+    if data[np.uint64(first + 4)] != _DASH or data[np.uint64(first + 10)] != _T or data[np.uint64(first + 19)] != _DOT:
+        return nothing
+    for at in range(first + 20, first + 29):
+        if data[np.uint64(at)] < _ZERO or data[np.uint64(at)] > _NINE:
+            return nothing
+    return min(p + 1, end)
+
+
+@part
+def cri_text(how, data, p, end):
+    """Of a line of CRI where its text begins, -1 where it is none; where the stream does; and whether it is cut. Of one
+    that is STAMPED there is no stream.
+    """
+    nothing = np.int64(-1)
+    if how == STAMPED:
+        return stamped_text(data, p, end), nothing, False
     first = p
     while p < end and data[np.uint64(p)] != SPACE:
         p += 1
@@ -109,12 +133,12 @@ def docker_stream(data, p, end):
 
 
 @part
-def begins_cri(data, before, before_end, p, end):
+def begins_cri(how, data, before, before_end, p, end):
     """Whether the line data[p:end] begins a record, data[before:before_end] being the line before it (empty: none)."""
     if before >= before_end:
         return True
-    text, stream, _ = cri_text(data, p, end)
-    earlier, earlier_stream, is_cut = cri_text(data, before, before_end)
+    text, stream, _ = cri_text(how, data, p, end)
+    earlier, earlier_stream, is_cut = cri_text(how, data, before, before_end)
     if text < 0:
         return earlier < 0 and not goes_on(data, before, before_end, p, end)
     if earlier < 0:
@@ -161,18 +185,21 @@ def put_said(data, p, stop, end, out, o, key, size, levels,
 
 
 @part
-def put_cri(data, start, end, out, o, spare, levels,
+def put_cri(how, data, start, end, out, o, spare, levels,
             program, classes, fields, keys, slots, stack, seen, latest):  # fmt: skip
     """A record of CRI: its time and stream, and what its lines say; -1 where its first line is no such."""
     stop, following = line_end(data, start, end)
-    text, stream, is_cut = cri_text(data, start, stop)
+    text, stream, is_cut = cri_text(how, data, start, stop)
     if text < 0:
         return np.int64(-1)
     o = put_byte(out, o, OPEN_MAP)
     o = put_bytes(_TIME, 0, _TIME_SIZE, out, o)
-    o = put_byte(out, put_escaped(data, start, stream - 1, out, o), QUOTE)
-    o = put_bytes(_STREAM, 0, _STREAM_SIZE, out, o)
-    o = put_byte(out, put_bytes(data, stream, 6, out, o), QUOTE)
+    after = stream if how != STAMPED else text
+    after -= np.int64(data[np.uint64(after - 1)] == SPACE)
+    o = put_byte(out, put_escaped(data, start, after, out, o), QUOTE)
+    if how != STAMPED:
+        o = put_bytes(_STREAM, 0, _STREAM_SIZE, out, o)
+        o = put_byte(out, put_bytes(data, stream, 6, out, o), QUOTE)
     if following >= end:
         o = put_said(
             data, text, stop, stop, out, o, _MESSAGE, _MESSAGE_SIZE, levels,
@@ -185,7 +212,7 @@ def put_cri(data, start, end, out, o, spare, levels,
         p = following
         stop, following = line_end(data, p, end)
         was_cut = is_cut
-        text, stream, is_cut = cri_text(data, p, stop)
+        text, stream, is_cut = cri_text(how, data, p, stop)
         if text < 0:
             text = p
         if not was_cut:

@@ -67,6 +67,7 @@ _QUOTES = np.uint64(0x2222222222222222)
 _DOT, _ZERO, _NINE = 46, 48, 57
 _HASH = 35
 _TRUE, _FALSE = 84, 70  # of Zeek
+_SEP = np.frombuffer(b"sep=    ", np.uint8)
 _FIELDS = np.frombuffer(b"#fields", np.uint8)
 _TIMESTAMP = np.frombuffer(b'"timestamp":        ', np.uint8)
 _TIMESTAMP_SIZE = 12
@@ -226,10 +227,14 @@ def put_value(data, p, end, kind, program, texts, out, o):
 
 @part
 def is_header(data, p, end, stop, program, texts):
-    """HEADER of the header, again or for the first time, and of a comment; RENAMES of another header; else 0."""
+    """HEADER of the header, again or for the first time, and of a comment; RENAMES of another header; else 0. Of CSV a
+    line such as `sep=;`, which Excel writes before the header, is a part of it.
+    """
     size = program[HEADER_SIZE]
     if stop - p == size and same_bytes(data, p, texts, 0, size) and without_blanks(data, stop, end) <= stop:
         return np.int64(HEADER)
+    if program[FLAGS] & LINED and stop - p == 5 and data[np.uint64(p + 4)] == program[FIRST]:
+        return np.int64(HEADER if same_bytes(data, p, _SEP, 0, 4) else 0)
     if not program[FLAGS] & COMMENTS or data[np.uint64(p)] != _HASH:
         return np.int64(0)
     for i in range(1, 7):
