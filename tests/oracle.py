@@ -74,8 +74,38 @@ _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10
           "h": 36 * 10**11, "d": 864 * 10**11, "w": 6048 * 10**11}  # fmt: skip
 
 
+def _parts_of_length(text: str) -> list[str] | None:
+    """Weeks, days, hours, minutes, seconds, and the digits of a fraction, of 1.02:03:04.5 or P1DT2H3M4.5S."""
+    text = text.replace(",", ".")
+    if text.startswith("P"):
+        day, mark, clock = text[1:].partition("T")
+        found = re.fullmatch("([0-9]+W)?([0-9]+D)?", day), re.fullmatch(r"([0-9]+H)?([0-9]+M)?([0-9.]+S)?", clock)
+        if None in found or not (day or mark) or (mark and not clock):
+            return None
+        parts = [(part or "0W")[:-1] for match in found if match for part in match.groups()]
+    else:
+        day, dot, clock = text.partition(".") if "." in text.partition(":")[0] else ("0", "", text)
+        if text.count(":") != 2 or not re.fullmatch(r"[0-9]+:[0-5][0-9]:[0-5][0-9]([.][0-9]+)?", clock):
+            return None
+        parts = ["0", day, *clock.split(":")]
+    second, dot, fraction = parts[-1].partition(".")
+    whole = [*parts[:-1], second]
+    if not all(part.isdecimal() and len(part) <= 9 for part in whole) or (dot and not fraction.isdecimal()):
+        return None
+    return [*whole, fraction]
+
+
 def seconds_in(text: str) -> float | None:
-    """The seconds of a length of time such as 1h2m3.5s: each of its parts to the nearest nanosecond."""
+    """The seconds of a length of time such as 1h2m3.5s, each of its parts to the nearest nanosecond; or of 1.02:03:04.5
+    or P1DT2H3M4.5S.
+    """
+    bare = text.removeprefix("-")
+    if (":" in bare or "P" in bare) and (parts := _parts_of_length(bare)) is not None:
+        *whole, fraction = parts
+        units = ("w", "d", "h", "m", "s")
+        exact = sum(int(part) * _UNITS[unit] for part, unit in zip(whole, units, strict=True))
+        exact += int(fraction[:9].ljust(9, "0"))
+        return None if exact >= 2**63 else float(-exact if text.startswith("-") else exact) / 10**9
     rest, total = text.removeprefix("-"), 0
     while rest:
         part = re.match(r"([0-9]+)([.][0-9]+)? ?([a-zµμ]+) ?", rest)

@@ -191,10 +191,10 @@ def age(text: str) -> Instant:
     Traceback (most recent call last):
     argparse.ArgumentTypeError: a length of time is expected, such as 30d, 12h or 1h30m, not 'yesterday'
     """
-    from jitdb.common.times import length_of_text
+    from jitdb.common.times import length_of_units
     from jitdb.operators.nodes.instants import instant_at
 
-    if text.startswith("-") or length_of_text(text) is None:
+    if text.startswith("-") or length_of_units(text) is None:
         raise argparse.ArgumentTypeError(f"a length of time is expected, such as 30d, 12h or 1h30m, not {text!r}")
     return instant_at(text)
 

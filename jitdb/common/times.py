@@ -92,6 +92,13 @@ _LENGTHS: Final = {
     "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9,
     "h": 3600 * 10**9, "d": 86_400 * 10**9, "w": 7 * 86_400 * 10**9,
 }  # fmt: skip
+_BY_CLOCK: Final = (  # .NET writes days before a dot
+    r"-?(?:(?P<d>\d{1,9})\.)?(?P<h>\d{1,9}):(?P<m>[0-5]\d):(?P<s>[0-5]\d)(?:[.,](?P<fraction>\d+))?"
+)
+_OF_ISO: Final = (
+    r"-?P(?=[\dT])(?:(?P<w>\d{1,9})W)?(?:(?P<d>\d{1,9})D)?"
+    r"(?:T(?=\d)(?:(?P<h>\d{1,9})H)?(?:(?P<m>\d{1,9})M)?(?:(?P<s>\d{1,9})(?:[.,](?P<fraction>\d+))?S)?)?"
+)
 UNITS_OF_LENGTH: Final = "ns|us|µs|μs|ms|s|min|m|h|d|w"
 _PART: Final = rf"(\d+(?:\.\d+)?) ?({UNITS_OF_LENGTH})(?![a-z]) ?"
 _AS_TEXT: Final = re.ASCII | re.IGNORECASE
@@ -282,11 +289,26 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
 
 
 def length_of_text(text: str) -> int | None:
-    """How many nanoseconds a length of time has; None for what is none.
+    """How many nanoseconds a length of time has, with units, by a clock, or as ISO 8601 has it; None for what is none.
 
     `indexes/kinds/length_kernels.py` does the same of whole columns.
 
-    >>> length_of_text("1h30m"), length_of_text("-1.5s"), length_of_text("12 ms"), length_of_text("12")
+    >>> length_of_text("1h30m"), length_of_text("00:00:01.5"), length_of_text("1.00:00:00"), length_of_text("PT1.5S")
+    (5400000000000, 1500000000, 86400000000000, 1500000000)
+    """
+    found = re.fullmatch(_BY_CLOCK, text, re.ASCII) or re.fullmatch(_OF_ISO, text, re.ASCII)
+    if found is None:
+        return length_of_units(text)
+    part = found.groupdict()
+    seconds = sum(int(part.get(unit) or 0) * _LENGTHS[unit] for unit in "wdhms")
+    length = seconds + int((part["fraction"] or "")[:9].ljust(9, "0"))
+    return None if length > _MOST else -length if text.startswith("-") else length
+
+
+def length_of_units(text: str) -> int | None:
+    """The same of one with units alone, as people type them: `10:30:00` is a time of day there.
+
+    >>> length_of_units("1h30m"), length_of_units("-1.5s"), length_of_units("12 ms"), length_of_units("12")
     (5400000000000, -1500000000, 12000000, None)
     """
     if re.fullmatch(f"-?(?:{_PART})+", text, re.ASCII) is None:

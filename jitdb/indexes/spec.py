@@ -31,7 +31,7 @@ Form: TypeAlias = Literal[
 # Those of the values of a field. One of a field in which no record has a value is not kept at once: it may be mistyped.
 _OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 _SLUG_LENGTH: Final = 48
-_TIMES: Final = 4  # of what `time(x)` takes for a time: raise it with each change of jitdb.common.times
+_TIMES: Final = 5  # of what `time(x)` and `duration(x)` take: raise it with each change of jitdb.common.times
 
 
 class IndexSpec(NamedTuple):
@@ -85,8 +85,8 @@ class IndexSpec(NamedTuple):
 
     @property
     def _takes_times(self) -> bool:
-        """Whether it takes values for times. (A column of times has the version of its kind: segment.py.)"""
-        return any(step is CASTS["time"] for path in self.paths for step in path)
+        """Whether it takes values for times or lengths. (Columns have the version of their kind: segment.py.)"""
+        return any(step in (CASTS["time"], CASTS["duration"]) for path in self.paths for step in path)
 
     @staticmethod
     def from_descriptor(descriptor: dict[str, Any]) -> IndexSpec:

@@ -1,4 +1,6 @@
-"""Lengths of time in texts, compiled: `76.5ms`, `1h2m3s`, as length_of_text in jitdb/common/times.py says it."""
+"""Lengths of time in texts, compiled: `76.5ms`, `1h2m3s`, `00:00:01.5`, `PT1.5S`, as length_of_text in
+jitdb/common/times.py says it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, NUMBER, STRING
 from jitdb.indexes.kinds.number_kernels import UNSURE
+from jitdb.indexes.kinds.time_text import read_fraction, two_digits
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, U8
@@ -20,7 +23,11 @@ _SPACE, _DASH, _DOT, _ZERO = 32, 45, 46, 48
 _D, _H, _I, _M, _N, _S, _U, _W = 100, 104, 105, 109, 110, 115, 117, 119
 _MICRO = (0xC2, 0xB5)  # µ, and the Greek letter
 _GREEK = (0xCE, 0xBC)
+_COMMA, _COLON, _P, _T = 44, 58, 80, 84
 _SECOND = 1_000_000_000
+_WHOLE = 9  # digits of a number by a clock, or of ISO 8601
+_PLACES = np.frombuffer(b"WDHMS", np.uint8)
+_SECONDS = np.array([604_800, 86_400, 3_600, 60, 1])
 
 
 @part
@@ -63,6 +70,94 @@ def unit_at(buf, at, end):
 
 
 @part
+def whole_at(buf, at, end):
+    """The number of up to nine digits that stands there, and where it ends; where it began if it is none."""
+    first = at
+    number = np.int64(0)
+    while at < end and 0 <= np.int64(buf[np.uint64(at)]) - _ZERO <= 9 and at - first <= _WHOLE:
+        number = number * 10 + np.int64(buf[np.uint64(at)]) - _ZERO
+        at += 1
+    return (np.int64(first) if at - first > _WHOLE else np.int64(at)), number
+
+
+@part
+def in_nanoseconds(seconds, nanoseconds):
+    """As length_in gives it, of a length that is not negative."""
+    if seconds > _MOST // _SECOND or (seconds == _MOST // _SECOND and nanoseconds > _MOST % _SECOND):
+        return np.int64(ABSENT), np.int64(0)
+    return np.int64(NUMBER), seconds * _SECOND + nanoseconds
+
+
+@part
+def length_by_clock(buf, at, end):
+    """`00:00:01.5`, perhaps with days and a dot before: as length_in gives it."""
+    none = np.int64(ABSENT), np.int64(0)
+    first = at
+    at, hours = whole_at(buf, at, end)
+    days = np.int64(0)
+    if at > first and at < end and buf[np.uint64(at)] == _DOT:
+        first = at + 1
+        days = hours
+        at, hours = whole_at(buf, first, end)
+    if at == first or at + 6 > end or buf[np.uint64(at)] != _COLON or buf[np.uint64(at + 3)] != _COLON:
+        return none
+    minutes, seconds = two_digits(buf, at + 1, end), two_digits(buf, at + 4, end)
+    if minutes < 0 or minutes > 59 or seconds < 0 or seconds > 59:
+        return none
+    at, nanoseconds = read_fraction(buf, at + 6, end)
+    if at != end:
+        return none
+    return in_nanoseconds(86_400 * days + 3_600 * hours + 60 * minutes + seconds, nanoseconds)
+
+
+@part
+def length_of_iso(buf, at, end):
+    """`1DT2H3M4.5S`, what stands behind the P: as length_in gives it."""
+    none = np.int64(ABSENT), np.int64(0)
+    seconds = nanoseconds = np.int64(0)
+    place = np.int64(-1)
+    is_clock = False
+    while at < end:
+        if buf[np.uint64(at)] == _T and not is_clock:
+            is_clock = True
+            at += 1
+        first = at
+        at, number = whole_at(buf, at, end)
+        if at == first or at >= end:
+            return none
+        has_fraction = buf[np.uint64(at)] == _DOT or buf[np.uint64(at)] == _COMMA
+        if has_fraction:
+            at, nanoseconds = read_fraction(buf, at, end)
+            if at < 0 or at >= end:
+                return none
+        found = np.int64(-1)
+        for each in range(_PLACES.shape[0]):
+            if buf[np.uint64(at)] == _PLACES[each]:
+                found = np.int64(each)
+        if found <= place or (found >= 2) != is_clock or (has_fraction and found != 4):
+            return none
+        place = found
+        seconds += number * _SECONDS[found]
+        at += 1
+    if place < 0:
+        return none
+    return in_nanoseconds(seconds, nanoseconds)
+
+
+@part
+def length_in_other_form(buf, at, end):
+    """The same of what is not written with units."""
+    if buf[np.uint64(at)] == _P:
+        return length_of_iso(buf, at + 1, end)
+    first = at
+    while at < end and (buf[np.uint64(at)] == _DOT or 0 <= np.int64(buf[np.uint64(at)]) - _ZERO <= 9):
+        at += 1
+    if at == first or at >= end or buf[np.uint64(at)] != _COLON:
+        return np.int64(ABSENT), np.int64(0)
+    return length_by_clock(buf, first, end)
+
+
+@part
 def length_in(buf, at, end):
     """What a text is: ABSENT no length; NUMBER one of so many nanoseconds; or UNSURE."""
     none = np.int64(ABSENT), np.int64(0)
@@ -70,6 +165,9 @@ def length_in(buf, at, end):
     at += np.int64(negative)
     if at >= end:
         return none
+    held, length = length_in_other_form(buf, at, end)
+    if held == NUMBER:
+        return held, -length if negative else length
     total = np.int64(0)
     is_unsure = False
     while at < end:

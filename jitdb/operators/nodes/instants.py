@@ -13,7 +13,7 @@ from jitdb.common.times import (
     Nanoseconds,
     as_text,
     is_zoneless,
-    length_of_text,
+    length_of_units,
     time_of_number,
     time_of_text,
     with_zone,
@@ -177,7 +177,7 @@ def instant_at(text: str, now: int | None = None, zone: str = "") -> Instant:
     if typed == "now":
         return Instant(now)
     ago = typed.removeprefix("-").removesuffix("ago").rstrip()
-    if not ago.startswith("-") and (length := length_of_text(ago)) is not None:
+    if not ago.startswith("-") and (length := length_of_units(ago)) is not None:
         return Instant(now - length)
     if typed and (found_day := re.fullmatch(_OF_DAY, typed, re.ASCII)) is not None:
         local = _local(now, zone, *found_day.groups())
@@ -217,7 +217,7 @@ def is_by_clock(text: str) -> bool:
     """
     typed = text.strip()
     ago = typed.removeprefix("-").removesuffix("ago").rstrip()
-    return typed == "now" or length_of_text(ago) is not None or re.fullmatch(_OF_DAY, typed, re.ASCII) is not None
+    return typed == "now" or length_of_units(ago) is not None or re.fullmatch(_OF_DAY, typed, re.ASCII) is not None
 
 
 def _of_last_year(day: str, month: str, clock: str, now: int) -> Nanoseconds | None:

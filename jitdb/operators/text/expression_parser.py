@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.common.paths import ANY, CASTS, Path, Step, format_path
 from jitdb.common.paths import MAX_DEPTH as MOST_STEPS
 from jitdb.common.spelling import did_you_mean
-from jitdb.common.times import length_of_text
+from jitdb.common.times import length_of_units
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.anywhere import anywhere
 from jitdb.operators.nodes.compare import DERIVED_INDEXES, equal_or_within, gt, gte, lt, lte
@@ -255,7 +255,7 @@ class Parser(Tokens):
         if kind == "number":
             return Part("value", self._number(), start, self._done)
         if kind == "length":
-            length = length_of_text(self._next())
+            length = length_of_units(self._next())
             assert length is not None  # as its token says
             return Part("length", float(length) / 1e9, start, self._done)
         if kind == "word":
