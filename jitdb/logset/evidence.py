@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from jitdb.common.values import value_key
 from jitdb.engine.roles import first_of, has_time
 from jitdb.logset.bundling import Together
 from jitdb.logset.member import Member, fields_of
@@ -74,14 +75,21 @@ class SetEvidence:
                 bits |= db.evidence().seen_in(path)
         return bits
 
-    def spellings(self, leaf: Operation) -> list[Operation]:
+    def spellings(self, leaf: Operation, among: Callable[[Operation], Operation] | None = None) -> list[Operation]:
         found: dict[Operation, None] = {}
         for part in self._parts(leaf):
             if part.operation == leaf:  # not by its path
+                within = part.member.among if isinstance(part.member, Together) else None  # not in other logs
                 with self._asking.using(part.member) as db:
-                    others = db.evidence().spellings(leaf)
-                found |= dict.fromkeys(other for other in others if self._has(part.member, other))  # not in other logs
+                    found |= dict.fromkeys(db.evidence().spellings(leaf, within))
         return list(found)
+
+    def values(self, path: Path) -> list[Any]:
+        found: dict[Hashable, Any] = {}
+        for part in self._parts(EVERYTHING)[:SAMPLED]:
+            with self._asking.using(part.member) as db:
+                found |= {value_key(value): value for value in db.evidence().values(path)}
+        return list(found.values())
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         from jitdb.engine.hinting.dialects import ends_so, in_place_of, may_differ

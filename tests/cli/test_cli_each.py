@@ -107,3 +107,27 @@ def test_one_document_leads_to_its_elements(
     assert f"--each '{each}'" in err
     assert "--timestamp" not in err
     assert said(capsys, "count", path, f'{field} == "error"', "--each", each)[:2] == (0, "2\n")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_around_an_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], indent: int | None
+) -> None:
+    """It is one record, or none: the array that has the records is named."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": number, "status": 200 + 204 * (number % 2)} for number in range(50)]
+    document = {"total": 50, "meta": {"pages": [{"n": 1}]}, "data": {"items": rows}}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document, indent=indent) + "\n")
+    for _ in range(2):
+        code, out, err = said(capsys, "count", "a.json")
+        if indent is None:
+            assert (code, out) == (0, "1\n")
+            told = "the file is one record; --each 'data.items[]' makes one of each element of this array"
+            assert err == f"jitdb: {told}\n"
+        else:
+            assert (code, out) == (1, "")
+            assert "pass --each 'data.items[]'; or make a line of it" in err
+    assert said(capsys, "count", "a.json", "status == 404", "--each", "data.items[]")[:2] == (0, "25\n")
+    path.write_text(json.dumps(document) + "\n" + json.dumps({"total": 1}) + "\n")
+    assert said(capsys, "count", "a.json") == (0, "2\n", "")

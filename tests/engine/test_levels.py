@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import rank_of as expected_rank
+from test_dialects import write
 from thoroughness import tries
 
 import jitdb
@@ -217,6 +218,20 @@ def test_names_of_levels_that_are_not_known(
     assert db.count(parse_expression(meant)) == better
     assert db.hints(parse_expression(f"not {asked}"), is_empty=False) == []  # which has them
     db.close()
+
+
+@pytest.mark.parametrize("files", [1, 3])
+@pytest.mark.parametrize(("often", "once"), [("info", "Panne"), ("low", "critical"), ("low", "error")])
+def test_a_name_that_a_sample_does_not_show(tmp_path: Path, often: str, once: str, files: int) -> None:
+    records = [{"level": once if number == 2500 else often, "n": number} for number in range(5000)]
+    for number in range(files):
+        write(tmp_path / f"{number}.ndjson", records)
+    with jitdb.open_many([tmp_path]) if files > 1 else jitdb.open(tmp_path / "0.ndjson") as db:
+        db.warns_of_questions = False
+        assert db.count(parse_expression('level >= "error"')) == (once != "Panne") * files
+        told = db.hints(parse_expression('level >= "error"'), is_empty=once == "Panne")
+        unknown = once if often == "info" else often
+        assert [hint for hint in told if f'`level == "{unknown}"` finds them' in hint]
 
 
 def test_names_of_levels_that_are_not_known_in_text(tmp_path: Path) -> None:

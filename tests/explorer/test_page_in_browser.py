@@ -308,6 +308,7 @@ def test_following_shows_what_comes(browser: Any, tmp_path: Path) -> None:
             file.writelines(json.dumps(record) + "\n" for record in RECORDS[100:200])
         wanted = [record for record in RECORDS[:200] if record["service"] == "web"]
         page.page.wait_for_selector(f'#count b:text-is("{len(wanted)}")')
+        page.page.wait_for_selector(f'#records .row .last:text-is("{wanted[-1]["message"]}")')  # behind the count
         assert page.texts("#records .row .last")[0] == wanted[-1]["message"]
         assert page.page.locator("#records .record .field").count() > 5  # what is open stays so
         page.page.click("#follow")

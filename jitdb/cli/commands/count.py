@@ -68,7 +68,7 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
         from jitdb.cli.output.loose import note_loose
 
         flush()
-        note_loose(getattr(db, "log", None), options)
+        note_loose(getattr(db, "log", None), options, is_empty=not found)
     if operation is not None:
         from jitdb.cli.output.notes import note_counted
 

@@ -102,7 +102,7 @@ def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | Gro
     _note_maps(db, options, paths)
     from jitdb.cli.output.loose import note_loose
 
-    note_loose(getattr(db, "log", None), options)
+    note_loose(getattr(db, "log", None), options, is_empty=counts.missing == counts.total)
     return counts
 
 

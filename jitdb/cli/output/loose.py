@@ -1,4 +1,5 @@
-"""The note on lines of text that are read as no record of their own, or as a record each, and look otherwise.
+"""The notes on what is a record and looks otherwise: lines of text that are read as no record of their own, or as a
+record each, and a file that is one record with an array of them.
 
 Apart from other notes, which answers of fresh indexes need not load.
 """
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 _LOOSE: Final = 50  # a note is due where one of so many first lines is loose
 
 
-def note_loose(log: AnyLog | None, options: Namespace) -> None:
+def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False) -> None:
     """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
-    are a record a line.
+    are a record a line; or that the file is one record.
+
+    is_empty: no record has the field that was asked for; that elements of an array do, another note says
     """
     from jitdb.log.lines.detection import entries_of_lines, loose_lines
+    from jitdb.log.lines.each_paths import array_inside
     from jitdb.log.lines.line_log import LineLog
 
     if options.quiet or not isinstance(log, LineLog):
@@ -36,6 +40,9 @@ def note_loose(log: AnyLog | None, options: Namespace) -> None:
                 options,
                 f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
             )
+        is_json = log.framing.form.row is None and not log.framing.form.each
+        if is_json and not is_empty and (array := array_inside(log.path, on_one_line=True)):
+            note(options, f"the file is one record; --each '{array}' makes one of each element of this array")
         found = loose_lines(log.path, log.framing.form)
         if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
             which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from pyroaring import BitMap
 
-from jitdb.engine.answering.spellings import spelled_otherwise
+from jitdb.engine.answering.spellings import held_inside, spelled_otherwise
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.face.glance_ranges import NotPlain, records_of, spec_of
 from jitdb.engine.roles import first_of, has_other_names, is_time_name, is_usual
@@ -80,7 +80,7 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
     if any(all(map(is_void, index.segments)) for index in fields):
         raise NotPlain  # the engine warns of a field that no record has
     named = [(leaf, by_spec[spec]) for leaf, spec in spec_by_leaf.items() if leaf.bitmap is not None]
-    if any(index.kind != BITMAPS or spelled_otherwise(leaf, index.segments) for leaf, index in named):
+    if any(index.kind != BITMAPS or _is_told_of(leaf, index.segments) for leaf, index in named):
         raise NotPlain  # and of a value that is there in another form, too
     by_leaf = {leaf: records_of(log, leaf, by_spec[spec]) for leaf, spec in spec_by_leaf.items()}
     if any(leaf.names_value and not by_leaf.get(leaf, True) for leaf in operation.denied_leaves()):
@@ -89,6 +89,11 @@ def matching(log: LogSource, folder: FilePath, operation: Operation | None, also
     if _may_be_told_of(log, operation, asked, found.places):
         raise NotPlain
     return Fresh(operation.records(by_leaf.__getitem__, lambda: found.records), others, found.places)
+
+
+def _is_told_of(leaf: Operation, segments: Sequence[Segment]) -> bool:
+    """Whether the value is there in another form, too."""
+    return bool(spelled_otherwise(leaf, segments)) or next(held_inside(leaf, segments), None) is not None
 
 
 def _may_be_told_of(log: LogSource, operation: Operation, asked: Mapping[Path, Index], places: Index) -> bool:
@@ -119,19 +124,19 @@ def _may_be_called_otherwise(log: LogSource, path: Path, index: Index, places: I
     """Whether records that lack the field, as its index knows, may have it by another name, or are lines of text in
     which no level is found.
     """
-    may_be = has_other_names(path) or len(path) > 1 or "." in str(path[0])
-    lacking = _lacking(index) if may_be else []
+    lacking = _lacking(index)
     if not lacking:
         return False
     from jitdb.engine.hinting.dialects import called_in, is_of_text
 
     raw = log.get_many_raw([offset_of(places.segments, seq) for seq in lacking])
-    records = [log.codec.decode(record) for record in raw if record is not None]
+    more = () if has_other_names(path) else sample_raw(log, _SAMPLE)
+    records = [log.codec.decode(record) for record in chain(raw, more) if record is not None]
     return bool(called_in([path], [*first_of(log), *records])) or (is_usual(path) and any(map(is_of_text, records)))
 
 
 def _lacking(index: Index) -> list[int]:
-    """A few of the records without the field; a column of times that is asked at a glance has none."""
+    """A few of the records without the field, and the last one; none of a column of times that is asked at a glance."""
     return some_lacking(index.segments, SOME) if tells_lacking(index.segments) else []
 
 

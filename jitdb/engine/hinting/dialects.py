@@ -65,8 +65,8 @@ def in_place_of(path: Path, records: Collection[Any]) -> Path | None:
     return together or next((found for found in each if found is not None), None)
 
 
-def may_be_called(path: Path) -> bool:
-    """Whether records of one log may have this field by another name."""
+def is_called_so(path: Path) -> bool:
+    """Whether others are known to have this field by another name."""
     return has_other_names(path) or _has_dot(path)
 
 
@@ -77,8 +77,51 @@ def is_of_text(record: Any) -> bool:
 
 def called_in(paths: Iterable[Path], records: Collection[Any]) -> dict[Path, Path]:
     """What those of these fields are called in these records of one log that lack them."""
-    found = {path: in_place_of(path, records) or _of_requests(path, records) for path in paths}
+    found = {
+        path: in_place_of(path, records) or _of_requests(path, records) or _renamed(path, records) for path in paths
+    }
     return {path: other for path, other in found.items() if other is not None}
+
+
+def _renamed(path: Path, records: Iterable[Any]) -> Path | None:
+    """The field beside this one that all of these records have which lack it, and no other one has, if the name of one
+    begins or ends with that of the other, and their values are alike: `duration_ms` in the place of `ms`.
+
+    >>> _renamed(("ms",), [{"ms": 5}, {"duration_ms": 7}])
+    ('duration_ms',)
+    >>> _renamed(("ms",), [{"ms": 5}, {"duration_ms": 7}, {"event": "start"}])
+    """
+    having, lacking = _parted(path, records)
+    there, known = fields_in(having), fields_in(lacking)
+    if path not in there or not known or str(path[-1]).lower() in _OF_MANY:
+        return None
+    found = (
+        other for other, value in known.items()
+        if other not in there and _is_longer(path, other) and _are_alike(value, there[path])
+    )  # fmt: skip
+    return next((other for other in found if all(value_at(record, other) is not UNDEFINED for record in lacking)), None)
+
+
+def _is_longer(path: Path, other: Path) -> bool:
+    """Whether fields of one map have names of which one has words before or behind those of the other."""
+    if path[:-1] != other[:-1] or ANY in (path[-1], other[-1]):
+        return False
+    short, long = sorted((re.findall(_WORD, str(each[-1])) for each in (path, other)), key=len)
+    words = [[word.lower() for word in each] for each in (short, long)]
+    return 0 < len(short) < len(long) and words[0] in (words[1][: len(short)], words[1][-len(short) :])
+
+
+def _are_alike(value: Any, other: Any) -> bool:
+    """Whether both are numbers, or neither is one."""
+    return (number_of(value) is None) == (number_of(other) is None)
+
+
+def _parted(path: Path, records: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """The records that have the field, and those that lack it."""
+    having, lacking = list[Any](), list[Any]()
+    for record in records:
+        (lacking if value_at(record, path) is UNDEFINED else having).append(record)
+    return having, lacking
 
 
 def _of_requests(path: Path, records: Iterable[Any]) -> Path | None:
@@ -87,16 +130,13 @@ def _of_requests(path: Path, records: Iterable[Any]) -> Path | None:
     """
     if not is_of_requests(path):
         return None
-    having, lacking = list[Any](), list[Any]()
-    for record in records:
-        (lacking if value_at(record, path) is UNDEFINED else having).append(record)
+    having, lacking = _parted(path, records)
     there = fields_in(having)
     if not lacking or path not in there:
         return None
-    is_number = number_of(there[path]) is not None
     known = {
         other: value for other, value in fields_in(lacking).items()
-        if other not in there and 1 in (len(path), len(other)) and (number_of(value) is not None) == is_number
+        if other not in there and 1 in (len(path), len(other)) and _are_alike(value, there[path])
     }  # fmt: skip
     return ends_so(path, known)
 

@@ -21,8 +21,8 @@ from jitdb.errors import JitdbError, QuestionWarning, outside
 from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.columns import SOME, seen_by, some_lacking, tells_lacking
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.segment import BITMAPS, NUMBERS, SET
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, SET
+from jitdb.indexes.spec import IndexSpec, values_spec
 
 if TYPE_CHECKING:
     import os
@@ -100,37 +100,50 @@ class LogEvidence:
 
         return self._manager.look(look)
 
-    def spellings(self, leaf: Operation) -> list[Operation]:
-        from jitdb.engine.answering.spellings import spelled_otherwise
+    def spellings(self, leaf: Operation, among: Callable[[Operation], Operation] | None = None) -> list[Operation]:
+        from jitdb.engine.answering.spellings import held_inside, spelled_otherwise
 
         manager, bitmap = self._manager, leaf.bitmap
 
-        def look() -> list[Operation]:
+        def look() -> list[tuple[Operation, Operation]]:
             found = [index for index in manager.catalog.opened() if bitmap is not None and index.spec == bitmap[0]]
-            return [
-                each for index in found if index.kind == BITMAPS for each in spelled_otherwise(leaf, index.segments)
-            ]
+            found = [index for index in found if index.kind == BITMAPS]
+            spelled = [(each, each) for index in found for each in spelled_otherwise(leaf, index.segments)]
+            return [*spelled, *(pair for index in found for pair in held_inside(leaf, index.segments))]
 
-        return [other for other in manager.look(look) if self.has(other)]
+        return [other for known, other in manager.look(look) if self.has(known if among is None else among(known))]
+
+    def values(self, path: Path) -> list[Any]:
+        from jitdb.engine.answering.spellings import few_values
+
+        catalog, spec = self._manager.catalog, values_spec(path)
+
+        def look() -> list[Any]:
+            found = (index for index in catalog.opened() if index.spec == spec and index.kind == DICTIONARY)
+            return [value for index in found for value in few_values(index.segments)]
+
+        return self._manager.look(look)
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
-        from jitdb.engine.hinting.dialects import called_in, may_be_called
+        from jitdb.engine.hinting.dialects import called_in, is_called_so
         from jitdb.engine.hinting.knowledge import SAMPLE
         from jitdb.engine.roles import first_of, has_other_names
 
-        asked = [path for path in dict.fromkeys(paths) if may_be_called(path)]
+        asked = [path for path in dict.fromkeys(paths) if ANY not in path]
         first = first_of(self._manager.log) if asked else []
         found = called_in(asked, first)
         for path in () if self._is_quick else asked:  # it may be renamed behind the first records
             if path not in found:
                 lacking = self._lacking(path)
-                if lacking is None or (lacking and not has_other_names(path)):
-                    lacking = self.sample(SAMPLE)
+                if (lacking is None and is_called_so(path)) or (lacking and not has_other_names(path)):
+                    lacking = [*(lacking or ()), *self.sample(SAMPLE)]
                 found |= called_in([path], [*first, *lacking] if lacking else [])
         return {path: {found[path]: []} for path in asked if path in found}
 
     def _lacking(self, path: Path) -> list[Any] | None:
-        """A few records that lack the field, or have no level in it, which an index tells; None where none does."""
+        """A few records that lack the field, or have no level in it, which an index tells, and the last record; None
+        where no index tells it.
+        """
         from jitdb.operators.nodes.levels import CompareLevel
         from jitdb.operators.nodes.operation import Not
 
@@ -167,8 +180,10 @@ class LogEvidence:
     def _records(self, seqs: Sequence[int]) -> list[Any]:
         import numpy as np
 
-        manager = self._manager
-        places = manager.look(lambda: manager.records.offsets_of(np.array(seqs, np.uint32)))
+        from jitdb.operators.nodes.operation import EVERYTHING
+
+        manager, wanted = self._manager, np.array(seqs, np.uint32)
+        places = manager.ask(EVERYTHING, False, None, lambda _: manager.records.offsets_of(wanted))
         return [manager.log.codec.decode(each) for each in manager.log.get_many_raw(places) if each]
 
     def unleveled(self, operation: Operation) -> list[str]:

@@ -99,7 +99,8 @@ def _text(value: Any) -> str:
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
     """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
     other = next((other for other in leaf.others() if evidence.has(other)), None)
-    other = next(iter(evidence.spellings(leaf)), None) if other is None else other
+    spelled = [] if other is not None else evidence.spellings(leaf)
+    other = next((each for each in spelled if each.paths == leaf.paths), other)
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
     if isinstance(other, IsIn):
@@ -107,11 +108,12 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         return f"none of the {len(other.value):,} values is in {name}", f"did you mean {kind}?"
     if other is not None:
         return f"no record has {typed(leaf)}", f"did you mean `{typed(other)}`?"
-    if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None:
+    places = {each.paths[0][len(path) :] for each in spelled}
+    if (*path, ANY) in known and (of_elements := leaf.of_elements()) is not None and (not places or (ANY,) in places):
         return f"{name} holds arrays", f"did you mean `{typed(of_elements)}`?"
     if isinstance(held, dict):
         inside = _inside(path, known)
-        found = next((each for each in map(leaf.of_field, inside) if _holds(each, records)), None)
+        found = next((each for each in map(leaf.of_field, inside) if _holds(each, records)), next(iter(spelled), None))
         told = f"did you mean `{typed(found)}`?" if found is not None else "ask a field in them" + _such_as(inside)
         return f"{name} holds maps", told
     if isinstance(leaf, TextMatch) and isinstance(held, bool | int | float):
@@ -131,6 +133,8 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         finds = finds or next((f'{format_path(text)} contains "\\n"' for text in texts), "")
         told = f"records have the {name} of their first line, and stack traces on the other one belong to them"
         return (told, f"`{finds}` finds these") if finds else None
+    if spelled:
+        return f"no record has {typed(leaf)}", f"did you mean `{typed(spelled[0])}`?"
     return None
 
 

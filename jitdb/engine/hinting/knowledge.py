@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.paths import Path
@@ -39,8 +39,15 @@ class Evidence(Protocol):
     def seen_in(self, path: Path) -> int:
         """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
 
-    def spellings(self, leaf: Operation) -> list[Operation]:
-        """The leaf with other values that may have been meant and that live records have, where indexes know them."""
+    def spellings(self, leaf: Operation, among: Callable[[Operation], Operation] | None = None) -> list[Operation]:
+        """The leaf with other values that may have been meant and that live records have, or asked of what is in a map
+        or an array, where indexes know it.
+
+        among: makes a question one of those logs alone that are asked
+        """
+
+    def values(self, path: Path) -> list[Any]:
+        """Values of a field that the index of a question names; none of a field with many, or where none is."""
 
     def elsewhere(self, operation: Operation, paths: Sequence[Path]) -> Elsewhere:
         """The fields that stand in the place of these in the first records of the logs that are asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from jitdb.common.paths import ANY, Path, Step, format_path
@@ -14,7 +15,7 @@ from jitdb.engine.hinting.dialects import in_place_of, is_of_text, named_logs
 from jitdb.engine.hinting.fields import is_known
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence
 from jitdb.engine.roles import is_level_name
-from jitdb.operators.nodes.equal import Absent, absent, equal
+from jitdb.operators.nodes.equal import Absent, IsIn, absent, equal
 from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of, rank_of_name
 from jitdb.operators.nodes.operation import Not, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
@@ -93,7 +94,7 @@ def on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[
         elif leaf.index in paths:
             values = [value for record in records if (value := value_at(record, leaf.index)) is not UNDEFINED]
             yield from _on_numbers(leaf, values, is_empty and not _is_of_pino(records))
-            yield from _unknown_names(leaf, values) if leaf not in denied else ()
+            yield from _unknown_names(evidence, leaf, values) if leaf not in denied else ()
 
 
 def _on_numbers(leaf: CompareLevel, values: Sequence[Any], is_empty: bool) -> Iterator[str]:
@@ -137,17 +138,19 @@ def _is_of_pino(records: Iterable[Any]) -> bool:
     return any(fields_in([record]).keys() >= _OF_PINO for record in records)
 
 
-def _unknown_names(leaf: CompareLevel, values: Iterable[Any]) -> Iterator[str]:
+def _unknown_names(evidence: Evidence, leaf: CompareLevel, values: Iterable[Any]) -> Iterator[str]:
     """The line about words that are no levels that are known, in a field that has such levels, too."""
-    held = [value for value in values if value is not None and value != ""]
-    unknown = [value for value in held if rank_of(value, leaf.index) is None and _is_word(value)]
-    if not unknown or ANY in leaf.index or not any(rank_of(value, leaf.index) is not None for value in held):
+    path = leaf.index
+    unknown = [value for value in (*values, *evidence.values(path)) if _is_word(value) and rank_of(value, path) is None]
+    if not unknown or ANY in path or not evidence.has(leaf.lowest()[0]):
         return  # where it has no level at all, another line says so
-    name, names = format_path(leaf.index), list(dict.fromkeys(unknown))[:_NAMED]
-    finds = typed(combine(Or, tuple(equal(leaf.index, each) for each in names)))
+    held = (value for value in dict.fromkeys(unknown) if evidence.has(IsIn(path, [value])))
+    if not (names := list(islice(held, _NAMED))):
+        return
+    finds = typed(combine(Or, tuple(equal(path, each) for each in names)))
     yield (
-        f"values of `{name}` such as {shown(names[0])} are no levels that are known, and `{typed(leaf)}` leaves them "
-        f"out: `{finds}` finds {'these' if len(names) > 1 else 'them'}"
+        f"values of `{format_path(path)}` such as {shown(names[0])} are no levels that are known, and `{typed(leaf)}` "
+        f"leaves them out: `{finds}` finds {'these' if len(names) > 1 else 'them'}"
     )
 
 

@@ -124,13 +124,13 @@ def counted_keys(segment: Segment) -> Iterator[tuple[bytes, int]]:
 
     Raises IndexDamaged.
     """
-    counts, keys = _counts(unchecked(segment, CODES, code_width(count_of(segment)))), _keys(segment)
+    counts, keys = _counts(unchecked(segment, CODES, code_width(count_of(segment)))), value_keys(segment)
     if sum(counts[: 1 + len(keys)]) != segment.count:
         raise segment.damage("a code without a value")
     yield from zip([ABSENT_KEY, *keys], counts, strict=False)
 
 
-def _keys(segment: Segment) -> list[bytes]:
+def value_keys(segment: Segment) -> list[bytes]:
     """Those of the values of a dictionary: that of code n at n - 1. Raises IndexDamaged."""
     heap, ends = bytes(segment.blob(HEAP)), [0, *unchecked(segment, ENDS, 4)]
     if ends[-1] != len(heap) or not all(begin < end for begin, end in pairwise(ends)):
@@ -217,18 +217,19 @@ def tells_lacking(segments: Sequence[Segment]) -> bool:
 
 
 def some_lacking(segments: Sequence[Segment], count: int) -> list[int]:
-    """The first and the last few records without the field, so many of each, by an index that tells it.
+    """The first and the last few records without the field, so many of each, by an index that tells it; and the last
+    record, which may have it. None where each has it.
 
     Raises IndexDamaged.
     """
     if segments and segments[0].kind == BITMAPS:
         records = records_with(segments, ABSENT_KEY)
-        return [*records[:count], *records[max(count, len(records) - count) :]]
-    found = [seqs for segment in segments if (seqs := _lacking(segment))]
-    if not found:
-        return []
-    first, last = found[0][:count], found[-1][-count:]
-    return [*first, *(seq for seq in last if seq > first[-1])]
+        found = [*records[:count], *records[max(count, len(records) - count) :]]
+    else:
+        each = [seqs for segment in segments if (seqs := _lacking(segment))]
+        found = list(each[0][:count]) if each else []
+        found += [seq for seq in (each[-1][-count:] if each else ()) if seq > found[-1]]
+    return [*found, *({segments[-1].end_seq - 1} - set(found))] if found else []
 
 
 def _lacking(segment: Segment) -> array[int]:
@@ -244,7 +245,7 @@ def _lacking(segment: Segment) -> array[int]:
 def records_where(segment: Segment, holds: Callable[[Any], bool]) -> BitMap:
     """The records whose value, or number, this is true of, by few codes (are_few). Raises IndexDamaged."""
     if segment.kind == DICTIONARY:
-        codes, keys = unchecked(segment, CODES, code_width(count_of(segment))), _keys(segment)
+        codes, keys = unchecked(segment, CODES, code_width(count_of(segment))), value_keys(segment)
     else:
         codes, how = _codes(segment), packing_of(segment)
     wanted = bytearray(1 << 8 * codes.itemsize)

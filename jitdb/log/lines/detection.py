@@ -529,17 +529,24 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         advice = "write it as JSON Lines: codec => json_lines in the output of Logstash"
         return NotALog("it is what Logstash prints (rubydebug), a field a line", path=path, remedy=advice)
     if begin.startswith("{") and not looks_like_lines(head):
-        remedy = Remedy(
-            "pass each=, the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
-            "pass --each with the path to its records, such as 'logs[]'; or make a line of it: jq -c .",
-        )
-        return _error(path, "it is one JSON object, and no batch of records that is known", remedy)
+        return _one_object(path)
     if table_named(os.fspath(path)):
         given = f"{import_command(os.fspath(path))} --columns NAMES"
         return _error(path, "its first line names no fields, as that of a table does", f"name them: {given}")
     if begin and not looks_like_lines(head):
         return _error(path, "it is text, but none of its first lines is a JSON object", _PLAIN)
     return None
+
+
+def _one_object(path: str | os.PathLike[str]) -> NotALog:
+    """The error for an object over several lines; it names the array that has the records."""
+    from jitdb.log.lines.each_paths import array_inside
+
+    array, or_line = array_inside(location_of(path), on_one_line=False), "or make a line of it: jq -c ."
+    python, shell = (f"each={array!r}", f"--each '{array}'") if array else ("each=", "--each")
+    which = "" if array else ", the path to its records, such as 'logs[]'"
+    remedy = Remedy(f"pass {python}{which}; {or_line}", f"pass {shell}{which}; {or_line}")
+    return _error(path, "it is one JSON object, and no batch of records that is known", remedy)
 
 
 def _has_returns_alone(head: bytes) -> bool:
