@@ -195,6 +195,20 @@ def test_lengths_of_time_that_are_sorted_as_text(said) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "is_told"),
+    [
+        (("$9,296.00", "$10,000.00"), True), (("99,7", "100,1"), True), (("9 MB", "10 MB"), True),
+        (("9%", "10%"), True),
+        (("9", "10"), False), (("10.0.0.9", "10.0.0.10"), False), (("1.2.9", "1.2.10"), False),
+        (("2026-11-20", "2026-11-21"), False), (("abc9", "abc10"), False),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_sorted_as_text(said, texts: tuple[str, str], is_told: bool) -> None:
+    told = said([{"price": text} for text in texts], "query", "--sort", "-price")
+    assert (", which spells no number: sorted as text" in told) == is_told
+
+
+@pytest.mark.parametrize(
     ("command", "told"),
     [
         ("query --sort n", "`n` holds values from number to string: each kind is sorted for itself"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import note
@@ -28,7 +29,8 @@ def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False
     is_empty: no record has the field that was asked for; that elements of an array do, another note says
     """
     from jitdb.log.lines.detection import entries_of_lines, loose_lines
-    from jitdb.log.lines.each_paths import array_inside
+    from jitdb.log.lines.files.opening import head_of
+    from jitdb.log.lines.formats.batches import array_inside
     from jitdb.log.lines.line_log import LineLog
 
     if options.quiet or not isinstance(log, LineLog):
@@ -41,7 +43,7 @@ def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False
                 f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
             )
         is_json = log.framing.form.row is None and not log.framing.form.each
-        if is_json and not is_empty and (array := array_inside(log.path, on_one_line=True)):
+        if is_json and not is_empty and (array := array_inside(partial(head_of, log.path), on_one_line=True)):
             note(options, f"the file is one record; --each '{array}' makes one of each element of this array")
         found = loose_lines(log.path, log.framing.form)
         if found is not None and found.loose * _LOOSE >= found.lines and found.loose:

@@ -34,6 +34,10 @@ _TO_DOTS: Final = {  # of sed: what finds a date, and what is in place of it
     "-": (r"(^|[^0-9-])([0-9]+)-([0-9]+)-([0-9]{4})([^0-9-]|$)", r"\1\3.\2.\4\5", r"\1\2.\3.\4\5"),  # no UUID
 }
 
+_LIKE_NUMBER: Final = (
+    r"(?!\d+(?:\.\d+){2,}$)[-+]?[$€£¥]? ?\d[\d.,' ]*(?:%|[$€£¥]|[A-Za-z]{1,3})?"  # no address, no version
+)
+
 
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Note that no record of the answer has a time to be ordered by."""
@@ -302,6 +306,9 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
             name = format_path(key.path)
             by = shlex.quote(f"{'-' if key.descending else ''}duration({name})")
             say(f'jitdb: `{name}` is text such as "{text}", sorted as text: --sort {by} sorts by the length of time')
+        elif isinstance(last, str) and re.fullmatch(_LIKE_NUMBER, last) and time_of(last) is None:
+            which = f"`{format_path(key.path)}` is text such as {shown(last)}, which spells no number"
+            say(f"jitdb: {which}: sorted as text")
         kinds = dict.fromkeys(map(kind_name, sorted_as))
         if len(kinds) > 1:
             held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"

@@ -23,7 +23,7 @@ from jitdb.errors import LogCorrupt, NotALog, Remedy, import_command
 from jitdb.log.io.filenames import META, sidecar_path
 from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
-from jitdb.log.lines.formats.batches import Head, batch_form, is_json
+from jitdb.log.lines.formats.batches import Head, array_inside, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
 from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, MARKS, STAMPED
 from jitdb.log.objects.door import Location, is_file, location_of
@@ -540,9 +540,8 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
 
 def _one_object(path: str | os.PathLike[str]) -> NotALog:
     """The error for an object over several lines; it names the array that has the records."""
-    from jitdb.log.lines.each_paths import array_inside
-
-    array, or_line = array_inside(location_of(path), on_one_line=False), "or make a line of it: jq -c ."
+    array = array_inside(partial(head_of, location_of(path)), on_one_line=False)
+    or_line = "or make a line of it: jq -c ."
     python, shell = (f"each={array!r}", f"--each '{array}'") if array else ("each=", "--each")
     which = "" if array else ", the path to its records, such as 'logs[]'"
     remedy = Remedy(f"pass {python}{which}; {or_line}", f"pass {shell}{which}; {or_line}")

@@ -1,30 +1,24 @@
-"""Does `each` name something in the lines of a file? If not, what do the lines have instead? And which array has the
-records of a file that is one JSON object?
-"""
+"""Does `each` name something in the lines of a file? And if not, what do the lines have instead?"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.values import values_at
+from jitdb.common.paths import format_path
 from jitdb.errors import NotALog, Remedy
 from jitdb.log.lines.batch_path import KeySteps
-from jitdb.log.lines.files.opening import head_of
 from jitdb.log.lines.form import MARK, object_in
+from jitdb.log.lines.formats.batches import arrays_in
 
 if TYPE_CHECKING:
     from jitdb.log.lines.line_log import LineLog
-    from jitdb.log.objects.door import Location
 
 _HEAD: Final = 1 << 16  # bytes that are looked at
 _LONG: Final = 1 << 24  # the same of a first line that is longer
 _TRIED: Final = 64  # lines
 _SHOWN: Final = 5  # paths that are named
-_DEEPEST: Final = 8
 
 
 def refuse_missing(log: LineLog) -> None:
@@ -34,7 +28,7 @@ def refuse_missing(log: LineLog) -> None:
         return
     if next(log.stream(raw=True), None) is not None:
         return
-    found = {path: keys for value in reversed(values) for path, keys in _arrays(value, ())}
+    found = {path: keys for value in reversed(values) for path, keys in arrays_in(value, ())}
     arrays = sorted(found, key=lambda path: -found[path])[:_SHOWN]  # records have more keys than what is around them
     has = f"they have {', '.join(map(format_path, arrays))}" if arrays else "no array is in the first of them"
     wanted, python, shell = format_path(form.each), "leave each out", "leave --each out"
@@ -46,24 +40,6 @@ def refuse_missing(log: LineLog) -> None:
         python, shell = f"each={meant!r}, or {python}", f"--each '{meant}', or {shell}"
     log.close()
     raise NotALog(f"no line has {wanted}: {has}", path=log.path, remedy=Remedy(python, f"{shell}: a line is a record"))
-
-
-def array_inside(path: Location, *, on_one_line: bool) -> str:
-    """The array of maps that is most of a file which is one JSON object; empty of other files, and of long ones.
-
-    on_one_line: an object over several lines is another file
-    """
-    head = head_of(path, _HEAD)
-    if len(head) == _HEAD and not (on_one_line and b"\n" in head):
-        head = head_of(path, _LONG)
-    if not head.removeprefix(MARK).lstrip().startswith(b"{") or (on_one_line and b"\n" in head.rstrip()):
-        return ""
-    try:
-        document = json.loads(head.removeprefix(MARK))
-    except (ValueError, RecursionError):
-        return ""
-    arrays = [(keys, array) for array, keys in _arrays(document, ()) if len(list(values_at(document, array))) > 1]
-    return format_path(max(arrays, key=itemgetter(0))[1]) if arrays else ""
 
 
 def _first_values(log: LineLog) -> Iterator[Any]:
@@ -89,15 +65,3 @@ def _has(value: Any, steps: KeySteps) -> bool:
     if keys is not None:
         return isinstance(value, dict) and any(_has(value[key], steps[1:]) for key in keys if key in value)
     return isinstance(value, list) and (not value or any(_has(each, steps[1:]) for each in value))
-
-
-def _arrays(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
-    """The paths to the arrays of maps in a value, and how many keys their first maps have."""
-    if len(path) > _DEEPEST:
-        return
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _arrays(each, (*path, key))
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        yield from _arrays(value[0], (*path, ANY))
-        yield (*path, ANY), len(value[0])

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
+from jitdb.common.paths import ANY, Path, format_path
+from jitdb.common.values import values_at
 from jitdb.log.lines.form import JSON, MARK, PLAIN, LineForm
 
 Head: TypeAlias = Callable[[int], bytes]  # the first bytes of a file, so many
@@ -35,6 +38,7 @@ _LIST: Final = (  # of Kubernetes
     rb"\{\s*(?:" + _TEXT + rb'){1,2}(?:"metadata"\s*:\s*\{[^{}]*\}\s*,\s*)?"items"\s*:\s*\[\s*\{'
 )
 _KEY_SIZE: Final = 1 << 12  # bytes in which a first key is, behind blanks
+_DEEPEST: Final = 8  # keys of a path to an array
 _TOKEN: Final = 8  # characters of a word, or of an escape, that may be cut off
 _read: Final = json.JSONDecoder(strict=False)
 
@@ -131,3 +135,34 @@ def _are_several(begin: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return text[end:].lstrip()[:1] == "{"
+
+
+def array_inside(head: Head, *, on_one_line: bool) -> str:
+    """The array of maps with the most keys in a file that is one JSON object; empty of other files, and of long ones.
+
+    on_one_line: an object over several lines is another file
+    """
+    begin = head(_SHORT)
+    if len(begin) == _SHORT and not (on_one_line and b"\n" in begin):
+        begin = head(_LONGER[-1])
+    text = begin.removeprefix(MARK).strip()
+    if not text.startswith(b"{") or (on_one_line and b"\n" in text):
+        return ""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    arrays = [(keys, array) for array, keys in arrays_in(document, ()) if len(list(values_at(document, array))) > 1]
+    return format_path(max(arrays, key=itemgetter(0))[1]) if arrays else ""
+
+
+def arrays_in(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
+    """The paths to the arrays of maps in a value, and how many keys their first maps have."""
+    if len(path) > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from arrays_in(each, (*path, key))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        yield from arrays_in(value[0], (*path, ANY))
+        yield (*path, ANY), len(value[0])
