@@ -90,11 +90,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((place for place, name in rooms if item.nodeid.startswith(f"tests/{name}/")), len(_ROOMS))
 
     items.sort(key=place)
-    long = names()
+    firsts = {function_of(item.nodeid): item for item in reversed(items)}
     for item in items:
         if place(item) < _ROOMS.index("engine"):  # other processes, other languages
             item.add_marker("slow")
-        if function_of(item.nodeid) in long:
+        took = names().get(name := function_of(item.nodeid))
+        if took is not None and not (took.is_first_short and item is firsts[name]):
             item.add_marker("long")
 
 
