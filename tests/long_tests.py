@@ -1,5 +1,5 @@
-"""The tests that take most of the time: a function a line in long.txt, with the seconds that all its cases took, and how
-many these are. Of a function with many short cases the first one is no long test.
+"""The tests that take most of the time: a function a line in long.txt, with the seconds that all its cases took and the
+number of cases. Of a function with many short cases the first one is no long test.
 
 python3 dev.py test --junitxml times.xml && python3 tests/long_tests.py times.xml    writes long.txt anew
 """
