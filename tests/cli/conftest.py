@@ -106,3 +106,21 @@ def shell(tmp_path: Path):
 
     call.folder = folder  # type: ignore[attr-defined]
     return call
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """`said(records, "query", …)`: what a command that succeeds says besides its answer."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(records: list[Any], command: str, *arguments: str) -> str:
+        path = tmp_path / "x.log"
+        if not path.exists():
+            make_log(path, records)
+        code = main([command, "x.log", *arguments])
+        out, err = capsys.readouterr()
+        is_told = command in ("count", "query") and not {"-q", "--quiet"}.isdisjoint(arguments)
+        assert code == int(is_told and out in ("", "0\n"))  # as in grep, 1 says that none matches
+        return err
+
+    return call

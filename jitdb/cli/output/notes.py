@@ -306,7 +306,7 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
             name = format_path(key.path)
             by = shlex.quote(f"{'-' if key.descending else ''}duration({name})")
             say(f'jitdb: `{name}` is text such as "{text}", sorted as text: --sort {by} sorts by the length of time')
-        elif isinstance(last, str) and re.fullmatch(_LIKE_NUMBER, last) and time_of(last) is None:
+        elif isinstance(first, str) and re.fullmatch(_LIKE_NUMBER, str(last)) and time_of(last) is None:
             which = f"`{format_path(key.path)}` is text such as {shown(last)}, which spells no number"
             say(f"jitdb: {which}: sorted as text")
         kinds = dict.fromkeys(map(kind_name, sorted_as))
