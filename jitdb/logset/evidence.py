@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jitdb.engine.declared_time import Times
     from jitdb.engine.face.asker import Asker
     from jitdb.engine.hinting.dialects import Elsewhere
-    from jitdb.engine.hinting.knowledge import Lack
+    from jitdb.engine.hinting.knowledge import Lack, Unlike
     from jitdb.logset.asking import Asking
     from jitdb.logset.bundling import Part
 
@@ -126,8 +126,12 @@ class SetEvidence:
 
         return [log for log, _ in self._told(operation, is_one)]
 
-    def unlike(self, path: Path) -> None:
-        return None
+    def unlike(self, operation: Operation, path: Path) -> Iterator[Unlike]:
+        for part in self._parts(operation)[:SAMPLED]:
+            together = part.member if isinstance(part.member, Together) and not part.member.is_whole else None
+            for member in (part.member,) if together is None else together.members[:SAMPLED]:
+                with self._asking.using(member) as db:
+                    yield from db.evidence().unlike(operation, path)
 
     def asked(self, operation: Operation, count: int) -> list[Any]:
         logs = [look()[0] for _, look in islice(self._beginnings(operation), count)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -177,6 +178,24 @@ def test_lines_of_another_format_are_told(
         assert found.stderr.count("90 of 180 lines looked at are of another format than") == (format != "")
     if format:
         assert run("count", "a.log", re.findall("`([^`]*)` finds these", found.stderr)[-1]).stdout == "90\n"
+
+
+@pytest.mark.parametrize(("files", "asked"), [(2, 2), (20, 20), (20, 3)])
+def test_lines_of_another_format_in_a_folder_are_told(tmp_path: Path, run: Run, files: int, asked: int) -> None:
+    for number in range(files):
+        path = tmp_path / "logs" / f"{'ab'[number < asked]}{number}.log"
+        path.parent.mkdir(exist_ok=True)
+        others = ["2026-11-28T11:00:00Z GET /x 500 10\n"] * 2 * (number == 0)
+        path.write_text("".join([ACCESS.format(500)] * 3 + others))
+        os.utime(path, (1e9, 1e9))
+    names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("logs/b*"))
+    for _ in range(2):
+        found = run("count", *(["logs"] if asked == files else names), "status >= 500")
+        assert found.stdout == f"{3 * asked}\n"
+        assert found.stderr.count("lines looked at are of another format than") == 1
+        assert "finds these" in found.stderr
+    others = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("logs/*") if path.name != "b0.log")
+    assert "another format" not in run("count", *others, "status >= 500").stderr
 
 
 @pytest.mark.parametrize(

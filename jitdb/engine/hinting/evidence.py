@@ -189,18 +189,18 @@ class LogEvidence:
     def unleveled(self, operation: Operation) -> list[str]:
         return []
 
-    def unlike(self, path: Path) -> Unlike | None:
+    def unlike(self, operation: Operation, path: Path) -> Iterator[Unlike]:
         from jitdb.engine.hinting.knowledge import SAMPLE, Unlike
         from jitdb.log.lines.framing import LineFraming
         from jitdb.log.lines.unlike import has_own, unlike_in
 
         log = self._manager.log
         if not isinstance(log.framing, LineFraming) or log.framing.row is None or not has_own(log.framing.row, path[0]):
-            return None
+            return
         if self._unlike is None:
             lines, records = unlike_in(log, log.framing, SAMPLE)
             self._unlike = Unlike(log.framing.row.title, lines, list(map(log.codec.decode, records)))
-        return self._unlike
+        yield self._unlike
 
     def asked(self, operation: Operation, count: int) -> list[Any]:
         return self.sample(count)

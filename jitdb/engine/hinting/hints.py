@@ -181,12 +181,12 @@ def _on_unlike(evidence: Evidence, operation: Operation) -> Iterator[str]:
     """
     denied = {path for leaf in operation.leaves() if isinstance(leaf, Absent) for path in leaf.paths}
     for path in dict.fromkeys(path for path in operation.all_paths() if path not in denied):
-        found = evidence.unlike(path)
-        lacking = [record for record in found.records if value_at(record, path) is UNDEFINED] if found else []
-        if found and lacking and len(lacking) * _UNLIKE >= found.lines and in_place_of(path, lacking) is None:
-            which = f"{len(lacking):,} of {found.lines:,} lines looked at are of another format than {found.format}"
-            yield f"{which}, and have no `{format_path(path)}`: `{typed(absent(path))}` finds these"
-            return
+        for found in evidence.unlike(operation, path):
+            lacking = [record for record in found.records if value_at(record, path) is UNDEFINED]
+            if lacking and len(lacking) * _UNLIKE >= found.lines and in_place_of(path, lacking) is None:
+                which = f"{len(lacking):,} of {found.lines:,} lines looked at are of another format than {found.format}"
+                yield f"{which}, and have no `{format_path(path)}`: `{typed(absent(path))}` finds these"
+                return
 
 
 def replaced_in(record: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from jitdb.common.paths import Path
@@ -58,10 +58,9 @@ class Evidence(Protocol):
     def asked(self, operation: Operation, count: int) -> list[Any]:
         """At most so many records of the logs that are asked."""
 
-    def unlike(self, path: Path) -> Unlike | None:
-        """Of one log of text: lines of another kind than its format's, if that has the field and lines of others not.
-
-        None where the format has no such field, and of several logs.
+    def unlike(self, operation: Operation, path: Path) -> Iterator[Unlike]:
+        """Of each log of text that is asked: lines of another kind than its format's, if that has the field and lines
+        of others not. Of many logs of some.
         """
 
     @property
