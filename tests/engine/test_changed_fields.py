@@ -91,6 +91,10 @@ def test_a_field_with_a_longer_name(
         assert jitdb.open(path).count(both) == sum(number % 7 == 3 for number in range(2 * later))
         told = told_each_time(path, ["values", asked], capsys)
         assert (f"`{asked}` is called `{other}` in records without it" in told) or asked == "time"
+        told = told_each_time(path, ["query", "--sort", f"-{asked}", "--limit", "1"], capsys)
+        assert (
+            f"in records without it: their records are sorted as those without `{asked}`" in told
+        ) or asked == "time"
 
 
 @pytest.mark.parametrize(

@@ -264,16 +264,18 @@ def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespac
 
 
 def note_called_otherwise(
-    db: AnyDatabase, operation: Operation | None, fields: Sequence[Path], options: Namespace
+    db: AnyDatabase, operation: Operation | None, fields: Sequence[Path], options: Namespace, *, taken: str = "counted"
 ) -> None:
-    """Note which logs call a field otherwise whose values are counted, so that these are of the others alone."""
+    """Note which logs call a field otherwise whose values are counted, or sorted by, so that these are of the others
+    alone.
+    """
     from jitdb.engine.hinting.dialects import where_others
     from jitdb.operators import everything
 
     if options.quiet:
         return
     for path, others in db.evidence().elsewhere(everything() if operation is None else operation, fields).items():
-        say(f"jitdb: {where_others(path, others)}: their records are counted as those without `{format_path(path)}`")
+        say(f"jitdb: {where_others(path, others)}: their records are {taken} as those without `{format_path(path)}`")
 
 
 def note_unknown_columns(db: AnyDatabase, fields: Iterable[Path], options: Namespace) -> None:
@@ -313,6 +315,8 @@ def note_sorted(db: AnyDatabase, operation: Operation | None, options: Namespace
         if len(kinds) > 1:
             held = f"`{format_path(key.path)}` holds values from {' to '.join(kinds)}"
             say(f"jitdb: {held}: each kind is sorted for itself")
+    known = [key.path for key in options.sort if key.path not in unknown]
+    note_called_otherwise(db, operation, known, options, taken="sorted")
     if unknown:
         _note_unknown("none of these records has", unknown, fields_in(db.sample(SAMPLE)), options)
 
