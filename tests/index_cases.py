@@ -163,7 +163,7 @@ def make_bitmaps(keys: Sequence[bytes], sets: Sequence[BitMap], run: Run) -> Seg
 
 def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
     """The same from arrays, written by the kernels."""
-    from jitdb.indexes.kinds import roaring_kernels
+    from jitdb.indexes.kinds.kernels import roaring as roaring_kernels
 
     assert roaring_kernels
     return GroupedBitmaps(keys, members, begins, run[0] % SPAN, run[1]).segment(run)

@@ -31,7 +31,7 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
 How values are read is said by one word or two, the *unit*: that of numbers, and perhaps the zone that times have which
 say none, or one that is not known (`with_zone`): `auto`, `ms`, `auto Europe/Berlin`.
 
-`indexes/kinds/number_kernels.py` does the same of whole columns.
+`indexes/kinds/kernels/numbers.py` does the same of whole columns.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
 def length_of_text(text: str) -> int | None:
     """How many nanoseconds a length of time has, with units, by a clock, or as ISO 8601 has it; None for what is none.
 
-    `indexes/kinds/length_kernels.py` does the same of whole columns.
+    `indexes/kinds/kernels/lengths.py` does the same of whole columns.
 
     >>> length_of_text("1h30m"), length_of_text("00:00:01.5"), length_of_text("1.00:00:00"), length_of_text("PT1.5S")
     (5400000000000, 1500000000, 86400000000000, 1500000000)

@@ -90,7 +90,7 @@ def split_number(value: int | float) -> tuple[float, int]:
 def number_of_text(text: str) -> int | float | None:
     """The number that a text spells, as JSON writes numbers, or with a plus sign; None where it spells none.
 
-    A whole number of up to 64 bits is exact, any other one the nearest double. `indexes/kinds/number_kernels.py` does
+    A whole number of up to 64 bits is exact, any other one the nearest double. `indexes/kinds/kernels/numbers.py` does
     the same of whole columns.
 
     >>> number_of_text("502"), number_of_text("-1.5e3"), number_of_text("+7")

@@ -83,7 +83,7 @@ class Vocabulary:
         return numbers, hashes
 
     def _append(self, keys: KeyHeap, chosen: NDArray[np.int64]) -> None:
-        from jitdb.indexes.kinds.dictionary_kernels import copy_keys
+        from jitdb.indexes.kinds.kernels.dictionary import copy_keys
 
         count = self._count + len(chosen)
         most = self._used + (int(keys.ends[-1]) if len(keys.ends) else 0)  # the room that is not used costs nothing

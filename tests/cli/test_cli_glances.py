@@ -22,7 +22,7 @@ from jitdb.cli.commands import find_command
 from jitdb.common.kernel_library import Signature, symbol
 from jitdb.common.zlib import crc32
 from jitdb.indexes.kinds import columns
-from jitdb.indexes.kinds.dictionary_kernels import count_codes, select_codes
+from jitdb.indexes.kinds.kernels.dictionary import count_codes, select_codes
 from jitdb.indexes.segment import HEAD, HEAD_SIZE, MAGIC
 
 _DAY: Final = 86_400_000

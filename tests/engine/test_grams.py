@@ -72,7 +72,7 @@ def test_rows_are_those_of_the_kernel() -> None:
         written = json.dumps({"a": f"x{text}y"}, ensure_ascii=random.random() < 0.5).encode()
         batch = RecordBatch.of([written])
         bits = np.zeros((1, ROWS // 8), np.uint8)
-        from jitdb.indexes.kinds.gram_kernels import note_pages
+        from jitdb.indexes.kinds.kernels.grams import note_pages
 
         note_pages(
             np.append(batch.buffer, np.zeros(64, np.uint8)), batch.starts, batch.lengths, batch.states, batch.starts,

@@ -20,8 +20,8 @@ from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.kinds.codes import codes_segment
 from jitdb.indexes.kinds.dictionary import DictionaryColumn, dictionary_keys, values_of_keys
-from jitdb.indexes.kinds.gram_kernels import ROWS
 from jitdb.indexes.kinds.grams import rows_of
+from jitdb.indexes.kinds.kernels.grams import ROWS
 from jitdb.indexes.spec import IndexSpec
 from jitdb.indexes.vocabulary import Vocabulary
 

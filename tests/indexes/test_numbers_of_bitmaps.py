@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.segment_reader import read_segment
 from jitdb.indexes.kinds.bitmaps import codes_in
-from jitdb.indexes.kinds.roaring_kernels import number_members
+from jitdb.indexes.kinds.kernels.roaring import number_members
 from jitdb.indexes.segment import SPAN
 
 COUNT = 150_000  # records: three containers

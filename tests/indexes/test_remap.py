@@ -235,7 +235,7 @@ def test_hashes_stay_hashes(log: Log, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     import jitdb.indexes.kinds.bitmaps as module
-    import jitdb.indexes.kinds.roaring_kernels  # noqa: F401
+    import jitdb.indexes.kinds.kernels.roaring  # noqa: F401
 
     offsets = write(log, 500)
     db = prepared(log)
@@ -246,7 +246,7 @@ def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.
     for spec, segments in old.items():
         if segments[0].kind == BITMAPS:
             found = []
-            for name in ("jitdb.indexes.kinds.roaring_kernels", "nowhere"):
+            for name in ("jitdb.indexes.kinds.kernels.roaring", "nowhere"):
                 monkeypatch.setattr(module, "_KERNELS", name)
                 made = remap(segments, renumbering, runs, spec)
                 found.append([b"".join(map(bytes, segment.parts())) for segment in made])

@@ -15,8 +15,8 @@ from oracle import number_in
 from thoroughness import tries
 
 from jitdb.common.values import UNDEFINED, number_of, number_of_text, split_number, value_key
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.casting import smallest_numbers, with_numbers
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.log.codecs.fields.located import FieldValues
 
 EXAMPLES = tries(200, 30_000)

@@ -15,8 +15,8 @@ from thoroughness import tries
 
 from jitdb.common.times import UNITS, as_text, time_of, time_of_number, time_of_text
 from jitdb.common.values import UNDEFINED, split_number, value_key
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.casting import smallest_numbers
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.log.codecs.fields.located import FieldValues
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

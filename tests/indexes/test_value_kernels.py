@@ -29,11 +29,11 @@ from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEF
 from jitdb.engine import text_kernels
 from jitdb.indexes import hash_kernels, numbering, numbering_kernels
 from jitdb.indexes.hashing import P1, hash_key
-from jitdb.indexes.kinds import roaring_kernels
 from jitdb.indexes.kinds.casting import smallest_numbers
+from jitdb.indexes.kinds.kernels import roaring as roaring_kernels
+from jitdb.indexes.kinds.kernels.seen import OTHERS
 from jitdb.indexes.kinds.numbers import extent_of
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
-from jitdb.indexes.kinds.seen import OTHERS
 from jitdb.indexes.numbering import Limits, NumberingTable
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.containers import decode_container

@@ -200,7 +200,7 @@ class CodedColumn:
 
     def counts(self, members: Members) -> NDArray[np.int64]:
         """How many of these records have each code."""
-        from jitdb.indexes.kinds.dictionary_kernels import add_counts
+        from jitdb.indexes.kinds.kernels.dictionary import add_counts
 
         counts = np.zeros(len(self), np.int64)
         for part in self._parts or ():

@@ -28,8 +28,8 @@ from jitdb.common.values import number_of, value_at, value_key
 from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.columns import seen_by
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
 from jitdb.indexes.segment import ZONE

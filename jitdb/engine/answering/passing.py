@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.engine.answering.order import Answer, numbers_at
 from jitdb.engine.records import require
-from jitdb.indexes.kinds.number_kernels import settle
+from jitdb.indexes.kinds.kernels.numbers import settle
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.indexes.kinds import gram_kernels
 from jitdb.indexes.kinds.grams import MOVED, load_pages, page_size, pages_with, rows_of
+from jitdb.indexes.kinds.kernels import grams as gram_kernels
 from jitdb.indexes.spec import GRAMS
 from jitdb.log.codecs.fields import search_kernels
 from jitdb.log.codecs.search import Search

@@ -25,7 +25,6 @@ from jitdb.engine.roles import first_of, has_other_names, is_time_name, is_usual
 from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName, head_of
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of
 from jitdb.indexes.kinds.columns import (
     SOME,
@@ -37,6 +36,7 @@ from jitdb.indexes.kinds.columns import (
     tells_lacking,
 )
 from jitdb.indexes.kinds.content import is_void
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.kinds.offsets import offset_of
 from jitdb.indexes.kinds.roaring import bitmap_of_range
 from jitdb.indexes.kinds.set import journal_in, records_in_sets

@@ -18,7 +18,6 @@ from jitdb.common.paths import before_cast
 from jitdb.common.times import AUTO, zone_behind
 from jitdb.common.values import value_at, value_of_key
 from jitdb.engine.roles import first_of, found_time, is_usual
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, distinct_keys, records_with
 from jitdb.indexes.kinds.columns import (
     ALL_WHOLE,
@@ -30,6 +29,7 @@ from jitdb.indexes.kinds.columns import (
     whole_numbers,
     zone_extremes,
 )
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.kinds.roaring import bitmap_of_range, union_of
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, ZONE
 from jitdb.indexes.spec import IndexSpec, values_spec

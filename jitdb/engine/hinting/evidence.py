@@ -18,9 +18,9 @@ from jitdb.common.times import AUTO, NUMBER, ZONES, ZONES_ELSEWHERE, as_text, ti
 from jitdb.common.values import UNDEFINED, value_at, values_at
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, QuestionWarning, outside
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.columns import SOME, seen_by, some_lacking, tells_lacking
 from jitdb.indexes.kinds.content import is_void
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, SET
 from jitdb.indexes.spec import IndexSpec, values_spec
 

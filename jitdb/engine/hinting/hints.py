@@ -25,7 +25,7 @@ from jitdb.engine.hinting.fields import lacks_of, lines_on
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
 from jitdb.engine.hinting.levels import on_named_levels, on_unleveled, without_marks
 from jitdb.engine.roles import time_meant
-from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
 from jitdb.operators.nodes.instants import Instant

@@ -37,7 +37,7 @@ class Evidence(Protocol):
         """How the values that it compares were taken."""
 
     def seen_in(self, path: Path) -> int:
-        """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/seen.py."""
+        """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/kernels/seen.py."""
 
     def spellings(self, leaf: Operation, among: Callable[[Operation], Operation] | None = None) -> list[Operation]:
         """The leaf with other values that may have been meant and that live records have, or asked of what is in a map

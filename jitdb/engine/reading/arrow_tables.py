@@ -26,7 +26,7 @@ from jitdb.engine.reading.selecting import CodedValues, FieldBatch
 from jitdb.errors import QueryError
 from jitdb.indexes.kinds.casting import list_inside, unit_of_kernels, with_numbers
 from jitdb.indexes.kinds.dictionary import chosen
-from jitdb.indexes.kinds.number_kernels import least_numbers
+from jitdb.indexes.kinds.kernels.numbers import least_numbers
 from jitdb.log.codecs.arrow_columns import Misfits, SeenKinds, column, is_supported, list_array
 
 if TYPE_CHECKING:

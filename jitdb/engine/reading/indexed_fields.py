@@ -21,10 +21,10 @@ from jitdb.common import memory
 from jitdb.common.paths import before_any
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
 from jitdb.engine.reading.selecting import CodedValues, joined_values
-from jitdb.indexes.kinds import seen
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.columns import seen_by
 from jitdb.indexes.kinds.dictionary import codes_of, dictionary_values
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS

@@ -96,7 +96,7 @@ def codes_in(segment: Segment) -> NDArray[np.uint32]:
 def _codes_in(segment: Segment) -> NDArray[np.uint32]:
     import numpy as np
 
-    from jitdb.indexes.kinds.roaring_kernels import number_members
+    from jitdb.indexes.kinds.kernels.roaring import number_members
 
     ends = np.cumsum(np.array(segment.table.lengths, np.int64))
     numbers, keys = np.zeros(segment.count, np.uint32), np.arange(1, 1 + len(ends), dtype=np.uint32)
@@ -233,7 +233,7 @@ class GroupedBitmaps(Bitmaps):
             bounds = pairwise(begins.tolist())
             sets = [bitmap_of(self._members[start:stop]) for start, stop in bounds]
             return Bitmaps(keys, sets, self.first, self.count).segment(run)
-        from jitdb.indexes.kinds import roaring_kernels as kernels
+        from jitdb.indexes.kinds.kernels import roaring as kernels
 
         sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
         kernels.measure_sets(self._members, begins, sizes, cardinalities)

@@ -16,7 +16,7 @@ from jitdb.common.paths import Cast, Path, Step, before_cast, keys_before
 from jitdb.common.times import AUTO, DATE, FARTHEST, LONG, NANO, SECOND, UNITS, as_text, unit_and_zone, with_zone
 from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, UNDEFINED, number_of_text, split_number
 from jitdb.common.zones import changes_of
-from jitdb.indexes.kinds.seen import TEXTS
+from jitdb.indexes.kinds.kernels.seen import TEXTS
 from jitdb.log.codecs import casts, containers
 from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, SLACK
@@ -53,7 +53,7 @@ def smallest_numbers(
     there is a `unit` (jitdb.common.times); NaN and 0 where a record has none. Text that spells a number is that
     number. Gives bits of seen.py.
     """
-    from jitdb.indexes.kinds.number_kernels import least_numbers
+    from jitdb.indexes.kinds.kernels.numbers import least_numbers
 
     looked, seen, kernel_unit = 0, 0, unit_of_kernels(unit)
     for values in fields:
@@ -113,7 +113,7 @@ def with_numbers(values: FieldValues) -> FieldValues:
     """The values, with the number in the place of each text that spells one; the same object where none does."""
     if not (values.kind == STRING).any():
         return values
-    from jitdb.indexes.kinds.number_kernels import UNSURE, read_spelled
+    from jitdb.indexes.kinds.kernels.numbers import UNSURE, read_spelled
 
     kind, length, number = values.kind.copy(), values.length.copy(), values.number.copy()
     found, unsure = read_spelled(values.buffer, values.start, powers(), kind, length, number)
@@ -231,8 +231,8 @@ def _numbers(values: FieldValues) -> FieldValues:
 
 
 def _durations(values: FieldValues) -> FieldValues:
-    from jitdb.indexes.kinds.length_kernels import read_lengths
-    from jitdb.indexes.kinds.number_kernels import UNSURE
+    from jitdb.indexes.kinds.kernels.lengths import read_lengths
+    from jitdb.indexes.kinds.kernels.numbers import UNSURE
 
     kind, length, number = values.kind.copy(), values.length.copy(), values.number.copy()
     unsure = read_lengths(values.buffer, values.start, kind, length, number)

@@ -17,7 +17,7 @@ import numpy as np
 from jitdb.common.zlib import crc32
 from jitdb.indexes.kinds.columns import count_of
 from jitdb.indexes.kinds.dictionary import KeyHeap
-from jitdb.indexes.kinds.dictionary_kernels import are_keys
+from jitdb.indexes.kinds.kernels.dictionary import are_keys
 from jitdb.indexes.segment import CODES, Blob, Segment, make_segment
 
 if TYPE_CHECKING:

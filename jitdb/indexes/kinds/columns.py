@@ -18,8 +18,8 @@ from jitdb.common.values import value_of_key
 from jitdb.indexes.kinds import packing
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, records_with
 from jitdb.indexes.kinds.content import Shape
+from jitdb.indexes.kinds.kernels.seen import ALL, OTHERS
 from jitdb.indexes.kinds.packing import Packing
-from jitdb.indexes.kinds.seen import ALL, OTHERS
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, ZONE, Segment
 
 ENDS, HEAP, CODES = range(3)  # blobs of a dictionary
@@ -30,8 +30,8 @@ _META_SIZE: Final = _META.size + packing.META_SIZE
 _ALL: Final = slice(None)
 SOME: Final = 8  # records without a field that are looked at, of the first and of the last
 _FEW: Final = 1 << 16  # codes that are counted in less time than kernels take to load
-_COUNT: Final = "jitdb_indexes_kinds_dictionary_kernels_count_codes"
-_SELECT: Final = "jitdb_indexes_kinds_dictionary_kernels_select_codes"
+_COUNT: Final = "jitdb_indexes_kinds_kernels_dictionary_count_codes"
+_SELECT: Final = "jitdb_indexes_kinds_kernels_dictionary_select_codes"
 _UNSIGNED: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}  # by bytes
 
 

@@ -58,7 +58,7 @@ class KeyHeap(NamedTuple):
 
     def chosen(self, at: NDArray[np.int64]) -> KeyHeap:
         """Those that stand at these places, in this order."""
-        from jitdb.indexes.kinds.dictionary_kernels import copy_keys
+        from jitdb.indexes.kinds.kernels.dictionary import copy_keys
 
         sizes = self.ends[at] - np.where(at > 0, self.ends[at - 1], 0)
         heap, ends = np.empty(max(1, int(sizes.sum())), np.uint8), np.empty(len(at), np.int64)
@@ -109,7 +109,7 @@ def code_counts(
 
 
 def _counted(segment: Segment, places: slice | NDArray[np.uint32], keep: bool) -> NDArray[np.int64]:
-    from jitdb.indexes.kinds.dictionary_kernels import count_codes
+    from jitdb.indexes.kinds.kernels.dictionary import count_codes
 
     counts = np.zeros(count_of(segment) + 1, np.int64)
     codes = codes_of(segment, keep=keep)
@@ -121,7 +121,7 @@ def mark(
     segment: Segment, places: slice | NDArray[np.uint32], table: NDArray[np.uint32], masks: NDArray[np.uint32]
 ) -> None:
     """Set the bits that the table has for the code of each of these records, in masks. Raises IndexDamaged."""
-    from jitdb.indexes.kinds.dictionary_kernels import mark_codes
+    from jitdb.indexes.kinds.kernels.dictionary import mark_codes
 
     codes = codes_of(segment)
     mark_codes(codes.view(np.uint8), codes.itemsize, *_run(places), table, masks)
@@ -142,7 +142,7 @@ def count_runs(
     rows:    of each run its row; -1: none
     columns: of each code its column
     """
-    from jitdb.indexes.kinds.dictionary_kernels import count_in_runs
+    from jitdb.indexes.kinds.kernels.dictionary import count_in_runs
 
     codes, (places, others) = codes_of(segment), within
 
@@ -170,7 +170,7 @@ def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
 
 def dictionary_keys(segment: Segment) -> KeyHeap:
     """The same, once they have proved to be keys. They are not kept. Raises IndexDamaged."""
-    from jitdb.indexes.kinds.dictionary_kernels import are_keys
+    from jitdb.indexes.kinds.kernels.dictionary import are_keys
 
     ends = np.frombuffer(segment.blob(ENDS, keep=False), "<u4").astype(np.int64)
     keys = KeyHeap(np.frombuffer(segment.blob(HEAP, keep=False), np.uint8), ends)
@@ -208,7 +208,7 @@ def _array(heap: Blob) -> NDArray[np.uint8]:
 
 def values_of_heap(heap: NDArray[np.uint8], ends: NDArray[np.uint32]) -> FieldValues | None:
     """Those of keys that stand one behind the other; None where one is no key."""
-    from jitdb.indexes.kinds.dictionary_kernels import read_keys
+    from jitdb.indexes.kinds.kernels.dictionary import read_keys
 
     held = heap if len(heap) else np.zeros(1, np.uint8)
     columns: tuple[Any, ...] = tuple(np.zeros(len(ends), kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
@@ -248,7 +248,7 @@ class DictionaryColumn(DictionaryShape, Content):
     @classmethod
     def of_codes(cls, values: FieldValues, codes: NDArray[np.uint32], first: int) -> DictionaryColumn:
         """From values in any order, which need not all be used. Changes the codes."""
-        from jitdb.indexes.kinds.dictionary_kernels import relabel
+        from jitdb.indexes.kinds.kernels.dictionary import relabel
 
         count = len(values.kind)
         order = np.empty(count, np.uint32)
@@ -271,7 +271,7 @@ class DictionaryColumn(DictionaryShape, Content):
         return cls(values, np.concatenate(codes), parts[0].first)
 
     def segment(self, run: Run) -> Segment:
-        from jitdb.indexes.kinds.dictionary_kernels import NUMBER_KEY, write_keys
+        from jitdb.indexes.kinds.kernels.dictionary import NUMBER_KEY, write_keys
 
         count = len(self.values.kind)
         sizes = np.where(self.values.kind == NUMBER, NUMBER_KEY, self.values.length.astype(np.int64) + 1)

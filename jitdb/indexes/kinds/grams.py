@@ -19,7 +19,7 @@ import numpy as np
 
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces
 from jitdb.indexes.kinds.content import Content, Places, shifts
-from jitdb.indexes.kinds.gram_kernels import FOLDED, ROWS, SIZE, note_pages, row_of
+from jitdb.indexes.kinds.kernels.grams import FOLDED, ROWS, SIZE, note_pages, row_of
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import GRAMS, SPAN, Run, Segment, make_segment
 

@@ -57,7 +57,7 @@ class Extent(NamedTuple):
 
 def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
     """That of a column, by looking."""
-    from jitdb.indexes.kinds.number_kernels import measure_zones
+    from jitdb.indexes.kinds.kernels.numbers import measure_zones
 
     zones = np.empty((2, -(-len(hi) // ZONE)))
     return Extent(*measure_zones(hi, np.empty(0, np.int16) if lo is None else lo, ZONE, *zones), zones)

@@ -66,7 +66,7 @@ class Packing(NamedTuple):
         """The numbers, computed from the bytes of their codes. Raises ValueError if there are not `count` codes."""
         import numpy as np
 
-        from jitdb.indexes.kinds.number_kernels import unpack_numbers
+        from jitdb.indexes.kinds.kernels.numbers import unpack_numbers
 
         hi, lo = np.empty(count), np.empty(count if has_rests else 0, np.int16)
         codes = np.zeros(count, np.uint32)
@@ -87,7 +87,7 @@ def packed(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, are_whole: boo
     """
     import numpy as np
 
-    from jitdb.indexes.kinds.number_kernels import measure_numbers, pack_numbers
+    from jitdb.indexes.kinds.kernels.numbers import measure_numbers, pack_numbers
 
     no_codes: NDArray[Any] = np.empty(0, np.uint8)
     rests, found = np.empty(0, np.int16) if lo is None else lo, np.empty(4, np.int64)

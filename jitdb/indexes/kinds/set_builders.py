@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from jitdb.common.values import ARRAY, BYTES, MAP, STRING
-from jitdb.indexes.kinds import roaring_kernels as kernels
 from jitdb.indexes.kinds.bitmaps import (
     FEW_VALUES,
     MAX_CONTAINER_BYTES,
@@ -22,7 +21,8 @@ from jitdb.indexes.kinds.bitmaps import (
 )
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.dictionary import chosen
-from jitdb.indexes.kinds.dictionary_kernels import write_keys
+from jitdb.indexes.kinds.kernels import roaring as kernels
+from jitdb.indexes.kinds.kernels.dictionary import write_keys
 from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import hash_prefixes, prefix_piece, prefix_segment
 from jitdb.indexes.kinds.roaring import bitmap_of

@@ -12,7 +12,7 @@ from jitdb.common.times import AUTO, NUMBER, time_of_text
 from jitdb.common.values import ABSENT, EXTENSION, STRING, value_at
 from jitdb.common.values import NUMBER as IS_NUMBER
 from jitdb.indexes.kinds.casting import unit_of_kernels
-from jitdb.indexes.kinds.number_kernels import least_numbers
+from jitdb.indexes.kinds.kernels.numbers import least_numbers
 from jitdb.log.codecs.fields.located import FieldValues
 
 _MILLISECONDS = (AUTO, "ms", NUMBER)  # units in which numbers stay as they are

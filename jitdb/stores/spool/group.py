@@ -20,7 +20,7 @@ import numpy as np
 from jitdb.engine.answering.finder import Columns
 from jitdb.engine.database import JITDB
 from jitdb.errors import LogClosed, LogError
-from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.kernels import seen
 from jitdb.log.log import Log
 from jitdb.stores.spool.keys import NUMBERS, VALUES, WHOLE, Keys, Run
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded

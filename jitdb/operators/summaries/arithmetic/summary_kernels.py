@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.indexes.kinds.place_kernels import number_of_places, place_at
+from jitdb.indexes.kinds.kernels.places import number_of_places, place_at
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I16, I64, U8, U32, Bools, F64Rows, I64Rows

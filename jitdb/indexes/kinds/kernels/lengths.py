@@ -10,8 +10,8 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, NUMBER, STRING
-from jitdb.indexes.kinds.number_kernels import UNSURE
-from jitdb.indexes.kinds.time_text import read_fraction, two_digits
+from jitdb.indexes.kinds.kernels.numbers import UNSURE
+from jitdb.indexes.kinds.kernels.time_text import read_fraction, two_digits
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, U8

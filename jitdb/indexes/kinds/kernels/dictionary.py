@@ -9,7 +9,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, FALSE, NULL, NUMBER, TRUE
 from jitdb.indexes.hash_kernels import number_bits
-from jitdb.indexes.kinds.place_kernels import number_of_places, place_at
+from jitdb.indexes.kinds.kernels.places import number_of_places, place_at
 from jitdb.indexes.numbering_kernels import copy_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.common.zone_kernels import NO_NAME, UNKNOWN, ahead_of_name
-from jitdb.indexes.kinds.seen import OTHERS, TEXTS, ZONELESS
+from jitdb.indexes.kinds.kernels.seen import OTHERS, TEXTS, ZONELESS
 
 NO_TIME = 0  # what a read time is: none, or whole nanoseconds
 WHOLE = 1

@@ -17,8 +17,8 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
 from jitdb.common.zone_kernels import ahead_by_clock
-from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
-from jitdb.indexes.kinds.time_text import NO_TIME, WHOLE, days_before_date, days_in_month, read_time
+from jitdb.indexes.kinds.kernels.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
+from jitdb.indexes.kinds.kernels.time_text import NO_TIME, WHOLE, days_before_date, days_in_month, read_time
 from jitdb.log.codecs.json.numbers import LEAST_POWER, MOST_POWER, fits_word, nearest_double, split
 
 if TYPE_CHECKING:
