@@ -189,14 +189,18 @@ def time_meant(path: Path, number: Any) -> int | None:
 
 
 def in_its_place(path: Path, known: Mapping[Path, Any]) -> Path | None:
-    """The one of these fields, given with a value of each, that says what the field says elsewhere: of the same name
-    with the dots inside a key or between keys, or of another usual name.
+    """The one of these fields, given with a value of each, that says what the field says elsewhere: of the same words,
+    with dots inside a key or between keys, with `_` or capitals, or of another usual name.
 
     >>> in_its_place(("level",), {("msg",): "x", ("PRIORITY",): "6"}), in_its_place(("a", "b"), {("a.b",): 1})
     (('PRIORITY',), ('a.b',))
+    >>> [in_its_place(("user", "id"), {(name,): "x"}) for name in ("user_id", "userId", "user")]
+    [('user_id',), ('userId',), None]
     """
     named = {_joined(other): other for other in reversed(list(known)) if other != path}
-    if (other := named.get(_joined(path))) is not None and not _is_of_windows(other, known):
+    said = {_words(other): other for other in named.values()}
+    other = named.get(_joined(path)) or said.get(_words(path))
+    if other is not None and not _is_of_windows(other, known):
         return other
     for names, is_one in _usual_names() if is_usual(path) else ():
         if _joined(path) in names:
@@ -212,6 +216,10 @@ def _is_of_windows(path: Path, known: Mapping[Path, Any]) -> bool:
 
 def _joined(path: Path) -> str:
     return ".".join(map(str, path)).lower()
+
+
+def _words(path: Path) -> str:
+    return re.sub(r"[^a-z0-9]", "", _joined(path)) or _joined(path)
 
 
 @cache

@@ -100,7 +100,7 @@ class SetEvidence:
         def other(path: Path, log: str, records: list[Any], _: Times) -> Path | None:
             if path[0] in fields_of(log):
                 return None
-            return in_place_of(path, records) if path in usual else ends_so(path, fields_in(records))
+            return in_place_of(path, records) or (None if path in usual else ends_so(path, fields_in(records)))
 
         found: Elsewhere = {}
         for path in paths:

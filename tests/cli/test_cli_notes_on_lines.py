@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,43 @@ def test_entries_of_several_lines_in_plain_text_are_told(tmp_path: Path, run: Ru
 def test_other_plain_text_has_no_note_on_entries(tmp_path: Path, run: Run, text: str) -> None:
     (tmp_path / "a.log").write_text(text)
     assert run("count", "a.log").stderr == ""
+
+
+SPRING = "2026-11-20T10:00:00Z ERROR [main] a.B : no route\njava.lang.X: x\nCaused by: Timeout\n"
+COLOURED = "\x1b[2m2026-11-20T10:00:00Z\x1b[0m \x1b[31mERROR\x1b[0m handled \x1b[3mms\x1b[0m\x1b[2m=\x1b[0m5\n"
+
+
+def test_text_below_the_first_line_is_in_the_trace(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.log").write_text(SPRING * 3)
+    pattern = ("--log-format", r"(?P<time>\S+) (?P<level>[A-Z]+) \[(?P<thread>.*?)\] (?P<logger>\S+) : (?P<text>.*)")
+    found = run("count", "a.log", 'text contains "Timeout"', *pattern)
+    assert found.stdout == "0\n"
+    (meant,) = re.findall(r"not in `text`; did you mean `(.*)`\?", found.stderr)
+    assert run("count", "a.log", meant, *pattern).stdout == "3\n"
+
+
+@pytest.mark.parametrize("question", ['text contains "ms=5"', '* contains "ms=5"', 'text like "%ms=5%"'])
+def test_colours_between_the_letters_are_told(tmp_path: Path, run: Run, question: str) -> None:
+    (tmp_path / "a.log").write_text(COLOURED * 3)
+    found = run("count", "a.log", question)
+    assert found.stdout == "0\n"
+    (command,) = re.findall(r"records looked at: (sed .*) takes them away", found.stderr)
+    subprocess.run(command.replace("FILE", "a.log").replace("NEW", "b.log"), shell=True, check=True, cwd=tmp_path)
+    found = run("count", "b.log", question)
+    assert (found.stdout, "colours" in found.stderr) == ("3\n", False)
+
+
+def test_arrays_beside_text_are_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.ndjson").write_text('{"tags":["a","b"]}\n{"tags":"a"}\n' * 3)
+    found = run("count", "a.ndjson", 'tags contains "a"')
+    assert found.stdout == "3\n"
+    assert '`tags` holds arrays in some records: `tags[] contains "a"` asks their elements' in found.stderr
+    found = run("count", "a.ndjson", '"a" in tags')
+    assert (found.stdout, found.stderr) == ("6\n", "")
+
+
+def test_texts_that_are_no_lengths_of_time_are_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.ndjson").write_text('{"dur":"1.5s"}\n{"dur":"1 lap"}\n' * 3)
+    found = run("count", "a.ndjson", "dur > 1s")
+    assert found.stdout == "3\n"
+    assert "values of `dur` such as '1 lap' are no lengths of time" in found.stderr

@@ -83,7 +83,7 @@ SITUATIONS: dict[str, tuple[dict[str, bytes | Callable[[Path], Any]], str]] = {
     "no command": ({"events.ndjson": LINES}, "events.ndjson"),
     "an import of nothing": ({"events.ndjson": LINES}, "import events.ndjson"),
     "an import once more": ({"events.ndjson": LINES, "events.log": _ours}, "import events.ndjson events.log"),
-    "a path that no line has": ({"batch.ndjson": BATCH}, "count batch.ndjson --each itms[]"),
+    "a path that no line has": ({"batch.ndjson": BATCH * 2}, "count batch.ndjson --each itms[]"),
     "elements of text": ({"x.log": b"level=info n=1\n" * 3}, "count x.log --each items[]"),
     "a habit of jq": ({"events.log": _ours}, "count events.log '.level == \"error\"'"),
     "a habit of Lucene": ({"events.log": _ours}, "count events.log 'level:error AND NOT level:info'"),

@@ -87,7 +87,9 @@ def test_a_field_with_a_longer_name(
         told = told_each_time(path, ["count", f"{asked} == 3"], capsys)
         both = f"{asked} == 3 or {other} == 3"
         if asked != "time":  # whose other names are known
-            assert told == f"jitdb: `{asked}` is called `{other}` in records without it: `{both}` asks those, too\n"
+            units = ", if their units are the same" if "duration" in (asked, other) else ""
+            named = f"`{asked}` is called `{other}` in records without it"
+            assert told == f"jitdb: {named}: `{both}` asks those, too{units}\n"
         assert jitdb.open(path).count(both) == sum(number % 7 == 3 for number in range(2 * later))
         told = told_each_time(path, ["values", asked], capsys)
         assert (f"`{asked}` is called `{other}` in records without it" in told) or asked == "time"
@@ -112,3 +114,54 @@ def test_another_field_is_not_the_same(
 ) -> None:
     path = write(tmp_path / "a.ndjson", [{"ms": 3}, *others])
     assert told_each_time(path, ["count", "ms == 3"], capsys) == ""
+
+
+@pytest.mark.parametrize(("old", "new"), [("userId", "user_id"), ("user.id", "userId"), ("user.name", "user")])
+def test_a_field_whose_name_is_written_otherwise(
+    tmp_path: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def record(name: str) -> Record:
+        first, _, last = name.partition(".")
+        return {first: {last: "u1"} if last else "u1"}
+
+    path = write(tmp_path / "a.ndjson", [*([record(old)] * 3), *([record(new)] * 4)])
+    told = told_each_time(path, ["count", f'{old} == "u1"'], capsys)
+    both = f'{old} == "u1" or {new} == "u1"'
+    assert told == f"jitdb: `{old}` is called `{new}` in records without it: `{both}` asks those, too\n"
+    assert jitdb.open(path).count(both) == 7
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "meant"),
+    [
+        (["TRUE", "FALSE"], "x == true", 'x == "TRUE"'),
+        ([True, "yes", "no"], "x == true", 'x == "yes"'),
+        ([0, 1], "x == false", "x == 0"),
+        (["00003", "00004"], "x == 3", 'x == "00003"'),
+        (["\x1b[31merror\x1b[39m", "info"], 'x == "error"', "x == '\\x1b[31merror\\x1b[39m'"),
+    ],
+)
+def test_a_value_that_is_written_otherwise(
+    tmp_path: Path, values: list[object], asked: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.ndjson", [{"x": value, "n": 1} for value in values])
+    code = main(["count", str(path), asked])
+    assert f"`{meant}`" in capsys.readouterr().err
+    assert code == 0
+    assert jitdb.open(path).count(meant) == 1
+
+
+def test_an_empty_cell_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("time,v\n2026-11-28 08:00:00,x\n2026-11-28 08:00:01,\n")
+    assert main(["count", str(path), 'v == ""']) == 0
+    told = 'no record has "" in `v`, and some lack the field; did you mean `absent(v)`?'
+    assert told in capsys.readouterr().err
+    assert jitdb.open(path).count("absent(v)") == 1
+
+
+def test_a_field_of_json_in_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.ndjson", [{"payload": '{"code": 1}', "n": 1}] * 3)
+    assert main(["count", str(path), "payload.code == 1"]) == 0
+    assert "did you mean `json(payload).code`?" in capsys.readouterr().err
+    assert jitdb.open(path).count("json(payload).code == 1") == 3

@@ -39,6 +39,11 @@ _LIKE_NUMBER: Final = (
 )
 
 
+_LENGTHS: Final = (  # names of lengths of time
+    r"(?:up|run|response|request|elapsed|processing|wait|cpu|queue|connect|total|upstream|service|query|lock|exec\w*)_?time$"
+)
+
+
 def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace) -> None:
     """Note that no record of the answer has a time to be ordered by."""
     if options.quiet or options.arrival or options.sort:
@@ -55,7 +60,8 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     where, meant = time_fields(db, known, options)
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
     is_text = known.keys() <= OF_TEXT - {("time",)}
-    advice = f"; say --timestamp {meant or _holding_time(known)}" if meant or not (options.timestamp or is_text) else ""
+    is_helpful = whose == "record" and (meant or not (options.timestamp or is_text))
+    advice = f"; say --timestamp {meant or _holding_time(known)}" if is_helpful else ""
     say(f"jitdb: no {whose} has a time under {where}: this is the order of arrival{advice}")
     named = {path: value for path, value in known.items() if _is_called_time(path) and not isinstance(value, dict)}
     others = [path for path, value in named.items() if time_of(value) is None or number_of(value) is not None]
@@ -92,8 +98,12 @@ def _holding_time(known: Mapping[Path, Any]) -> str:
     """The first of these fields with text that is a time, whatever it is called, quoted for a shell; or that it is
     a path.
     """
-    held = (format_path(path) for path, value in known.items() if isinstance(value, str) and time_of(value) is not None)
+    held = (format_path(path) for path, value in known.items() if _is_time_text(value))
     return shlex.quote(next(held, "PATH"))
+
+
+def _is_time_text(value: Any) -> bool:
+    return isinstance(value, str) and time_of(value) is not None and number_of(value) is None
 
 
 def no_time_in(path: Path, value: Any, records: Sequence[Any]) -> tuple[str, str]:
@@ -133,7 +143,7 @@ def time_fields(db: AnyDatabase, known: Mapping[Path, Any], options: Namespace) 
     times = [
         format_path(path)
         for path, value in known.items()
-        if time_of(value) is not None and ANY not in path and (number_of(value) is None or _is_called_time(path))
+        if ANY not in path and (_is_time_text(value) or (time_of(value) is not None and _is_called_time(path)))
     ]
     meant = min((name for name in times if name not in names), key=len, default="")
     return " or ".join(f"`{name}`" for name in names), shlex.quote(meant) if meant else ""
@@ -342,6 +352,6 @@ def _is_called_time(path: Path) -> bool:
     key = str(path[-1]).lower()
     return (
         ANY not in path
-        and not key.endswith(("uptime", "runtime"))
+        and not re.search(_LENGTHS, key)
         and (key.endswith(("time", "timestamp", "_at", "_ts", "_date")) or key in ("ts", "date"))
     )

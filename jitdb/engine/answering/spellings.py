@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.operators.nodes.operation import Operation
 
+COLOURS: Final = r"\x1b\[[0-9;]*m"  # of a terminal
 _FEW: Final = 256  # values of a field that are looked through: levels and the like
 
 
@@ -41,15 +43,21 @@ def few_values(segments: Sequence[Segment]) -> list[Any]:
 
 
 def _padded(leaf: Operation, dictionaries: Iterable[Dictionary]) -> Iterator[Operation]:
-    """The leaf with each text that differs in blanks around it alone, where a field has few values."""
+    """The leaf with each text that differs in blanks around it, or colours of a terminal, alone, where a field has few
+    values.
+    """
     if not leaf.names_value or not isinstance(value := getattr(leaf, "value", None), str) or not value.strip():
         return
     asked, plain = value_key(value), value.strip()
     inside = value_key(plain)[1:]
     for dictionary in dictionaries:
         for key in dictionary if len(dictionary) <= _FEW else ():
-            if key[0] == STRING and inside in key and key != asked and value_of_key(key).strip() == plain:
+            if key[0] == STRING and inside in key and key != asked and _plain(value_of_key(key)) == plain:
                 yield leaf.changed(value=value_of_key(key))
+
+
+def _plain(text: str) -> str:
+    return re.sub(COLOURS, "", text).strip()
 
 
 def held_inside(leaf: Operation, segments: Sequence[Segment]) -> Iterator[tuple[Operation, Operation]]:

@@ -34,6 +34,10 @@ _WORD: Final = r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+"
 _LAST: Final = 3  # words of a key that say what it is
 _UNITS: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
+_OF_UNITS: Final = re.compile(
+    r"s|secs?|seconds|[mun]s|millis|micros|nanos|(?:milli|micro|nano)seconds|minutes|bytes|[kmg]b"
+)
+
 #: For a field, those that stand in its place, each with the logs in which it does; of one log with none.
 Elsewhere: TypeAlias = dict[Path, dict[Path, list[str]]]
 
@@ -93,18 +97,35 @@ def _renamed(path: Path, records: Iterable[Any]) -> Path | None:
     """
     having, lacking = _parted(path, records)
     there, known = fields_in(having), fields_in(lacking)
-    if path not in there or not known or str(path[-1]).lower() in _OF_MANY:
+    if path not in there or not known:
         return None
     found = (
         other for other, value in known.items()
-        if other not in there and _is_longer(path, other) and _are_alike(value, there[path])
+        if ((other not in there and _is_longer(path, other)) or _was_plain(path, other, value, there))
+        and _are_alike(value, there[path])
     )  # fmt: skip
     return next((other for other in found if all(value_at(record, other) is not UNDEFINED for record in lacking)), None)
 
 
+def _was_plain(path: Path, other: Path, value: Any, there: Mapping[Path, Any]) -> bool:
+    """Whether the field is in a map where others have a plain value: `user.name` beside `user`."""
+    return other == path[:-1] and isinstance(there.get(other), dict) and not isinstance(value, dict | list)
+
+
+def have_one_unit(path: Path, other: Path) -> bool:
+    """Whether the names of two fields have the same unit, or none.
+
+    >>> have_one_unit(("duration_ms",), ("duration",)), have_one_unit(("ms",), ("duration_ms",))
+    (False, True)
+    """
+    words = [re.findall(_WORD, str(each[-1])) for each in (path, other)]
+    mine, theirs = ([word.lower() for word in each if _OF_UNITS.fullmatch(word.lower())] for each in words)
+    return mine == theirs
+
+
 def _is_longer(path: Path, other: Path) -> bool:
     """Whether fields of one map have names of which one has words before or behind those of the other."""
-    if path[:-1] != other[:-1] or ANY in (path[-1], other[-1]):
+    if path[:-1] != other[:-1] or ANY in (path[-1], other[-1]) or str(path[-1]).lower() in _OF_MANY:
         return False
     short, long = sorted((re.findall(_WORD, str(each[-1])) for each in (path, other)), key=len)
     words = [[word.lower() for word in each] for each in (short, long)]

@@ -129,7 +129,7 @@ class LogEvidence:
         from jitdb.engine.hinting.knowledge import SAMPLE
         from jitdb.engine.roles import first_of, has_other_names
 
-        asked = [path for path in dict.fromkeys(paths) if ANY not in path]
+        asked = [path for path in dict.fromkeys(paths) if is_called_so(path) or not (self._is_quick or ANY in path)]
         first = first_of(self._manager.log) if asked else []
         found = called_in(asked, first)
         for path in () if self._is_quick else asked:  # it may be renamed behind the first records

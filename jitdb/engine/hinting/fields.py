@@ -23,8 +23,8 @@ _SSHD: Final = (
     r"(?P<time>[A-Z]\S+ +\S+ \S+|\S+) \S+ sshd[^ ]*: (?P<text>.*?(?:for|user) (?:invalid user )?(?P<user>\S+) from "
     r"(?P<ip>\S+).*)"
 )
-_TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
-OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *_TEXTS}  # all fields of lines of text
+TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
+OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *TEXTS}  # all fields of lines of text
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 
 
@@ -90,7 +90,7 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     elif not meant and {("TAG",), ("CONTENT",)} <= known.keys():
         guess = ": what a program says is text, in `CONTENT`"
         guess += f"; of sshd, this gives `user` and `ip`: --log-format '{_SSHD}'" if path[0] in _OF_LOGINS else ""
-    elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in _TEXTS if each in known), None)):
+    elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in TEXTS if each in known), None)):
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
         guess += ", or say which fields a line has: --log-format '(?P<name>...)'" if text == ("text",) else ""
@@ -98,12 +98,15 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
 
 
 def _inside_text(path: Path, known: Mapping[Path, Any]) -> Path | None:
-    """The field, or the one that stands in its place, inside the JSON that a field holds as text."""
+    """The field, or the one that stands in its place, inside the JSON that a field holds as text, with which the path
+    may begin.
+    """
     for other, value in known.items():
         if isinstance(value, str) and value.lstrip()[:1] == "{" and len(value) <= _LONGEST:
+            rest = path[len(other) :] if path[: len(other)] == other else path
             with suppress(ValueError):
                 inside = fields_in([json.loads(value)])
-                if (found := path if path in inside else in_its_place(path, inside)) is not None:
+                if (found := rest if rest in inside else in_its_place(rest, inside)) is not None:
                     return (*other, CASTS["json"], *found)
     return None
 

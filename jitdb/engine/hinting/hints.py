@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, CASTS, Path, before_cast, format_path
 from jitdb.common.times import length_of_text, time_of
 from jitdb.common.values import UNDEFINED, number_of, value_at, values_at
-from jitdb.common.words import counted, shown
+from jitdb.common.words import shown
 from jitdb.engine.hinting.dialects import (
     Elsewhere,
     as_time,
     asked_of,
+    have_one_unit,
     held_otherwise,
     in_place_of,
     where_others,
     within,
 )
-from jitdb.engine.hinting.fields import lacks_of, lines_on
+from jitdb.engine.hinting.fields import TEXTS, lacks_of, lines_on
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
 from jitdb.engine.hinting.levels import on_named_levels, on_unleveled, without_marks
+from jitdb.engine.hinting.texts import on_texts
 from jitdb.engine.roles import time_meant
 from jitdb.indexes.kinds.kernels import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
@@ -59,9 +61,10 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     found = _on_fields(evidence, operation, asked, lacks)
     records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
     for leaf in wrong if fields_in(records) else ():
-        if isinstance(leaf, Equal) and leaf.value is None and evidence.has(lacking := absent(leaf.paths[0])):
-            name = f"`{format_path(leaf.paths[0])}`"
-            found.append(f"no record has null in {name}, and some lack the field; did you mean `{typed(lacking)}`?")
+        is_empty = isinstance(leaf, Equal) and leaf.value in (None, "")
+        if is_empty and evidence.has(lacking := absent(leaf.paths[0])):
+            held, name = "null" if getattr(leaf, "value", None) is None else '""', f"`{format_path(leaf.paths[0])}`"
+            found.append(f"no record has {held} in {name}, and some lack the field; did you mean `{typed(lacking)}`?")
         elif (meant := _meant(evidence, leaf, records)) is not None:
             found.append("; ".join(meant))
         elif (lowest := leaf.lowest()) is not None and not evidence.has(lowest[0]):
@@ -135,6 +138,15 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         return (told, f"`{finds}` finds these") if finds else None
     if spelled:
         return f"no record has {typed(leaf)}", f"did you mean `{typed(spelled[0])}`?"
+    if (
+        isinstance(leaf, TextMatch)
+        and path in TEXTS
+        and _holds(below := leaf.of_field(("trace",)), evidence.sample(SAMPLE))
+    ):
+        return (
+            f"lines below the first one of a record are in its `trace`, not in {name}",
+            f"did you mean `{typed(below)}`?",
+        )
     return None
 
 
@@ -171,7 +183,7 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     compared = values_compared(evidence, operation, is_empty)
-    odd = [*on_unleveled(evidence, operation), *_on_encoding(evidence, operation), *_on_unlike(evidence, operation)]
+    odd = [*on_unleveled(evidence, operation), *_on_unlike(evidence, operation), *on_texts(evidence, operation)]
     return [*found, *compared, *odd, *number_hints(evidence, numbers_of(question))]
 
 
@@ -187,30 +199,6 @@ def _on_unlike(evidence: Evidence, operation: Operation) -> Iterator[str]:
                 which = f"{len(lacking):,} of {found.lines:,} lines looked at are of another format than {found.format}"
                 yield f"{which}, and have no `{format_path(path)}`: `{typed(absent(path))}` finds these"
                 return
-
-
-def replaced_in(record: Any) -> bool:
-    """Whether a text of a record has a byte that is no UTF-8."""
-    return any(isinstance(value, str) and "\ufffd" in value for value in fields_in([record]).values())
-
-
-def _texts_of(leaf: Operation) -> Iterator[str]:
-    """The texts that a leaf compares."""
-    for name in leaf.arguments:
-        value = getattr(leaf, name, None)
-        yield from (each for each in (value if isinstance(value, list | tuple) else (value,)) if isinstance(each, str))
-
-
-def _on_encoding(evidence: Evidence, operation: Operation) -> Iterator[str]:
-    """A line where a text that is no ASCII is asked for, and some records have bytes that are no UTF-8."""
-    texts = [text for leaf in operation.leaves() for text in _texts_of(leaf) if not text.isascii()]
-    records = evidence.sample(SAMPLE) if texts else []
-    if odd := sum(map(replaced_in, records)):
-        which = f"{odd:,} of {counted(len(records), 'record', 'records')} looked at"
-        yield (
-            f"bytes that are no UTF-8 are read as U+FFFD, in {which}, so {shown(texts[0])} is not found where they "
-            f"stand: make UTF-8 of the file first, say from Latin-1: {evidence.convert}"
-        )
 
 
 def hints_on_fields(evidence: Evidence, operation: Operation, paths: Sequence[Path]) -> list[str]:
@@ -254,12 +242,11 @@ def _on_fields(
     partly = [where_others(path, found) for path, found in others.items() if path not in told]
     if not partly:
         return list(told.values())
-    return [
-        *told.values(),
-        "; ".join(partly)
-        + (f": `{typed(instead)}` asks those, too" if instead is not None else "")
-        + _anywhere(operation),
-    ]
+    renamed = [(path, other) for path in others for other in others[path]]
+    asks = "" if instead is None else f": `{typed(instead)}` asks those, too"
+    if asks and not all(starmap(have_one_unit, renamed)):
+        asks += ", if their units are the same"
+    return [*told.values(), "; ".join(partly) + asks + _anywhere(operation)]
 
 
 def _anywhere(operation: Operation) -> str:
@@ -300,6 +287,11 @@ def _on_lengths(evidence: Evidence, operation: Operation) -> Iterator[str]:
         path = before_cast(leaf.paths[0])
         values = [value for record in records for value in values_at(record, path)]
         number = next((value for value in values if is_plain_number(value)), None)
+        texts = [value for value in values if isinstance(value, str) and value.strip()]
+        other = next((text for text in texts if length_of_text(text) is None and number_of(text) is None), None)
+        if other is not None:
+            which = f"values of `{format_path(path)}` such as {shown(other)}"
+            yield f"{which} are no lengths of time: `{typed(leaf)}` leaves them out"
         if number is not None and any(length_of_text(value) is not None for value in values if isinstance(value, str)):
             meant = operation.replaced(partial(_asked_both, leaf, path))
             yield (

@@ -11,6 +11,7 @@ from typing import Any, Final
 from jitdb.common.paths import ANY, Path, Step, format_path
 from jitdb.common.values import UNDEFINED, number_of, value_at
 from jitdb.common.words import shown
+from jitdb.engine.answering.spellings import COLOURS
 from jitdb.engine.hinting.dialects import in_place_of, is_of_text, named_logs
 from jitdb.engine.hinting.fields import is_known
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence
@@ -155,14 +156,14 @@ def _unknown_names(evidence: Evidence, leaf: CompareLevel, values: Iterable[Any]
 
 
 def without_marks(leaf: Operation, records: Iterable[Any]) -> str:
-    """What asks for texts of these records that are levels but for marks around them, as `[ERROR]`; empty where none
-    would match.
+    """What asks for texts of these records that are levels but for marks around them, as `[ERROR]`, or colours; empty
+    where none would match.
     """
     if not isinstance(leaf, CompareLevel) or ANY in leaf.index:
         return ""
     values = (value_at(record, leaf.index) for record in records)
     texts = dict.fromkeys(value for value in values if isinstance(value, str))
-    found = [text for text in texts if leaf.holds(re.sub(r"^\W+|\W+$", "", text))]
+    found = [text for text in texts if leaf.holds(re.sub(r"^\W+|\W+$", "", re.sub(COLOURS, "", text)))]
     return f"; did you mean `{typed(combine(Or, tuple(equal(leaf.index, each) for each in found)))}`?" if found else ""
 
 

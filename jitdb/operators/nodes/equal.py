@@ -290,22 +290,27 @@ class Absent(FieldOperation):
         return asked.without_value()
 
 
+_DIGITS: Final = 13  # of a text with zeros before its number, such as 00003
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
 
 
 def other_values(value: Any) -> Iterator[Any]:
     """What else a person may have meant, the likeliest first: the number for its text, the text in another case.
 
-    >>> list(other_values("180")), list(other_values(180)), list(other_values("True"))
-    ([180], ['180'], [True, 'true', 'TRUE'])
+    >>> list(other_values("180")), list(other_values(180))[:2], list(other_values("True"))
+    ([180], ['180', '0180'], [True, 'true', 'TRUE'])
     >>> list(other_values("eu west"))
     ['EU WEST', 'Eu west', 'Eu West']
     """
-    if value is None or isinstance(value, bool):
-        yield from (str(value).lower(), str(value), *(["null", ""] if value is None else []))
+    if value is None:
+        yield from ("none", "None", "null", "")
+    elif isinstance(value, bool):
+        texts = ("true", "yes", "y", "on", "t") if value else ("false", "no", "n", "off", "f")
+        yield from (each for text in texts for each in (text, text.capitalize(), text.upper()))
+        yield from (int(value), str(int(value)))
     elif isinstance(value, (int, float)):
         with suppress(ValueError):  # of thousands of digits Python makes no text
-            yield str(value)
+            yield from dict.fromkeys((str(value), *(str(value).zfill(digits) for digits in range(2, _DIGITS))))
     elif isinstance(value, str):
         if value.lower() in _WORDS:
             yield _WORDS[value.lower()]
