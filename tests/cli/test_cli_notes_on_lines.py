@@ -295,3 +295,15 @@ def test_texts_that_are_no_lengths_of_time_are_told(tmp_path: Path, run: Run) ->
     found = run("count", "a.ndjson", "dur > 1s")
     assert found.stdout == "3\n"
     assert "values of `dur` such as '1 lap' are no lengths of time" in found.stderr
+
+
+def test_text_before_json_and_other_case_are_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "a.log").write_text('web-b app {"level":"error","msg":"OOM"}\n' * 3)
+    found = run("count", "a.log", '* contains "web-b"')
+    assert found.stdout == "0\n"
+    assert "text before the JSON of a line is no part of the record: `jitdb query --text` shows it" in found.stderr
+    assert run("query", "a.log", "--text", "--limit", "1").stdout.count("web-b") == 1
+    found = run("count", "a.log", '* contains "oom"')
+    assert found.stdout == "0\n"
+    (meant,) = re.findall("`(.*)` looks for it in any case", found.stderr)
+    assert run("count", "a.log", meant).stdout == "3\n"

@@ -26,7 +26,8 @@ def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False
     """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
     are a record a line; or that the file is one record.
 
-    is_empty: no record has the field that was asked for; that elements of an array do, another note says
+    is_empty: no record has the field that was asked for; that elements of an array do, another note says. Text that is
+              looked for may stand before the JSON of a line
     """
     from jitdb.log.lines.detection import entries_of_lines, loose_lines
     from jitdb.log.lines.files.opening import head_of
@@ -45,6 +46,9 @@ def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False
         is_json = log.framing.form.row is None and not log.framing.form.each
         if is_json and not is_empty and (array := array_inside(partial(head_of, log.path), on_one_line=True)):
             note(options, f"the file is one record; --each '{array}' makes one of each element of this array")
+        texts = options.operation.leaves() if is_empty and options.operation is not None else ()
+        if log.framing.form.allow_prefix and any(leaf.op in ("anywhere", "contains", "like") for leaf in texts):
+            note(options, "the text before the JSON of a line is no part of the record: `jitdb query --text` shows it")
         found = loose_lines(log.path, log.framing.form)
         if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
             which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"

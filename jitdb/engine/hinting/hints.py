@@ -183,7 +183,8 @@ def hints_about(evidence: Evidence, question: Question, is_empty: bool) -> list[
     operation = question.operation
     found = hints_of(evidence, operation) if is_empty else hints_on_fields(evidence, operation, operation.all_paths())
     compared = values_compared(evidence, operation, is_empty)
-    odd = [*on_unleveled(evidence, operation), *_on_unlike(evidence, operation), *on_texts(evidence, operation)]
+    odd = [*on_unleveled(evidence, operation), *_on_unlike(evidence, operation)]
+    odd += on_texts(evidence, operation, is_empty)
     return [*found, *compared, *odd, *number_hints(evidence, numbers_of(question))]
 
 

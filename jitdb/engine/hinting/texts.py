@@ -20,8 +20,12 @@ from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import typed
 
 
-def on_texts(evidence: Evidence, operation: Operation) -> Iterator[str]:
+def on_texts(evidence: Evidence, operation: Operation, is_empty: bool) -> Iterator[str]:
     """The lines on the texts that are asked for, for any answer."""
+    cased = (leaf for leaf in operation.leaves() if isinstance(leaf, Anywhere) and not leaf.ignore_case)
+    for leaf in cased if is_empty else ():
+        if leaf.value.lower() != leaf.value.upper():
+            yield f"`{typed(leaf.changed(ignore_case=True))}` looks for it in any case"
     yield from _on_encoding(evidence, operation)
     yield from _on_colours(evidence, operation)
     yield from _on_arrays(evidence, operation)

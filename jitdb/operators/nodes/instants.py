@@ -24,6 +24,7 @@ from jitdb.errors import QueryError
 
 _DAYS: Final = {"": 0, "today": 0, "yesterday": -1, "tomorrow": 1}
 _OF_DAY: Final = r"(today|yesterday|tomorrow|) ?(?:(\d\d?):(\d\d)(?::(\d\d))?)?"
+_DIGITS_OF_DAY: Final = r"(?:19[789]|20\d)\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
 _OF_SYSLOG: Final = r"(?P<month>[A-Za-z]{3}) {1,2}(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)"
 _CLOCK: Final = r"\d\d?:\d\d(?::\d\d)?"
 _DATE: Final = r"\d{4}([-/])\d\d\1\d\d|\d\d\.\d\d\.\d{4}"
@@ -158,15 +159,17 @@ def _out_of_range(value: Any) -> QueryError:
 
 
 def instant_at(text: str, now: int | None = None, zone: str = "") -> Instant:
-    """The instant that a person types: a time, also of syslog (Nov 20 14:00, of its last year); how long ago
-    (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today, yesterday, yesterday 14:00 by the clock of this place
-    (TZ); seconds since 1970.
+    """The instant that a person types: a time, also of syslog (Nov 20 14:00, of its last year), or a day as 20261120;
+    how long ago (2h, -2h, 1h30m, 7d); now; a time of today (14:00), today, yesterday, yesterday 14:00 by the clock of
+    this place (TZ); seconds since 1970.
 
     `now`: nanoseconds since 1970, by default those of the clock. `zone`: of times that say none, and of today, in place
     of UTC and TZ. Raises QueryError.
 
     >>> instant_at("Nov 20 14:00", now=1_700_000_000_000_000_000)
     '2022-11-20T14:00:00Z'
+    >>> instant_at("20261120")
+    '2026-11-20T00:00:00Z'
     >>> instant_at("2h", now=7_200_000_000_000), instant_at("1700000000")
     ('1970-01-01T00:00:00Z', '2023-11-14T22:13:20Z')
     >>> instant_at("2026-07-01 14:00", zone="Europe/Berlin"), instant_at("2026-07-01T14:00Z", zone="Europe/Berlin")
@@ -183,6 +186,8 @@ def instant_at(text: str, now: int | None = None, zone: str = "") -> Instant:
         local = _local(now, zone, *found_day.groups())
         if local is not None:
             return local
+    if re.fullmatch(_DIGITS_OF_DAY, typed, re.ASCII):
+        typed = f"{typed[:4]}-{typed[4:6]}-{typed[6:]}"
     if re.fullmatch(r"\d{5,}(\.\d+)?", typed):
         found = time_of_number(float(typed) if "." in typed else int(typed), with_zone(AUTO, zone))
         assert found is not None  # it is no NaN

@@ -260,3 +260,12 @@ def test_a_first_row_of_times_of_day_is_no_header(tmp_path: Path) -> None:
     path.write_text("10:00:00,web,up\n10:00:01,web,down\n")
     with pytest.raises(NotALog, match="--columns NAMES"):
         jitdb.open(path)
+
+
+def test_a_name_that_fills_its_column(tmp_path: Path) -> None:
+    """One blank stands behind the longest name."""
+    path = tmp_path / "dev.log"
+    path.write_text('web    | INFO up\nworker | {"level": "error", "n": 1}\nworker | ERROR down\n' * 4)
+    with jitdb.open(path) as db:
+        assert dict(db.value_counts("container")) == {"web": 4, "worker": 8}
+        assert db.count('level >= "error"') == 8

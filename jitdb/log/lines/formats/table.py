@@ -144,8 +144,9 @@ _BY_LEVEL: Final = (
 _NAMED: Final = (
     r"\[pod/(?P<pod>[^/\] ]+)/(?P<container>[^\] ]+)\](?: |$)|"
     rf"(?:{COLOUR})?(?:(?P<id>[0-9]+)\|(?P<app>[^ |]+)|(?P<container>[A-Za-z0-9][A-Za-z0-9_.@-]*))"
-    rf"  +\|(?:{COLOUR})?(?: (?:{COLOUR})?|$)"
+    rf" +\|(?:{COLOUR})?(?: (?:{COLOUR})?|$)"
 )
+_PADDED: Final = _NAMED.replace(r" +\|", r"  +\|")  # as the shorter names have it, which tell the format
 # What Django says of a request before the line of the request.
 _DJANGO: Final = (
     r"(?:Internal Server Error|Bad Request|Not Found|Gone|Forbidden|Method Not Allowed|Unauthorized|Too Many Requests|"
@@ -226,7 +227,7 @@ FORMATS: Final = (
             **_INSIDE_KINDS, "id": NUMBER, "pid": NUMBER, "time": ZONED_TIME, "message": BODY, "text": LEVELED,
         }),
         joins=True, folds=True,
-        is_line=begins(re.sub(r"\?P<\w+>", "?:", _NAMED)),
+        is_line=begins(re.sub(r"\?P<\w+>", "?:", _PADDED)),
     ),
     Format("plain", "text of no format that is known", PATTERN, r"(?P<text>.*)"),
 )  # fmt: skip
