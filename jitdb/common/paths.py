@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from jitdb.common.words import shown
-from jitdb.errors import QueryError
+from jitdb.errors import QueryError, Remedy
 
 
 class Cast:
@@ -207,9 +207,11 @@ def single(path: Path, what: str) -> Path:
     """
     if ANY not in path:
         return path
+    one, array = format_path(0 if step is ANY else step for step in path), format_path(path[: path.index(ANY) + 1])
+    how = f"name one by its position, as in {one}; or, of lines of JSON, make each element a record"
     raise QueryError(
         f"{what} has one value a record, and {format_path(path)} may lead to many",
-        remedy=f"name one by its position, as in {format_path(0 if step is ANY else step for step in path)}",
+        remedy=Remedy(f"{how}: jitdb.open(path, each={array!r})", f"{how}: --each '{array}'"),
     )
 
 

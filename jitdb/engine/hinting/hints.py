@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from jitdb.operators.question import Question
 
 _FEW: Final = 10  # records
+_SHOWN: Final = 4  # values that may have been meant
 _UNLIKE: Final = 50  # a note is due where one of so many lines is of another format
 _MOST_VALUES: Final = 100  # of a question that are looked for in other forms: nobody reads a note on more
 _CLASS: Final = re.compile(r"([1-9])xx", re.IGNORECASE)  # of a status
@@ -101,9 +102,10 @@ def _text(value: Any) -> str:
 
 def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tuple[str, str] | None:
     """Why no record matches the leaf, and what was probably meant; None where nothing is known of that."""
-    other = next((other for other in leaf.others() if evidence.has(other)), None)
-    spelled = [] if other is not None else evidence.spellings(leaf)
-    other = next((each for each in spelled if each.paths == leaf.paths), other)
+    there = list(islice((other for other in dict.fromkeys(leaf.others()) if evidence.has(other)), _SHOWN))
+    spelled = [] if there else evidence.spellings(leaf)
+    there += [each for each in spelled if each.paths == leaf.paths][:_SHOWN]
+    other = combine(Or, tuple(there)) if len(there) > 1 else next(iter(there), None)
     path, known = leaf.paths[0], fields_in(records)
     name, held = f"`{format_path(path)}`", known.get(path)
     if isinstance(other, IsIn):
