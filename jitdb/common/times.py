@@ -3,21 +3,24 @@
 Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a float, whose steps are some microseconds.
 
 - **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
-  the point, no fraction, no seconds, no time of day, slashes in the date; `+01:00`, `+0100`, `+01`, `UTC`, `GMT`,
-  `GMT+0100` for the Z, behind a space or not; or the name of a zone in ZONES behind a space (`CET`). Without a zone it
-  is UTC; with another name (`IST`), which means other things in other places, too. Digits beyond the ninth of a
-  fraction are cut off; a second 60 is the first of the next minute. `20151201T103000`, with seconds, needs no marks;
-  nor do `20151201 103000` and `20151201 10:30:00`.
+  the point, no fraction, no seconds, no time of day, slashes in the date, or dots before a time of day, `_` for the T;
+  `+01:00`, `+0100`, `+01`, `UTC`, `GMT`, `GMT+0100` for the Z, behind a space or not; or the name of a zone in ZONES
+  behind a space (`CET`). Without a zone it is UTC; with another name (`IST`), which means other things in other places,
+  too. Digits beyond the ninth of a fraction are cut off; a second 60 is the first of the next minute.
+  `20151201T103000`, with seconds, needs no marks; nor do `20151201 103000`, `20151201 10:30:00` and
+  `20151201-10:30:00.123` (FIX).
 - **Text with the name of a month**: `01/Dec/2015:10:30:00 +0100` (nginx, Apache), `Tue, 01 Dec 2015 10:30:00 GMT` (RFC
   2822, HTTP; the day of the week may be missing), `01-Dec-2015 10:30:00`, or `::` for the space (Erlang), `Dec  1
   2015 10:30:00` (Cisco, CEF), `Dec 1, 2015 2:30:00 PM` (Java), `Dec 1, 2015 @ 10:30:00.000` (Kibana), `Tue Dec  1
-  10:30:00 2015` (C; `date` writes the name of a zone before the year, osquery UTC behind it), `Tue Dec 01 2015 10:30:00
-  GMT+0100 (Central European Standard Time)` (JavaScript; the words in brackets may be missing). The zone and the
-  fraction are as above; which day of the week is said does not matter. A blank may stand before the time of day in
-  each.
+  10:30:00 2015` (C; `date` writes the name of a zone before the year, osquery UTC behind it, git `+0100`), `Tue Dec 01
+  2015 10:30:00 GMT+0100 (Central European Standard Time)` (JavaScript; the words in brackets may be missing). The zone
+  and the fraction are as above; which day of the week is said does not matter. A blank may stand before the time of day
+  in each.
 - **Text with AM or PM**: `12/1/2015 2:30:00 PM`, the month first, also with a comma behind the date.
 - **Text with dots**: `01.12.2015 10:30:00`, the day first, also with a comma behind the date; `01.12.2015` alone. And
-  `2015-12-01-10.30.00.123456` (DB2), also with how many minutes that is ahead of UTC, of three digits, `+060`.
+  `2015-12-01-10.30.00.123456` (DB2), also with how many minutes that is ahead of UTC, of three digits, `+060`, or with
+  a space for the third hyphen.
+- **A time of day and its date in brackets**: each of these, as in `[2015-12-01 10:30:00]`.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
 - **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
 - **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
@@ -65,7 +68,11 @@ _ZONE: Final = (
     r"(?P<offset> ?(?:Z|UTC|GMT|(?:UTC|GMT)?(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?|"
     rf"(?<= ){_NAME_OF_ZONE}))?"
 )
-_TEXT: Final = rf"(?P<year>\d{{4}})(?P<mark>[-/])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?:[T ]{_CLOCK}{_ZONE})?"
+_TEXT: Final = (  # with dots, a date alone may be a version
+    r"(?P<year>\d{4})(?P<mark>[-/]|\.(?=.{6}))(?P<month>\d\d)(?P=mark)(?P<day>\d\d)"
+    rf"(?:[T _]{_CLOCK}{_ZONE})?"
+)
+_BRACKETED: Final = 12  # characters of a date alone in brackets
 _MONTHS: Final = "janfebmaraprmayjunjulaugsepoctnovdec"
 _NAME: Final = "|".join(_MONTHS[at : at + 3] for at in range(0, 36, 3))
 _WEEKDAY: Final = "mon|tue|wed|thu|fri|sat|sun"
@@ -81,11 +88,11 @@ _MONTH_FIRST: Final = rf"(?P<month>{_NAME})  ?(?P<day>\d\d?),? (?P<year>\d{{4}})
 _OF_AMERICA: Final = rf"(?P<month>\d\d?)/(?P<day>\d\d?)/(?P<year>\d{{4}}),? {_TWELVE}{_ZONE}"
 _DOTTED: Final = rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?P<year>\d{{4}})(?:,? {_TWELVE}{_ZONE}|(?<=\d\d\.\d\d\.\d{{4}}))"
 _OF_DB2: Final = (
-    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)-(?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d)"
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[- ](?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d)"
     r"(?:\.(?P<fraction>\d+))?(?P<offset>(?P<sign>[+-])(?P<minutes_ahead>\d{3}))?"
 )
 _BASIC: Final = (
-    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T ](?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?P=colon)"
+    r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T -](?P<hour>\d\d)(?P<colon>:?)(?P<minute>\d\d)(?P=colon)"
     rf"(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?{_ZONE}"
 )
 _LENGTHS: Final = {
@@ -104,7 +111,8 @@ _PART: Final = rf"(\d+(?:\.\d+)?) ?({UNITS_OF_LENGTH})(?![a-z]) ?"
 _AS_TEXT: Final = re.ASCII | re.IGNORECASE
 _OF_C: Final = (
     rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) {_CLOCK}(?P<offset> UTC| GMT| {_NAME_OF_ZONE})? "
-    r"(?P<year>\d{4})(?P<after> UTC| GMT)?"
+    r"(?P<year>\d{4})(?P<after> UTC| GMT|"
+    r"(?(offset)(?!)| ?(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes_ahead>\d\d))?))?"
 )
 _OF_JAVASCRIPT: Final = (
     rf"(?:{_WEEKDAY}) (?P<month>{_NAME})  ?(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}{_ZONE}(?: \([^()]*\))?"
@@ -183,6 +191,8 @@ def time_of_text(text: str, zone: str = "") -> Nanoseconds | None:
 
 def _match(text: str) -> re.Match[str] | None:
     """The parts of a time in text, by their names."""
+    if text.startswith("[") and text.endswith("]") and len(text) > _BRACKETED:
+        text = text[1:-1]
     found = re.fullmatch(_TEXT, text, _AS_TEXT)
     if found is None and not text.isdecimal():
         found = next((match for form in _OTHERS if (match := re.fullmatch(form, text, _AS_TEXT))), None)

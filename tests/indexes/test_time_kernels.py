@@ -33,9 +33,9 @@ dates = st.builds(
     st.integers(0, 9999) | st.integers(1675, 2265),
     st.integers(0, 13).map(two),
     st.integers(0, 32).map(two),
-    st.sampled_from("----/"),
+    st.sampled_from("----/."),
 )
-clocks = st.builds("{}{}:{}".format, st.sampled_from("Tt x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two))
+clocks = st.builds("{}{}:{}".format, st.sampled_from("Tt _x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two))
 seconds = st.just("") | st.integers(0, 61).map(lambda number: f":{number:02}")
 fractions = st.just("") | st.builds("{}{}".format, st.sampled_from(".,"), st.text("0123456789", max_size=12))
 zones = st.sampled_from(
@@ -84,11 +84,14 @@ named = st.builds(
     st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
     st.sampled_from("///- "), st.sampled_from("///- "), st.sampled_from("::  "),
 )  # fmt: skip
+behind = st.sampled_from(
+    ["", "", " UTC", " gmt", "  UTC", " CET", "UTC", " +0100", "-01:30", " -05", " +", " +2400", "  +0100"]
+)
 of_c = st.builds(
     "{} {}{}{} {}{} {}".format, st.sampled_from(["Tue", "sun", "Foo"]), names, st.sampled_from([" ", "  ", ""]), days,
     st.builds("".join, st.tuples(hours, seconds, fractions)),
     st.sampled_from(["", "", " UTC", " gmt", " CET", " IST", " cet", " Z"]),
-    st.builds("".join, st.tuples(years, st.sampled_from(["", "", " UTC", " gmt", "  UTC", " CET", "UTC"]))),
+    st.builds("".join, st.tuples(years, behind)),
 )  # fmt: skip
 month_first = st.builds(
     "{}{}{} {}{}{}".format, names, st.sampled_from([" ", "  ", "", "   "]), days, years,
@@ -108,12 +111,12 @@ of_halves = st.builds(
 )  # fmt: skip
 basic = st.builds(
     "{:04}{}{}{}{}{}{}{}{}".format, st.integers(0, 9999), st.integers(0, 13).map(two), st.integers(0, 32).map(two),
-    st.sampled_from("Tt x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
+    st.sampled_from("Tt -x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two),
     st.integers(0, 61).map(two) | st.just(""), fractions, zones,
 )  # fmt: skip
 with_colons = st.builds(
     "{:04}{}{}{}{}{}{}{}{}{}{}".format, st.integers(0, 9999), st.integers(0, 13).map(two), st.integers(0, 32).map(two),
-    st.sampled_from("T  x"), st.integers(0, 24).map(two), st.sampled_from(":::."), st.integers(0, 60).map(two),
+    st.sampled_from("T  -x"), st.integers(0, 24).map(two), st.sampled_from(":::."), st.integers(0, 60).map(two),
     st.sampled_from(":::."), st.integers(0, 61).map(two) | st.just(""), fractions, zones,
 )  # fmt: skip
 of_javascript = st.builds(
@@ -126,7 +129,7 @@ dotted = st.builds(
     st.sampled_from(["", " ", " ", ", ", "  ", "T"]), st.just("") | of_twelve, zones,
 )  # fmt: skip
 of_db2 = st.builds(
-    "{}{}{}.{}.{}{}{}".format, dates, st.sampled_from("---T"), st.integers(0, 24).map(two),
+    "{}{}{}.{}.{}{}{}".format, dates, st.sampled_from("--- T"), st.integers(0, 24).map(two),
     st.integers(0, 60).map(two), st.integers(0, 61).map(two), fractions,
     st.sampled_from(["", "", "+000", "+060", "-330", "+99", "-1440", "Z", "+06x", "-"]),
 )  # fmt: skip
@@ -135,6 +138,7 @@ erlang = st.builds(
     st.sampled_from(["::", ":", " ", ":::", ": "]), st.builds("".join, st.tuples(hours, seconds, fractions, zones)),
 )  # fmt: skip
 texts |= named | of_c | month_first | of_halves | basic | dotted | of_db2 | erlang | with_colons | of_javascript
+texts |= st.builds("[{}{}".format, texts, st.sampled_from(["]", "]", "", "]]"]))
 texts |= st.sampled_from(["1700000000", "-1", "1.7e9", "1700000000123", "007", "1795132803724838"])
 dated = st.builds(
     lambda date, *clock: int(f"{date}{clock[0]:02}{clock[1]:02}{clock[2]:02}"),
@@ -289,6 +293,16 @@ def test_dates_with_dots_and_those_of_db2_and_erlang_are_what_strptime_reads(
         ("Tue Dec 01 2015 10:30:00 GMT-0330", "2015-12-01T14:00:00Z"),
         ("Tue Dec 1 2015 10:30:00", "2015-12-01T10:30:00Z"),
         ("Dec 1, 2015 @ 10:30:00.000", "2015-12-01T10:30:00Z"),
+        ("Tue Dec 1 10:30:00 2015 -0500", "2015-12-01T15:30:00Z"),
+        ("Tue Dec  1 10:30:00.5 2015 +05:30", "2015-12-01T05:00:00.5Z"),
+        ("2015.12.01 10:30:00", "2015-12-01T10:30:00Z"),
+        ("2015.12.01T10:30:00.5+01:00", "2015-12-01T09:30:00.5Z"),
+        ("2015-12-01_10:30:00", "2015-12-01T10:30:00Z"),
+        ("2015-12-01 10.30.00.123", "2015-12-01T10:30:00.123Z"),
+        ("20151201-103000.123", "2015-12-01T10:30:00.123Z"),
+        ("20151201-10:30:00.123", "2015-12-01T10:30:00.123Z"),
+        ("[2015-12-01 10:30:00]", "2015-12-01T10:30:00Z"),
+        ("[01/Dec/2015:10:30:00 +0100]", "2015-12-01T09:30:00Z"),
     ],
 )
 def test_ways_to_write_a_time(text: str, same: str) -> None:
@@ -337,6 +351,17 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
         "Dec  1 15 10:30:00",
         "Feb 30 2015 10:30:00",
         "Tue Dec  1 10:30:00 2015 CET",
+        "Tue Dec  1 10:30:00 CET 2015 +0100",
+        "Tue Dec  1 10:30:00 2015 +01000",
+        "Tue Dec  1 10:30:00 2015 ",
+        "2015.12.01",
+        "2015.12.01.10",
+        "[2015-12-01]",
+        "[2015-12-01 10:30:00",
+        "[[2015-12-01 10:30:00]]",
+        "2015-12-01__10:30:00",
+        "2015/12/01 10.30.00",
+        "20151201-1030",
     ],
 )
 def test_text_that_is_no_time(text: str) -> None:

@@ -22,6 +22,7 @@ def _words(names: str) -> Any:
 
 _MONTHS = _words("jan feb mar apr may jun jul aug sep oct nov dec")
 _WEEKDAYS = _words("mon tue wed thu fri sat sun")
+_BRACKETED = 12  # bytes of a date alone in brackets
 _ZONES = _words("utc gmt")
 _NO_ZONE = 100_000  # in place of seconds
 _DATE = np.frombuffer(b"/Date(", np.uint8)
@@ -312,7 +313,7 @@ def read_of_numbers(buf, at, end, mark):
 
 @part
 def read_of_db2(buf, at, end, year, month, day):
-    """What follows the date in `2015-12-01-10.30.00.123456+060`: as read_time gives it."""
+    """What follows the date in `2015-12-01-10.30.00.123456+060`, or with a blank: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     hour, minute, second = two_digits(buf, at, end), two_digits(buf, at + 3, end), two_digits(buf, at + 6, end)
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 60:
@@ -341,7 +342,7 @@ def read_of_db2(buf, at, end, year, month, day):
 
 @part
 def read_basic(buf, at, end):
-    """`20151201T103000`, or with a blank for the T, or with colons: as read_time gives it."""
+    """`20151201T103000`, or with a blank or a hyphen for the T, or with colons: as read_time gives it."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
     century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
     month, day = two_digits(buf, at + 4, end), two_digits(buf, at + 6, end)
@@ -360,10 +361,10 @@ def read_basic(buf, at, end):
 
 @part
 def read_other_time(buf, at, end):
-    """A text that does not begin with `2015-12-` or `2015/12/`: as read_time gives it."""
-    char = np.int64(buf[np.uint64(at + 8)]) | 32
+    """A text that does not begin with `2015-12-`, `2015/12/` or `2015.12.`: as read_time gives it."""
+    char = np.int64(buf[np.uint64(at + 8)])
     is_basic = two_digits(buf, at + 1, end) >= 0
-    if char == 116 or (buf[np.uint64(at + 8)] == 32 and is_basic):  # T; a blank
+    if char | 32 == 116 or ((char == 32 or char == 45) and is_basic):  # T; a blank, a hyphen
         return read_basic(buf, at, end)
     slash = at + 1 if np.int64(buf[np.uint64(at + 1)]) < 48 else at + 2
     mark = np.int64(buf[np.uint64(slash)])
@@ -401,6 +402,7 @@ def read_named_time(buf, at, end):
             return read_of_javascript(buf, at + 1, end, month, day)
         at, of_day, nanoseconds = read_clock(buf, at + 1, end)
         bits, ahead = np.int64(TEXTS | ZONELESS), np.int64(0)
+        is_named = False
         if at >= 0 and end - at >= 9 and buf[np.uint64(at)] == 32 and np.int64(buf[np.uint64(at + 1)]) > 57:
             first = at
             at += 1
@@ -409,13 +411,22 @@ def read_named_time(buf, at, end):
             bits, ahead = read_zone(buf, first, at)
             if bits == OTHERS or at - first < 4:
                 return nothing
-        if at >= 0 and end - at == 9 and buf[np.uint64(at + 5)] == 32 and is_zone_name(buf, at + 6, end):
-            bits = np.int64(TEXTS)
-            end -= 4
-        if at < 0 or end - at != 5 or buf[np.uint64(at)] != 32:
+            is_named = True
+        if at < 0 or end - at < 5 or buf[np.uint64(at)] != 32:
             return nothing
         at += 1
         century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
+        at += 4
+        if at < end:
+            is_behind_blank = buf[np.uint64(at)] == 32
+            at += np.int64(is_behind_blank)
+            bits = np.int64(TEXTS)
+            if not (is_behind_blank and is_zone_name(buf, at, end)):
+                if is_named or at == end:
+                    return nothing
+                ahead = read_offset(buf, at, end)
+                if ahead == _NO_ZONE:
+                    return nothing
     else:
         at, day = read_day(buf, at, end)
         if at < 0 or end - at < 12:
@@ -472,12 +483,16 @@ def read_net_time(buf, at, end):
 def read_time(buf, at, end):
     """The text from `at` to `end`: what it is, seconds since 1970, nanoseconds beyond them, and the bits of seen.py."""
     nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
-    if at < end and buf[np.uint64(at)] == 47:
+    if end - at > _BRACKETED and buf[np.uint64(at)] == 91 and buf[np.uint64(end - 1)] == 93:
+        at += 1
+        end -= 1
+    elif at < end and buf[np.uint64(at)] == 47:
         return read_net_time(buf, at, end)
     if end - at < 10:
         return nothing
     mark = np.int64(buf[np.uint64(at + 4)])
-    if (mark != 45 and mark != 47) or buf[np.uint64(at + 7)] != mark:
+    is_first = mark == 45 or mark == 47 or (mark == 46 and end - at > 10)
+    if not is_first or buf[np.uint64(at + 7)] != mark:
         return read_other_time(buf, at, end)
     century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
     month, day = two_digits(buf, at + 5, end), two_digits(buf, at + 8, end)
@@ -491,9 +506,9 @@ def read_time(buf, at, end):
     if at == end:
         return WHOLE, seconds, np.int64(0), np.int64(TEXTS | ZONELESS)
     between = np.int64(buf[np.uint64(at)])
-    if between == 45 and mark == 45:
+    if mark == 45 and (between == 45 or (between == 32 and at + 3 < end and buf[np.uint64(at + 3)] == 46)):
         return read_of_db2(buf, at + 1, end, year, month, day)
-    if between != 84 and between != 116 and between != 32:
+    if between != 84 and between != 116 and between != 32 and between != 95:
         return nothing
     at, of_day, nanoseconds = read_clock(buf, at + 1, end)
     if at < 0:

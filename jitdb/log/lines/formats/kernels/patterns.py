@@ -57,7 +57,8 @@ from jitdb.log.lines.formats.kernels.writing import (
 )
 
 _1 = np.uint64(1)
-_ZERO, _NINE, _DASH, _DOT, _SLASH = 48, 57, 45, 46, 47
+_ZERO, _NINE, _PLUS, _DASH, _DOT, _SLASH = 48, 57, 43, 45, 46, 47
+_MOST_AHEAD = 14  # hours by which a zone is ahead of UTC
 _A, _P, _M, _Z, _CLOSE = 65, 80, 77, 90, 93
 _NARROW = np.frombuffer(b"\xe2\x80\xaf", np.uint8)  # a blank, U+202F
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
@@ -367,10 +368,34 @@ def month_at(data, p):
 
 
 @part
+def offset_end(data, begin, p, end):
+    """Where `-0500` or `-05:00` ends that stands behind a time from `begin` to `p`, perhaps behind a blank; `p` where
+    none does, or where the time has a zone."""
+    is_iso = data[np.uint64(begin + 4)] == _DASH  # whose pattern takes it
+    last, sign = data[np.uint64(p - 1)], data[np.uint64(p - 5)]
+    is_zoneless = (_ZERO <= last <= _NINE or last == _M) and sign != _DASH and sign != _PLUS
+    q = p + 1 if p < end and data[np.uint64(p)] == SPACE else p
+    if is_iso or not is_zoneless or q + 5 > end or (data[np.uint64(q)] != _DASH and data[np.uint64(q)] != _PLUS):
+        return p
+    gap = np.int64(data[np.uint64(q + 3)] == COLON)
+    stop = q + 5 + gap
+    if digits_at(data, q + 1, end) != (2 if gap else 4) or (gap and digits_at(data, q + 4, end) != 2):
+        return p
+    minutes = two_digits(data, q + 3 + gap)
+    if two_digits(data, q + 1) > _MOST_AHEAD or minutes > 45 or minutes % 15:
+        return p
+    if stop < end and (data[np.uint64(stop)] == _DOT or word_end(data, stop, end) > stop):
+        return p
+    is_clock = stop + 1 < end and data[np.uint64(stop)] == COLON and digits_at(data, stop + 1, end) > 0
+    return p if is_clock else stop
+
+
+@part
 def put_bsd_time(data, p, end, out, o, latest):
     """`Nov 20 14:03:11` as 2026-11-20T14:03:11, and `26/11/20 14:03:11`, `1120 14:03:11.5` and those of put_odd_time,
     put_other_day and put_day_of_snort, too; else a number or text, as it stands."""
-    if end - p == 17 and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
+    is_short = end - p == 17 or (end - p > 17 and offset_end(data, p, p + 17, end) == end)
+    if is_short and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
         o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
         return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
     after = put_day_of_snort(data, p, end, out, o, latest)
@@ -455,6 +480,7 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
             continue
         if kind == ZONED_TIME:
             stop = zone_end(data, after, end)
+            stop = offset_end(data, p, after, end) if stop == after else stop
             begin = behind_zone(data, stop, end) if stop > after else begin
             after = stop
         p = max(p, begin) if kind == BODY or kind == LEVELED else p
