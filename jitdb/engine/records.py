@@ -31,6 +31,7 @@ from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.codecs.fields.located import RecordBatch, Scratch
+from jitdb.log.lines.formats.kernels.kinds import PATTERN
 
 if TYPE_CHECKING:
     import os
@@ -347,6 +348,10 @@ _BESIDE: Final = Remedy(
     "format='mixed' reads text between JSON, too",
     "jitdb info says which and why, and --log-format mixed reads all lines",
 )
+_AS_TEXT: Final = Remedy(
+    "format='mixed' reads all lines as text",
+    "jitdb info says which and why, and --log-format mixed reads all lines as text",
+)
 _OTHERWISE: Final = Remedy(
     "pass format=, or format='plain' for any text",
     "say what they are: --log-format NAME, or --log-format plain for any text",
@@ -387,7 +392,8 @@ class DamageReport:
                 raise refused
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
-            form, is_json = self._form, getattr(self._log.framing, "row", None) is None
+            form, row = self._form, getattr(self._log.framing, "row", None)
+            is_json, is_text = row is None, row is not None and row.how == PATTERN
             wrong, why = _fault_in(self._log.path, numbers[0]) if numbers and is_json else ("", None)
             wrong = wrong and f" ({'the first ' if count > 1 else ''}has {wrong})"
             if has_others and count == 1 and self._joins_text:  # one record, of any number of lines
@@ -397,7 +403,7 @@ class DamageReport:
                 said = f"cannot be read as {form}{wrong}, left out of all answers"
                 is_batch = getattr(getattr(self._log.framing, "form", None), "has_batches", False)  # no lines beside it
                 what = _lines(numbers, count, is_all, said)
-                remedy = why or (_BESIDE if is_json and not is_batch else _WHY)
+                remedy = why or (_BESIDE if is_json and not is_batch else _AS_TEXT if is_text else _WHY)
             else:
                 which = f"its {count:,} lines" if numbers and is_all and count > 1 else "its lines"
                 what = f"none of {which} can be read as {form}{wrong}, so that no answer has records"

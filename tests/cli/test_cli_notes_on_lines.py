@@ -307,3 +307,12 @@ def test_text_before_json_and_other_case_are_told(tmp_path: Path, run: Run) -> N
     assert found.stdout == "0\n"
     (meant,) = re.findall("`(.*)` looks for it in any case", found.stderr)
     assert run("count", "a.log", meant).stdout == "3\n"
+
+
+def test_lines_between_accesses_are_read_as_text_as_the_warning_says(tmp_path: Path, run: Run) -> None:
+    trace = "[2026-11-28 11:30:00 +0000] [7] [ERROR] Error\nTraceback (most recent call last):\nValueError: no\n"
+    (tmp_path / "a.log").write_text((ACCESS.format(200) * 9 + trace) * 3)
+    found = run("count", "a.log", '* contains "ValueError"')
+    assert found.stdout == "0\n"
+    (given,) = re.findall("says which and why, and --log-format (.*) reads all lines as text", found.stderr)
+    assert run("count", "a.log", '* contains "ValueError"', "--log-format", given).stdout == "3\n"
