@@ -22,7 +22,8 @@ Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a floa
   a space for the third hyphen.
 - **A time of day and its date in brackets**: each of these, as in `[2015-12-01 10:30:00]`.
 - **Maps with a key `$date`** (MongoDB): the text, the milliseconds, or `{"$numberLong": milliseconds}` under it.
-- **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`.
+- **Maps with a key `epochSecond`** (Log4j 2): that many seconds, and `nanoOfSecond`; or with `seconds` and `nanos`
+  (Protocol Buffers), `_seconds` and `_nanoseconds` (Firestore).
 - **Text such as `/Date(1448965800000)/`** (.NET, PowerShell 5): the milliseconds; the zone that may follow them says
   where they were written, not when.
 - **Text that spells a number** is that number.
@@ -59,8 +60,8 @@ FARTHEST: Final = 9_223_372_036  # seconds of an instant, which fit 64 bits as n
 
 DATE: Final = "$date"  # keys of MongoDB's JSON
 LONG: Final = "$numberLong"
-SECOND: Final = "epochSecond"  # keys of an instant of Java
-NANO: Final = "nanoOfSecond"
+#: Keys of the seconds and nanoseconds of an instant: of Java, Protocol Buffers, Firestore.
+INSTANTS: Final = (("epochSecond", "nanoOfSecond"), ("seconds", "nanos"), ("_seconds", "_nanoseconds"))
 
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
 _NAME_OF_ZONE: Final = "(?P<zone>(?-i:[A-Z]{3,5}))"
@@ -276,8 +277,8 @@ def unit_of(number: int | float) -> str:
 
 
 def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
-    """The time in a value of a record: text, a number, a map with $date or epochSecond, a timestamp of msgpack; None if
-    it is none.
+    """The time in a value of a record: text, a number, a map with $date or keys of INSTANTS, a timestamp of msgpack;
+    None if it is none.
     """
     if isinstance(value, str):
         number = number_of_text(value)
@@ -288,14 +289,20 @@ def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
         inside = value[DATE]
         held = inside[LONG] if isinstance(inside, dict) and LONG in inside else inside
         return None if isinstance(held, dict) else time_of(held, with_zone("ms", unit_and_zone(unit)[1]))
-    if isinstance(value, dict) and SECOND in value:
-        second, nano = value[SECOND], value.get(NANO, 0)
-        is_one = all(isinstance(part, (int, float)) and part % 1 == 0 for part in (second, nano))
-        is_one = is_one and not {type(second), type(nano)} & {bool}
-        return int(second) * 10**9 + int(nano) if is_one and abs(second) < FARTHEST and 0 <= nano < 10**9 else None
+    if isinstance(value, dict):
+        found = (_of_instant(value.get(second), value.get(nano, 0)) for second, nano in INSTANTS)
+        return next((time for time in found if time is not None), None)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return _scaled(value.seconds, value.nanoseconds, 10**9)
     return None
+
+
+def _of_instant(second: Any, nano: Any) -> int | None:
+    """The time of these seconds, as a number or text that spells one, and nanoseconds beyond them."""
+    second, nano = (number_of_text(part) if isinstance(part, str) else part for part in (second, nano))
+    is_one = all(isinstance(part, (int, float)) and part % 1 == 0 for part in (second, nano))
+    is_one = is_one and not {type(second), type(nano)} & {bool}
+    return int(second) * 10**9 + int(nano) if is_one and abs(second) < FARTHEST and 0 <= nano < 10**9 else None
 
 
 def length_of_text(text: str) -> int | None:

@@ -29,6 +29,7 @@ long as the log's beginning is what it was.
 | macOS | timestamp | messageType | eventMessage |
 | Cloudflare, Log4j 2 | EdgeStartTimestamp, timeMillis, instant | level | message |
 | Bluesky, Debezium | time_us, ts_ms | | |
+| Protocol Buffers | timestamp (seconds, nanos) | | |
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     """The fields of the time; None where there is no record yet to look at, or it was changed just now.
 
     `timestamp` and `value.timestamp`, those that a record has a time in; else the first of TIMES that at least half of
-    them have one in, or, where a program says much before its first time, half of more records; else those two.
+    them have one in, or, where a program says much before its first time, half of more records; else the first of TIMES
+    that half of these have, empty where it is no time; else those two.
     """
     if log.known_time is not None:
         return log.known_time
@@ -115,7 +117,10 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
         records = first_of(log)
         if not records:
             return None
-        return _times_in(records) or _times_in(list(first(log.beginning(), _LOOKED_AT_FOR_TIMES))) or USUAL
+        if times := _times_in(records):
+            return times
+        more = list(first(log.beginning(), _LOOKED_AT_FOR_TIMES))
+        return _times_in(more) or _mostly_empty(more) or USUAL
     except LogError:  # raised again to who reads these records
         return None
 
@@ -259,6 +264,17 @@ def _usual(records: Sequence[Any]) -> tuple[Path, ...]:
     return tuple(path for path in USUAL if any(time_of(value_at(record, path)) is not None for record in records))
 
 
+def _mostly_empty(records: Sequence[Any]) -> tuple[Path, ...]:
+    """The first of TIMES that at least half of the records have, where it holds times, or nothing."""
+    for name in TIMES:
+        for path in _spelled(records, name):
+            values = [value for record in records if (value := value_at(record, path)) is not UNDEFINED]
+            held = [value for value in values if value is not None and value != ""]
+            if held and 2 * len(values) >= len(records) and all(_is_time(path, value) for value in held):
+                return (path,)
+    return ()
+
+
 def _time_in(records: Sequence[Any]) -> Path | None:
     return _first_that(records, TIMES, _is_time, True)
 
@@ -288,7 +304,8 @@ def _spelled(records: Sequence[Any], name: str) -> Iterator[Path]:
 
 def _is_time(_: Path, value: Any) -> bool:
     time = time_of(value)
-    return time is not None and (number_of(value) is None or time >= _PLAUSIBLE)
+    is_number = isinstance(value, dict) or number_of(value) is not None
+    return time is not None and (not is_number or time >= _PLAUSIBLE)
 
 
 def _is_level(path: Path, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ DIALECTS: list[tuple[str, dict[str, Any], tuple[Any, Any, Any]]] = [
     ("CRI", {"time": TIME, "stream": "stdout", "message": "x"}, (("time",), None, ("message",))),
     ("Bluesky", {"did": "did:plc:x", "time_us": 1795132803724838, "commit": {"record": {"createdAt": TIME}}},
      (("time_us",), None, None)),
+    ("Protocol Buffers", {"timestamp": {"seconds": 1795132803, "nanos": 5}}, (("timestamp",), None, None)),
+    ("a length of time", {"start": {"seconds": 3}}, (None, None, None)),
     ("numbers alone", {"t": 12, "s": "soon", "level": "ground"}, (None, None, None)),
 ]  # fmt: skip
 
@@ -70,3 +73,23 @@ def test_what_few_records_have_is_no_role() -> None:
     records: list[Any] = [{"a": 1}, {"a": 2}, {"time": TIME, "msg": "x", "level": "warn"}]
     assert tuple(roles_of(records)) == (None, ("level",), None)
     assert tuple(roles_of([])) == tuple(roles_of([1, "x", None])) == (None, None, None)
+
+
+@pytest.mark.parametrize("empty", ["null", '""', '[null, ""]'])
+def test_a_time_that_most_records_have_empty(tmp_path: Path, empty: str) -> None:
+    each = json.loads(empty) if empty.startswith("[") else [json.loads(empty)]
+    path = tmp_path / "a.jsonl"
+    lines = [{"time": TIME if at == 40 else each[at % len(each)], "n": at} for at in range(60)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with jitdb.open(path) as db:
+        assert found_time(db.log) == (("time",),)
+        assert db.query().since("2026-11-20").count() == 1
+
+
+@pytest.mark.parametrize("value", ["soon", 5, {}])
+def test_a_field_with_other_values_is_no_time(tmp_path: Path, value: Any) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = [{"time": TIME if at == 40 else value if at == 50 else None} for at in range(60)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with jitdb.open(path) as db:
+        assert ("time",) not in (found_time(db.log) or ())

@@ -169,8 +169,14 @@ of_net = st.builds(
     "{}{}{}{}".format, st.sampled_from(["/Date(", "/Date(", "/date("]), st.integers(-(10**16), 10**16),
     st.sampled_from(["", "", "+0100", "-0800", "+01", "x"]), st.sampled_from([")/", ")/", ")", ")/ "]),
 )  # fmt: skip
-parts = st.integers(-(2**34), 2**34) | st.sampled_from([1_700_000_000, 1.5, 2.0, "5", None, True, 10**9, -1, math.inf])
-instants = st.fixed_dictionaries({"epochSecond": parts}, optional={"nanoOfSecond": parts, "$date": st.just(5)})
+parts = st.integers(-(2**34), 2**34) | st.sampled_from(
+    [1_700_000_000, 1.5, 2.0, "5", None, True, 10**9, -1, math.inf, "1700000000"]
+)
+instants = (
+    st.fixed_dictionaries({"epochSecond": parts}, optional={"nanoOfSecond": parts, "$date": st.just(5), "nanos": parts})
+    | st.fixed_dictionaries({"seconds": parts}, optional={"nanos": parts, "epochSecond": parts})
+    | st.fixed_dictionaries({"_seconds": parts}, optional={"_nanoseconds": parts, "seconds": parts})
+)
 values = texts | numbers | stamps | maps | of_net | instants | others
 
 
@@ -367,6 +373,20 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
 def test_text_that_is_no_time(text: str) -> None:
     assert time_of_text(text) is None
     assert column([text], "auto")[0] == [None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"epochSecond": 1_700_000_000, "nanoOfSecond": 5},
+        {"seconds": 1_700_000_000, "nanos": 5},
+        {"seconds": "1700000000", "nanos": 5},
+        {"_seconds": 1_700_000_000, "_nanoseconds": 5},
+    ],
+)
+def test_seconds_and_nanoseconds_in_a_map(value: dict[str, Any]) -> None:
+    assert time_of(value) == 17 * 10**17 + 5
+    assert column([value], "auto") == ([split_number(17 * 10**17 + 5)], 0)
 
 
 def test_a_date_of_mongodb() -> None:

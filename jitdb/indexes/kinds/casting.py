@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitdb.common.paths import Cast, Path, Step, before_cast, keys_before
-from jitdb.common.times import AUTO, DATE, FARTHEST, LONG, NANO, SECOND, UNITS, as_text, unit_and_zone, with_zone
+from jitdb.common.times import AUTO, DATE, FARTHEST, INSTANTS, LONG, UNITS, as_text, unit_and_zone, with_zone
 from jitdb.common.values import ABSENT, FALSE, MAP, NULL, NUMBER, STRING, TRUE, UNDEFINED, number_of_text, split_number
 from jitdb.common.zones import changes_of
 from jitdb.indexes.kinds.kernels.seen import TEXTS
@@ -62,8 +62,9 @@ def smallest_numbers(
                 values, dates = _parted(values)
                 in_dates = unit_of_kernels(with_zone("ms", unit_and_zone(unit)[1]))
                 seen |= least_numbers(*with_numbers(dates).arrays, *in_dates, looked, hi, lo)
-                values, instants = _without_instants(values)
-                seen |= least_numbers(*instants.arrays, *unit_of_kernels("ns"), 1, hi, lo)
+                for second, nano in INSTANTS:
+                    values, instants = _without_instants(values, second, nano)
+                    least_numbers(*instants.arrays, *unit_of_kernels("ns"), 1, hi, lo)  # nothing was guessed
                 looked = 1
             numbers = with_numbers(values)
             seen |= least_numbers(*numbers.arrays, *kernel_unit, looked, hi, lo)
@@ -88,10 +89,11 @@ def _parted(values: FieldValues) -> tuple[FieldValues, FieldValues]:
     return values._replace(kind=np.where(is_date, np.uint8(ABSENT), values.kind)), dates
 
 
-def _without_instants(values: FieldValues) -> tuple[FieldValues, FieldValues]:
-    """The values without maps that are an instant of Java; and the nanoseconds of these, an entry a value, too."""
+def _without_instants(values: FieldValues, *keys: str) -> tuple[FieldValues, FieldValues]:
+    """The values without maps that are an instant, whose seconds and nanoseconds have these keys; and the nanoseconds
+    since 1970 of these, an entry a value, too."""
     is_map: NDArray[np.bool_] = values.kind == MAP
-    second, nano = (_inside(values, is_map, key) for key in (SECOND, NANO))
+    second, nano = (with_numbers(_inside(values, is_map, key)) for key in keys)
     whole, beyond = (np.where(part.kind == NUMBER, part.number, 0.0) for part in (second, nano))
     is_one = (second.kind == NUMBER) & ((nano.kind == NUMBER) | (nano.kind == ABSENT))
     is_one &= (whole == np.floor(whole)) & (beyond == np.floor(beyond))  # as are all numbers beyond 2**53
