@@ -446,3 +446,21 @@ def test_times_are_shown_by_the_zone_of_the_log(run: Run, tmp_path: Path) -> Non
         "2026-07-20 UTC", "13:10:00.123 ERROR", "2026-11-20 UTC", "14:10:00.123 ERROR",
     ]  # fmt: skip
     assert "\n15:10:00.123 ERROR" in run("query", str(path), "--format", "pretty", "--utc")[0]
+
+
+def test_times_in_expressions_are_of_utc_which_a_note_says(run: Run, tmp_path: Path) -> None:
+    path, zone = tmp_path / "a.jsonl", ("--log-tz", "Europe/Berlin")
+    path.write_text("".join(f'{{"time":"2026-11-28 {hour:02}:00:00"}}\n' for hour in range(10)))
+    asked = "count", str(path)
+    assert run(*asked, *zone, "--since", "2026-11-28T02:00") == ("8\n", "")
+    found = run(*asked, *zone, 'time >= "2026-11-28T02:00"')
+    told = (
+        'jitdb: "2026-11-28T02:00" in the expression is of UTC, not of Europe/Berlin: write "{}", or --since, --until\n'
+    )
+    assert found == ("7\n", told.format("2026-11-28T02:00+01:00"))
+    assert run(*asked, *zone, 'time >= "2026-11-28T02:00+01:00"') == ("8\n", "")
+    day = run(*asked, *zone, "time >= '2026-11-28'")
+    assert day == ("9\n", told.replace("T02:00", "").format("2026-11-28T00:00+01:00"))
+    assert run(*asked, *zone, 'time == "2026-11-28 02:00:00"') == ("1\n", "")
+    assert run(*asked, "--log-tz", "UTC", 'time >= "2026-11-28T02:00"') == ("8\n", "")
+    assert run(*asked, *zone, "-q", 'time >= "2026-11-28T02:00"') == ("7\n", "")

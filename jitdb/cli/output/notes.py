@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.failures import note, say
 from jitdb.common.paths import ANY, Path, format_path
-from jitdb.common.times import AUTO, Nanoseconds, as_text, time_of, with_zone
+from jitdb.common.times import AUTO, Nanoseconds, as_text, is_zoneless, time_of, time_of_text, with_zone
 from jitdb.common.values import UNDEFINED, kind_name, number_of, value_at
 from jitdb.common.words import counted, shown
 from jitdb.engine.hinting.fields import OF_TEXT, is_known, unknown_field
@@ -34,6 +34,7 @@ _TO_DOTS: Final = {  # of sed: what finds a date, and what is in place of it
     "-": (r"(^|[^0-9-])([0-9]+)-([0-9]+)-([0-9]{4})([^0-9-]|$)", r"\1\3.\2.\4\5", r"\1\2.\3.\4\5"),  # no UUID
 }
 
+_DAY: Final = 86_400 * 10**9
 _LIKE_NUMBER: Final = (
     r"(?!\d+(?:\.\d+){2,}$)[-+]?[$€£¥]? ?\d[\d.,' ]*(?:%|[$€£¥]|[A-Za-z]{1,3})?"  # no address, no version
 )
@@ -168,12 +169,34 @@ def note_times(
     is_one = isinstance(db, JITDB)  # the logs of a set may each have another
     if names and not set(names) & set(TIMESTAMPS) and (is_full or len(names) > 1) and is_one:
         say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")
+    note_zones(options)
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
         say(f"jitdb: {remark}")
         note_clock(remark, options)
         if UNTIMED in remark and (paths := re.findall("`([^`]*)`", remark))[1:]:
             say("  to read both: " + " ".join(f"--timestamp {shlex.quote(path)}" for path in paths))
+
+
+def note_zones(options: Namespace) -> None:
+    """Note which times of the expression are of UTC, as they name no zone, where --log-tz says another one."""
+    zone, asked = options.log_tz, getattr(options, "written", None)
+    if not zone or asked is None:
+        return
+    from jitdb.operators.nodes.compare import Range
+    from jitdb.operators.nodes.instants import Instant, day_of, instant_at
+
+    ranges = (leaf for leaf in asked.leaves() if isinstance(leaf, Range))
+    bounds = [bound.time for leaf in ranges for _, bound in leaf.bounds if isinstance(bound, Instant)]
+    for text in dict.fromkeys(re.findall(r"""(?<=["'])[^"']*(?=["'])""", " ".join(options.expressions))):
+        time, day = time_of_text(text), day_of(text)
+        if time is None or not is_zoneless(text) or not any(time <= each <= time + _DAY * bool(day) for each in bounds):
+            continue
+        ahead = int(time - instant_at(text, zone=zone).time) // (60 * 10**9)
+        if ahead:
+            clock = f"{as_text(time)[:10]}T00:00" if day else text
+            meant = f"{clock}{'-' if ahead < 0 else '+'}{abs(ahead) // 60:02}:{abs(ahead) % 60:02}"
+            note(options, f'"{text}" in the expression is of UTC, not of {zone}: write "{meant}", or --since, --until')
 
 
 def note_clock(remark: str, options: Namespace) -> None:
