@@ -8,7 +8,6 @@ expected end decompresses the rest, and then agrees() says whether the guess was
 
 from __future__ import annotations
 
-import time
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -18,7 +17,7 @@ from jitdb.errors import LogWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.files.checkpoints import Members, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.decompressing import PIECES, Stored
-from jitdb.log.lines.files.file import FRESH, NEWLINE, IsWhole, LineFile
+from jitdb.log.lines.files.file import NEWLINE, IsWhole, LineFile
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.objects.door import Location
 
@@ -35,7 +34,7 @@ class CompressedFile(LineFile, ABC):
     def __init__(self, file: osfile.Descriptor, path: Location, folder: Path | None, is_whole: IsWhole) -> None:
         super().__init__(file, is_whole)
         self.stored, self._folder, self._name = Stored(file, path), folder, b""
-        self._is_told = self._is_growing = False
+        self._is_told = False
         self._doubted: bytes | None = None  # the newline that was given, where other bytes may be now; empty: any
         self._tail: Tail | None = None  # as it is kept, of this file as it is
         self._begin_anew()
@@ -143,7 +142,6 @@ class CompressedFile(LineFile, ABC):
             self._begin_anew()
         self._tail = None
         kept = None if self._folder is None else load_tail(self._folder)
-        self._is_growing = kept is not None and time.time_ns() - stamp.mtime < FRESH
         if kept is not None and kept.name == name and kept.stored <= stamp.size:
             self._begin_behind(kept.members)
             self._tail = kept if kept.stored == stamp.size else None
@@ -161,8 +159,8 @@ class CompressedFile(LineFile, ABC):
         return end
 
     def _tell_unfinished(self) -> None:
-        """Warn that the end is missing; not again of a file that is being written, of which a process told before."""
-        if self.unfinished is None or self._is_told or self._is_growing:
+        """Warn once that the end is missing: each process does, as nobody knows whether the file is still written."""
+        if self.unfinished is None or self._is_told:
             return
         self._is_told = True
         which = f"{self.compression}, from byte {self.unfinished:,} on"
