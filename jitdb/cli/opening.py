@@ -181,6 +181,7 @@ def is_pattern(path: str) -> bool:
 def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     """The set of logs; records have the fields of their logs' paths if columns are chosen. Raises Failure, LogError."""
     from jitdb.log.lines.keeping.places import shelf_at
+    from jitdb.logset.member import no_file_at
     from jitdb.logset.opening import open_many
 
     refuse_of_several(options, "--as-of", "--block-size")
@@ -203,7 +204,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
     ) as logs:
         if not logs.members:
             if not may_come or not os.path.isdir(options.log):
-                raise _no_file(options)
+                raise no_file_at(options.log)
             note(options, f"no log is in {options.log} yet: those that come are followed")
         logs.warns_of_questions = False
         try:
@@ -280,12 +281,12 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
     if not is_many(options):
         yield options
         return
-    from jitdb.logset.member import find_members
+    from jitdb.logset.member import find_members, no_file_at
     from jitdb.logset.opening import folder_of
 
     members = find_members([options.log, *options.more_logs])
     if not members:
-        raise _no_file(options)
+        raise no_file_at(options.log)
     for member in _readable(members, options):
         given = getattr(options, "indexes", "")
         folder = given if given in ("", "none") else folder_of(member, given)
@@ -345,26 +346,6 @@ def each_bundle(options: Namespace, *, is_whole: bool = False) -> Iterator[Names
             continue
         each = {"log": str(bundle.place), "more_logs": [], "indexes": "", "bundle": bundle}
         yield Namespace(**{**vars(options), **each})
-
-
-def _no_file(options: Namespace) -> Failure:
-    from glob import glob
-
-    from jitdb.common.spelling import nearest
-
-    if is_url(options.log):
-        return Failure(f"{options.log}: no object has a name like that", "a name that ends with / means all below it")
-    folder, name = os.path.split(options.log)
-    hint = "a pattern or a folder names the logs that are asked"
-    if not os.path.isdir(options.log):
-        hint = "no file has a name like that"
-        while folder and not (there := glob(os.path.join(folder, "*"))):
-            hint = f"there is no folder {folder}"
-            folder = os.path.dirname(folder)
-        names = {os.path.basename(path) for path in there if os.path.isfile(path)} if folder else ()
-        near = nearest(name, names)
-        hint = f"did you mean {os.path.join(folder, near)}?" if near else hint
-    return Failure(f"{options.log}: no file is there", hint)
 
 
 def allow_open_files() -> None:

@@ -170,7 +170,7 @@ class Asking:
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
             done = [one(part) for part in parts]
-            self._tell()
+            self.tell()
             return done
         scanned = list(accumulate(part.member.size for part in parts))
         logs = list(accumulate(part.member.logs for part in parts))
@@ -191,10 +191,11 @@ class Asking:
         if len(self._known) + len(asked) > _MOST:
             self._known.clear()
         self._known |= asked
-        self._tell()
+        self.tell()
         return done
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Warn of what is passed over. Raises its error where that is all there is."""
         if self.tells_at_once:
             self.passed.tell(self.members)
 
@@ -208,12 +209,18 @@ class Asking:
                 raise self.passed.errors[member]
             yield db
 
-    def readable(self, members: Iterable[Member]) -> Iterator[JITDB]:
-        """These logs, but for those that are passed over, one open after the other."""
+    def of_readable(self, members: Iterable[Member], work: Callable[[JITDB], T]) -> Iterator[T]:
+        """What the work gives for these logs, but for those that are passed over, one open after the other."""
         for member in members:
-            with self.using(member) as db:
-                if member not in self.passed.errors:
-                    yield db
+            try:
+                with self.using(member) as db:
+                    found = work(db)
+            except UNREADABLE as error:
+                if not self.passed.take(member, error):
+                    raise
+                self.open.drop(member)
+            if member not in self.passed.errors:
+                yield found
 
 
 def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:

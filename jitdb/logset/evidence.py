@@ -35,7 +35,7 @@ class SetEvidence:
 
     def __init__(self, logs: Asker, asking: Asking) -> None:
         self._logs, self._asking = logs, asking
-        self.remarks, self.sample = logs.remarks, logs.sample
+        self.sample = logs.sample
         self._asked: dict[Hashable, list[Part]] = {}
 
     def _parts(self, operation: Operation) -> list[Part]:
@@ -44,6 +44,12 @@ class SetEvidence:
             found = self._asking.together(Question(db=self._logs, operation=operation))
             self._asked[operation.identity] = found
         return found
+
+    def remarks(self, operation: Operation) -> list[str]:
+        if self._asking.members:
+            return self._logs.remarks(operation)
+        places = " or ".join(map(str, self._asking.where))
+        return [f"no file is in {places}" if places else "no log was named"]
 
     def lack(self, path: Path) -> Lack:
         found: list[Lack] = []

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from itertools import chain
+from operator import sub
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar
 
 from jitdb.common.times import AUTO
@@ -341,8 +343,11 @@ class LogSet(Asker):
         """At most `count` live records: some of each log, or, of many logs, of some all over the set."""
         sampled = self._sampled(count)
         ends = [number * count // max(len(sampled), 1) for number in range(len(sampled) + 1)]
-        shares = zip(self._asking.readable(sampled), ends, ends[1:], strict=False)  # some logs may be passed over
-        return [record for db, begin, end in shares for record in db.sample(end - begin)]
+        shares = map(sub, ends[1:], ends)
+        found = self._asking.of_readable(sampled, lambda db: db.sample(next(shares)))
+        records = list(chain.from_iterable(found))
+        self._asking.tell()
+        return records
 
     def _sampled(self, count: int) -> list[Member]:
         """The logs that a sample of so many records is taken from."""
@@ -359,15 +364,13 @@ class LogSet(Asker):
     @property
     def times(self) -> Times:
         """As the first log has them."""
-        for db in self._asking.readable(self._asking.members):
-            return db.times
-        return Times((), AUTO)
+        return next(self._asking.of_readable(self._asking.members, lambda db: db.times), Times((), AUTO))
 
     @property
     def messages(self) -> list[Path]:
         """Those of some logs."""
-        some = (path for db in self._asking.readable(self._sampled(SAMPLED)) for path in db.messages)
-        return [path for path, _ in Counter(some).most_common()]
+        some = self._asking.of_readable(self._sampled(SAMPLED), lambda db: db.messages)
+        return [path for path, _ in Counter(chain.from_iterable(some)).most_common()]
 
     def evidence(self) -> SetEvidence:
         return SetEvidence(self, self._asking)

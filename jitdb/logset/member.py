@@ -163,6 +163,25 @@ def _without_copies(found: dict[str, Member], named: Sequence[str]) -> dict[str,
     return {real: member for real, member in found.items() if real not in copies} if copies else found
 
 
+def no_file_at(place: Where) -> LogError:
+    """That no file is at a pattern, below a folder or below a URL, and what was probably meant."""
+    from jitdb.common.spelling import nearest
+
+    path = os.fspath(place)
+    if is_url(path):
+        remedy = "a name that ends with / means all below it"
+        return LogError("no object has a name like that", path=path, remedy=remedy)
+    folder, name = os.path.split(path)
+    remedy = "a pattern or a folder names the logs that are asked"
+    if not os.path.isdir(path):
+        remedy, there = "no file has a name like that", list[str]()
+        while folder and not (there := glob.glob(os.path.join(folder, "*"))):
+            remedy, folder = f"there is no folder {folder}", os.path.dirname(folder)
+        near = nearest(name, {os.path.basename(each) for each in there if os.path.isfile(each)})
+        remedy = f"did you mean {os.path.join(folder, near)}?" if near else remedy
+    return LogError("no file is there", path=path, remedy=remedy)
+
+
 def fields_of(path: str) -> Mapping[str, Any]:
     """What a log's path says of all its records.
 

@@ -18,7 +18,7 @@ from oracle import Oracle
 import jitdb
 from jitdb import JITDB, Log, LogSet
 from jitdb.engine.reading.paging import Page, Pages
-from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning, QueryError
+from jitdb.errors import InvalidArgument, LogClosed, LogError, LogWarning, QueryError, QuestionWarning
 from jitdb.logset.member import Member
 from jitdb.logset.merging import Place
 from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
@@ -186,7 +186,6 @@ def test_places_of_logs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "**/*.log": sorted(NAMES),
         "date=*/a.log": [NAMES[1], NAMES[3]],
         "b.log": ["b.log"],
-        "nothing*": [],
     }
     for where, names in found.items():
         with jitdb.open_many(where) as logs:
@@ -195,6 +194,24 @@ def test_places_of_logs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [member.path for member in logs.members] == ["b.log", "empty.log"]
     with pytest.raises(LogError, match="no such file"):
         jitdb.open_many(["b.log", "missing.log"])
+    for places in (["nothing*"], ["nothing*", "none*"], ["lgos/*/a.log"]):
+        with pytest.raises(LogError, match="no file is there") as error:
+            jitdb.open_many(places)
+        assert error.value.path == places[0]
+        with jitdb.open_many(places, follow=True) as logs:
+            assert not logs.members
+
+
+def test_a_folder_without_files_is_told(tmp_path: Path) -> None:
+    """Files may come, so it is no error."""
+    with jitdb.open_many([tmp_path, tmp_path / "*.log"]) as logs:
+        with pytest.warns(QuestionWarning, match=f"no file is in {tmp_path} or {tmp_path}/\\*.log$"):
+            assert logs.count() == 0
+        (tmp_path / "a.log").write_text('{"n": 1}\n')
+        logs.refresh()
+        assert logs.count() == 1
+    with pytest.warns(QuestionWarning, match="no log was named"), jitdb.open_many([]) as logs:
+        assert logs.count() == 0
     with pytest.raises(InvalidArgument):
         jitdb.open_many(os.devnull)
 

@@ -166,3 +166,17 @@ def test_what_becomes_a_log_is_asked_after_the_next_look(folder: Path) -> None:
         (folder / "new.log").write_bytes(lines(50))
         logs.refresh()
         assert logs.count() == 31
+
+
+def test_a_sample_passes_over_what_only_a_look_at_records_shows(folder: Path) -> None:
+    """Rows of CSV that go on in the next line are found when they are read."""
+    (folder / "q.csv").write_text('time,n\n2026-11-28T08:00:00Z,"1\n2"\n2026-11-28T08:00:01Z,3\n')
+    asked: list[Callable[[Any], Any]] = [lambda logs: logs.fields(), lambda logs: logs.sample(10)]
+    for ask in asked:
+        with jitdb.open_many(folder, "memory", progress=False) as logs:
+            with pytest.warns(LogWarning, match=r"passed over: .*q\.csv"):
+                assert ask(logs)
+            assert logs.count() == 30
+            assert {each.path for each in logs.fields()} == {("n",), ("time",)}
+    with jitdb.open_many(folder / "*.csv", "memory", progress=False) as logs, pytest.raises(NotALog):
+        logs.fields()
