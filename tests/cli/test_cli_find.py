@@ -90,6 +90,20 @@ def test_exit_codes(tmp_path: Path, run: Run) -> None:
     assert "a text is missing behind the log" in done.stderr
 
 
+def test_notes_on_the_expression(tmp_path: Path, run: Run) -> None:
+    rows = [{"level": "error", "id": "x1"}, {"severity": "error", "id": "x2"}, {"level": "info", "ms": "slow"}]
+    (tmp_path / "a.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
+    for expression, told in (
+        ('level == "error"', "`level` is called `severity` in records without it"),
+        ('levle == "error"', "no record has the field `levle`"),
+        ("ms > 3", "some values of `ms` are no numbers"),
+    ):
+        assert told in run("find", "a.ndjson", "x", expression).stderr
+        assert told in run("count", "a.ndjson", expression).stderr
+        assert run("find", "a.ndjson", "x", expression, "-q").stderr == ""
+    assert run("find", "a.ndjson", "x").stderr == ""
+
+
 def test_text_in_other_case(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.ndjson").write_text('{"a": "Needle", "n": 1}\n{"a": "NEEDLE", "n": 2}\n{"a": 17, "n": 3}\n')
     told = "jitdb: 2 records hold it in other case: -i finds them\n"

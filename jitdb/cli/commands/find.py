@@ -10,6 +10,7 @@ from jitdb.cli.expressions import read_question, take_text
 from jitdb.cli.failures import note
 from jitdb.cli.opening import asked
 from jitdb.cli.options import READING, SUMMARY, option
+from jitdb.cli.output.output import flush
 from jitdb.cli.output.tables import show_result
 from jitdb.cli.parser import command
 
@@ -42,6 +43,11 @@ def find(options: Namespace) -> int:
             partial(show_result, options)(found)
         if not found.total and not options.quiet and not options.ignore_case:
             _note_case(db, text, operation, options)
+        if operation is not None:
+            from jitdb.cli.output.notes import note_counted
+
+            flush()
+            note_counted(db, operation, options, is_empty=not found.total)
     return int(options.quiet and not found.total)
 
 
