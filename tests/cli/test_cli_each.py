@@ -131,3 +131,27 @@ def test_a_document_around_an_array(
     assert said(capsys, "count", "a.json", "status == 404", "--each", "data.items[]")[:2] == (0, "25\n")
     path.write_text(json.dumps(document) + "\n" + json.dumps({"total": 1}) + "\n")
     assert said(capsys, "count", "a.json") == (0, "2\n", "")
+
+
+def test_documents_in_a_folder_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "d"
+    folder.mkdir()
+    hits = json.dumps({"took": 3, "hits": {"hits": [{"state": "open", "n": number} for number in range(10)]}}) + "\n"
+    (folder / "a.ndjson").write_text('{"state": "open"}\n' * 10)
+    (folder / "records.json").write_text(json.dumps({"Records": [{"state": "open"}, {"state": "open"}]}) + "\n")
+    assert said(capsys, "count", "d") == (0, "12\n", "")
+    (folder / "hits.json").write_text(hits)
+    told = "asked alone with --each 'hits.hits[]', each element of this array is one"
+    assert said(capsys, "count", "d") == (0, "13\n", f"jitdb: d/hits.json is one record; {told}\n")
+    assert told in said(capsys, "count", "d", 'state == "open"')[2]
+    assert told in said(capsys, "values", "d", "state")[2]
+    assert said(capsys, "count", "d", "-q")[2] == ""
+    assert said(capsys, "count", "d/hits.json", "--each", "hits.hits[]")[:2] == (0, "10\n")
+    for number in range(11):
+        (folder / f"hits-{number:02}.json").write_text(hits)
+    which = "d/hits-00.json, d/hits-01.json, d/hits-02.json and 7 others are one record each"
+    assert said(capsys, "count", "d") == (0, "24\n", f"jitdb: {which}; {told}\n")
+    assert said(capsys, "count", "d", "--log-format", "json")[2] == ""

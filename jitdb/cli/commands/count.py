@@ -65,10 +65,10 @@ def answer(db: AnyDatabase, options: Namespace, show: Show) -> int:
         flush()
         note_fitting(db, options, found)
     if options.as_of is None:
-        from jitdb.cli.output.loose import note_loose
+        from jitdb.cli.output.loose import note_what_is_loose
 
         flush()
-        note_loose(getattr(db, "log", None), options, is_empty=not found)
+        note_what_is_loose(db, options, is_empty=not found)
     if operation is not None:
         from jitdb.cli.output.notes import note_counted
 

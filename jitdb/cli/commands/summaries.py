@@ -100,9 +100,9 @@ def values(db: AnyDatabase, options: Namespace, show: Show) -> ValueCounts | Gro
     if 0 < counts.missing < counts.total:
         _note_otherwise(db, options, paths)
     _note_maps(db, options, paths)
-    from jitdb.cli.output.loose import note_loose
+    from jitdb.cli.output.loose import note_what_is_loose
 
-    note_loose(getattr(db, "log", None), options, is_empty=counts.missing == counts.total)
+    note_what_is_loose(db, options, is_empty=counts.missing == counts.total)
     return counts
 
 

@@ -8,21 +8,66 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
+from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.failures import note
-from jitdb.common.words import shown
+from jitdb.common.words import counted, shown
 from jitdb.errors import JitdbError
 
 if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
+    from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.source import LogSource
+    from jitdb.logset.logset import AnyDatabase, LogSet
 
 _LOOSE: Final = 50  # a note is due where one of so many first lines is loose
 
+_DOCUMENTS: Final = 10  # files of a folder that are looked at, and bytes of each
+_OF_DOCUMENT: Final = 1 << 20
+_NAMED: Final = 3  # of them
 
-def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False) -> None:
+
+def note_what_is_loose(db: AnyDatabase, options: Namespace, *, is_empty: bool = False) -> None:
+    """The same notes on the log that was asked; of several, the note on files that are one record."""
+    from jitdb.engine.database import JITDB
+
+    if isinstance(db, JITDB):
+        note_loose(db.log, options, is_empty=is_empty)
+    elif not options.quiet and not options.each and not options.log_format:
+        _note_documents(db, options)
+
+
+def _note_documents(logs: LogSet, options: Namespace) -> None:
+    """Note which of the first files called .json are one record with an array of others."""
+    from jitdb.log.lines.files.opening import head_of
+    from jitdb.log.lines.formats.batches import array_inside
+    from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.objects.door import location_of
+    from jitdb.log.objects.urls import is_url
+
+    found = defaultdict[str, list[str]](list)
+    paths = [member.path for member in logs.members if member.path.endswith(".json") and not is_url(member.path)]
+    for path in paths[:_DOCUMENTS]:
+        with suppress(JitdbError, OSError):
+            if array := array_inside(partial(head_of, location_of(path)), on_one_line=True, most=_OF_DOCUMENT):
+                with logs.using(path) as db:
+                    if isinstance(db.log, LineLog) and _is_json(db.log):
+                        found[array].append(path)
+    for array, files in found.items():
+        more = f" and {counted(len(files) - _NAMED, 'other', 'others')}" if len(files) > _NAMED else ""
+        which = ", ".join(files[:_NAMED]) + more + (" are one record each" if len(files) > 1 else " is one record")
+        note(options, f"{which}; asked alone with --each '{array}', each element of this array is one")
+
+
+def _is_json(log: LineLog) -> bool:
+    """Whether its lines are records as they stand."""
+    return log.framing.form.row is None and not log.framing.form.each
+
+
+def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: bool = False) -> None:
     """Note that lines which look like no part of a record belong to the one before; or that entries of several lines
     are a record a line; or that the file is one record.
 
@@ -43,8 +88,7 @@ def note_loose(log: AnyLog | None, options: Namespace, *, is_empty: bool = False
                 options,
                 f"{told}; to read an entry as one, its other lines as `trace`: --log-format {shlex.quote(pattern)}",
             )
-        is_json = log.framing.form.row is None and not log.framing.form.each
-        if is_json and not is_empty and (array := array_inside(partial(head_of, log.path), on_one_line=True)):
+        if _is_json(log) and not is_empty and (array := array_inside(partial(head_of, log.path), on_one_line=True)):
             note(options, f"the file is one record; --each '{array}' makes one of each element of this array")
         texts = options.operation.leaves() if is_empty and options.operation is not None else ()
         if log.framing.form.allow_prefix and any(leaf.op in ("anywhere", "contains", "like") for leaf in texts):

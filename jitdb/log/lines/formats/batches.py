@@ -137,14 +137,15 @@ def _are_several(begin: bytes) -> bool:
     return text[end:].lstrip()[:1] == "{"
 
 
-def array_inside(head: Head, *, on_one_line: bool) -> str:
+def array_inside(head: Head, *, on_one_line: bool, most: int = _LONGER[-1]) -> str:
     """The array of maps with the most keys in a file that is one JSON object; empty of other files, and of long ones.
 
     on_one_line: an object over several lines is another file
+    most:        bytes that are looked at
     """
     begin = head(_SHORT)
     if len(begin) == _SHORT and not (on_one_line and b"\n" in begin):
-        begin = head(_LONGER[-1])
+        begin = head(most)
     text = begin.removeprefix(MARK).strip()
     if not text.startswith(b"{") or (on_one_line and b"\n" in text):
         return ""
