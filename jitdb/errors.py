@@ -344,8 +344,9 @@ class JitdbWarning(_Described, UserWarning):
 
 
 class QuestionWarning(JitdbWarning):
-    """A question asks for a field that no record has (warned once), or an empty answer for a value that the log spells
-    otherwise (once for each question). `warnings.simplefilter("ignore", QuestionWarning)` tells none.
+    """A question asks for a field that no record has, leaves out values that are no numbers or no UTF-8, or orders
+    records without a time (warned once); or an empty answer asks for a value that the log spells otherwise (once for
+    each question). `warnings.simplefilter("ignore", QuestionWarning)` tells none.
     """
 
 

@@ -51,6 +51,13 @@ class SetEvidence:
         places = " or ".join(map(str, self._asking.where))
         return [f"no file is in {places}" if places else "no log was named"]
 
+    def unordered(self) -> str | None:
+        told: list[str | None] = []
+        for part in self._parts(EVERYTHING)[:SAMPLED]:
+            with self._asking.using(part.member) as db:
+                told += [db.evidence().unordered()] * bool(db.log.durable_end)
+        return "" if "" in told else next(filter(None, told), None)
+
     def lack(self, path: Path) -> Lack:
         found: list[Lack] = []
         for part in self._parts(EVERYTHING):

@@ -88,6 +88,20 @@ class LogEvidence:
         manager = self._manager
         return manager.look(lambda: remarks_of(manager, operation, False))
 
+    def unordered(self) -> str | None:
+        manager = self._manager
+
+        def look() -> str | None:
+            from jitdb.indexes.kinds.numbers import load_extremes
+
+            spec = manager.core.column("timestamp")
+            segments = manager.catalog.get(spec).segments
+            if not segments or any(load_extremes(segment)[1].max() > -inf for segment in segments):
+                return "" if segments else None
+            return _no_time_at_all(manager.log, _names(spec.paths), ", so this is the order of arrival")
+
+        return manager.look(look)
+
     def seen_in(self, path: Path) -> int:
         catalog = self._manager.catalog
 
@@ -235,6 +249,9 @@ class QuestionWarnings:
         self._compared: set[Any] = set()  # identities of operations that were looked at for what they compare
         self._numbers: set[Path] = set()  # fields of which it was told how their text is taken
         self._values: set[Path] = set()  # and how their maps are
+        self._bounded: set[Path] = set()  # what comparisons leave out of them
+        self._encoded: set[Path] = set()  # and that they have bytes which are no text
+        self._is_order_known = False  # whether records have times to be ordered by
 
     def tell(self, question: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
         """After an answer: warn if the question asks for what no record has.
@@ -242,7 +259,7 @@ class QuestionWarnings:
         paths: further fields of the question that no record of the answer has
         """
         operation = question.operation
-        asked = (operation, is_empty, paths, question.summary, question.order)
+        asked = (operation, is_empty, paths, question.summary, question.order, question.descending)
         if len(asked) == len(self._last) and all(map(operator.is_, asked, self._last)):
             return
         self._last = asked
@@ -254,7 +271,10 @@ class QuestionWarnings:
         else:
             if new:
                 self._tell_fields(operation, new)
+            self._tell_bounded(operation)
+            self._tell_order(question)
         self._tell_compared(operation, is_empty)
+        self._tell_encoding(operation)
         self._tell_taken(question)
 
     def _tell_fields(self, operation: Operation, new: Sequence[Path]) -> None:
@@ -270,6 +290,33 @@ class QuestionWarnings:
 
         self._compared.add(operation.identity)
         self._warn(lambda: values_compared(self._evidence(), operation, is_empty))
+
+    def _tell_bounded(self, operation: Operation) -> None:
+        """What is left out where numbers are compared; of an empty answer, the remarks say so."""
+        compared = [leaf.compared for leaf in operation.leaves()]
+        bounded = [each[0] for each in compared if each is not None and not each[1] and isinstance(each[0], tuple)]
+        self._tell_once(self._bounded, bounded, _left_out)
+
+    def _tell_order(self, question: Question) -> None:
+        """That newest first is no order, where no record has a time."""
+        is_by_time = question.descending and question.order is True and question.summary is None
+        if not is_by_time or self._is_order_known:
+            return
+
+        def hints() -> Iterator[str]:
+            told = self._evidence().unordered()
+            self._is_order_known = told is not None
+            if told:
+                yield told
+
+        self._warn(hints)
+
+    def _tell_encoding(self, operation: Operation) -> None:
+        from jitdb.engine.hinting.texts import on_encoding, texts_of
+
+        leaves = [leaf for leaf in operation.leaves() if not all(map(str.isascii, texts_of(leaf)))]
+        paths = [path for leaf in leaves for path in leaf.paths or ((ANY,),)]
+        self._tell_once(self._encoded, paths, lambda evidence, _: on_encoding(evidence, operation))
 
     def _tell_taken(self, question: Question) -> None:
         """How the fields are taken whose numbers, or whose values, the question is about."""
@@ -314,6 +361,13 @@ class QuestionWarnings:
             warnings.warn(QuestionWarning(line, path=self._where), stacklevel=outside())
 
 
+def _left_out(evidence: Evidence, paths: Sequence[Path]) -> Iterator[str]:
+    """A line for each of these fields of which comparisons leave out some values."""
+    for path in paths:
+        if evidence.seen_in(path) & seen.OTHERS:
+            yield _no_numbers((path,))
+
+
 # --- how values were read --------------------------------------------------------------------------------------------
 
 _UNITS: Final = {
@@ -337,6 +391,15 @@ def remarks_of(manager: IndexManager, operation: Operation, ordered: bool, is_fu
     return list(dict.fromkeys(chain.from_iterable(lines)))  # a range of any element asks two columns of one field
 
 
+def _names(paths: Iterable[Path]) -> str:
+    """Fields, in words."""
+    return " or ".join(f"`{format_path(path)}`" for path in paths)
+
+
+def _no_numbers(paths: Iterable[Path]) -> str:
+    return f"some values of {_names(paths)} are no numbers: `<` and `>` leave these out"
+
+
 def _bits(catalog: Catalog, spec: IndexSpec) -> int:
     bits = 0
     for segment in catalog.get(spec).segments:
@@ -348,10 +411,10 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
     """`as_time`: the field is compared with a time. The unit of numbers, and the zone of text, does not matter to the
     order among them.
     """
-    name, bits = " or ".join(f"`{format_path(path)}`" for path in spec.paths), _bits(manager.catalog, spec)
+    name, bits = _names(spec.paths), _bits(manager.catalog, spec)
     if spec.form == "column":
         if bits & seen.OTHERS:
-            yield f"some values of {name} are no numbers: `<` and `>` leave these out"
+            yield _no_numbers(spec.paths)
         return
     if bits & seen.OTHERS:
         yield f"{_no_times(manager.log, spec, name)}: comparisons leave them out, and they sort first"
@@ -397,8 +460,11 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool
     return f"{'left out' if as_time else 'not placed by time'} {UNTIMED} {name}{looked_at}{instead}"
 
 
-def _no_time_at_all(log: LogSource, name: str) -> str:
-    """That no record has a time where it was looked for, with a field that holds times by another name."""
+def _no_time_at_all(log: LogSource, name: str, result: str = "") -> str:
+    """That no record has a time where it was looked for, with a field that holds times by another name.
+
+    result: what that means for the answer
+    """
     from jitdb.log.reading.sampling import sample
     from jitdb.operators.summaries.fields import fields_in
 
@@ -406,7 +472,7 @@ def _no_time_at_all(log: LogSource, name: str) -> str:
     texts = ((path, value) for path, value in known.items() if isinstance(value, str) and ANY not in path)
     held = next((format_path(path) for path, value in texts if time_of(value) is not None), None)
     meant = "" if held is None else f"; `{held}` holds times: pass timestamp={held!r}"
-    return f"no record has a time under {name}{meant}" if known else ""
+    return f"no record has a time under {name}{result}{meant}" if known else ""
 
 
 def _few_untimed(manager: IndexManager, spec: IndexSpec, segment: Segment) -> list[Any]:

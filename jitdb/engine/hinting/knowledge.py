@@ -36,6 +36,9 @@ class Evidence(Protocol):
     def remarks(self, operation: Operation) -> list[str]:
         """How the values that it compares were taken."""
 
+    def unordered(self) -> str | None:
+        """A line where no record has a time to be ordered by; empty where some have one, None where no index knows."""
+
     def seen_in(self, path: Path) -> int:
         """What columns of the field's numbers saw beside numbers: bits of indexes/kinds/kernels/seen.py."""
 

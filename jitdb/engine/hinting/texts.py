@@ -26,7 +26,7 @@ def on_texts(evidence: Evidence, operation: Operation, is_empty: bool) -> Iterat
     for leaf in cased if is_empty else ():
         if leaf.value.lower() != leaf.value.upper():
             yield f"`{typed(leaf.changed(ignore_case=True))}` looks for it in any case"
-    yield from _on_encoding(evidence, operation)
+    yield from on_encoding(evidence, operation)
     yield from _on_colours(evidence, operation)
     yield from _on_arrays(evidence, operation)
 
@@ -45,7 +45,7 @@ def in_trace(evidence: Evidence, leaf: Operation) -> tuple[str, str] | None:
 def _on_colours(evidence: Evidence, operation: Operation) -> Iterator[str]:
     """A line where the texts of records have colours of a terminal, and a text without them is looked for."""
     asked = [leaf for leaf in operation.leaves() if isinstance(leaf, TextMatch | Anywhere)]
-    if not asked or any(map(_is_coloured, (text for leaf in asked for text in _texts_of(leaf)))):
+    if not asked or any(map(_is_coloured, (text for leaf in asked for text in texts_of(leaf)))):
         return
     records = evidence.asked(operation, SAMPLE)
     if coloured := sum(any(map(_is_coloured, fields_in([record]).values())) for record in records):
@@ -75,16 +75,16 @@ def replaced_in(record: Any) -> bool:
     return any(isinstance(value, str) and "\ufffd" in value for value in fields_in([record]).values())
 
 
-def _texts_of(leaf: Operation) -> Iterator[str]:
+def texts_of(leaf: Operation) -> Iterator[str]:
     """The texts that a leaf compares."""
     for name in leaf.arguments:
         value = getattr(leaf, name, None)
         yield from (each for each in (value if isinstance(value, list | tuple) else (value,)) if isinstance(each, str))
 
 
-def _on_encoding(evidence: Evidence, operation: Operation) -> Iterator[str]:
+def on_encoding(evidence: Evidence, operation: Operation) -> Iterator[str]:
     """A line where a text that is no ASCII is asked for, and some records have bytes that are no UTF-8."""
-    texts = [text for leaf in operation.leaves() for text in _texts_of(leaf) if not text.isascii()]
+    texts = [text for leaf in operation.leaves() for text in texts_of(leaf) if not text.isascii()]
     records = evidence.sample(SAMPLE) if texts else []
     if odd := sum(map(replaced_in, records)):
         which = f"{odd:,} of {counted(len(records), 'record', 'records')} looked at"
