@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import has_date, time_of, unit_of
-from jitdb.common.values import UNDEFINED, number_of, value_at
+from jitdb.common.values import UNDEFINED, number_of, value_at, value_key
 from jitdb.common.words import counted, shown
 from jitdb.engine.roles import (
     has_other_names,
@@ -101,15 +101,17 @@ def _renamed(path: Path, records: Iterable[Any]) -> Path | None:
         return None
     found = (
         other for other, value in known.items()
-        if ((other not in there and _is_longer(path, other)) or _was_plain(path, other, value, there))
-        and _are_alike(value, there[path])
+        if other not in there and _is_longer(path, other) and _are_alike(value, there[path])
     )  # fmt: skip
-    return next((other for other in found if all(value_at(record, other) is not UNDEFINED for record in lacking)), None)
+    every = (other for other in found if all(value_at(record, other) is not UNDEFINED for record in lacking))
+    return next(every, path[:-1] if _was_plain(path, having, lacking) else None)
 
 
-def _was_plain(path: Path, other: Path, value: Any, there: Mapping[Path, Any]) -> bool:
-    """Whether the field is in a map where others have a plain value: `user.name` beside `user`."""
-    return other == path[:-1] and isinstance(there.get(other), dict) and not isinstance(value, dict | list)
+def _was_plain(path: Path, having: Iterable[Any], lacking: Iterable[Any]) -> bool:
+    """Whether some records have a value of this field as that of the map around it: `user` beside `user.name`."""
+    inside = {value_key(value_at(record, path)) for record in having}
+    plain = (value_at(record, path[:-1]) for record in lacking if path[:-1])
+    return any(value_key(value) in inside for value in plain if isinstance(value, str | int | float))
 
 
 def have_one_unit(path: Path, other: Path) -> bool:
