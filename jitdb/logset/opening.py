@@ -31,7 +31,7 @@ from jitdb.log.objects.shelf import Shelf
 from jitdb.log.objects.urls import folders_above, is_url
 from jitdb.logset.bundling import Bundles, Together, time_of
 from jitdb.logset.logset import LogSet
-from jitdb.logset.member import Member, Where, no_file_at
+from jitdb.logset.member import Member, Where
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
@@ -65,8 +65,8 @@ def open_many(
     labelled, follow: see LogSet
     threads:  that scan; 0 is one a core, up to eight
     max_bytes: of all these logs together
-    The rest is explained at open(), and holds for each log. All are opened read-only. Raises LogError, also where no
-    file has a name like these patterns; a folder may be empty, and with `follow` files may come.
+    The rest is explained at open(), and holds for each log. All are opened read-only. A pattern or a
+    folder may have no file yet: the first question warns of that. Raises LogError.
     """
     limit_memory(memory)
     shelf = shelf_at(indexes)
@@ -104,18 +104,10 @@ def open_many(
         kept = kept if budget is None else kept._replace(may_read=budget.check)
         bundles = Bundles(kept, is_plain=bool(format), is_timed=timestamp is not None)
     is_labelled, follows = flag("labelled", labelled, InvalidArgument), flag("follow", follow, InvalidArgument)
-    logs = LogSet(
+    return LogSet(
         where, open_log, lines=lines, over=over, bundles=bundles, labelled=is_labelled, threads=count,
         progress=progress, follow=follows,
     )  # fmt: skip
-    if where and not follows and not logs.members and not any(map(_is_folder, where)):
-        raise no_file_at(where[0])
-    return logs
-
-
-def _is_folder(place: Where) -> bool:
-    """Whether it is one, in which files may come."""
-    return os.fspath(place).endswith("/") if is_url(place) else os.path.isdir(place)
 
 
 def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:

@@ -163,8 +163,7 @@ def test_an_object_that_vanishes_while_it_is_read_is_an_error(bucket: Bucket) ->
     ("place", "said"),
     [
         ("s3://logs/none.ndjson", "there is no such object"),
-        ("s3://logs/none/*", "no object has a name like that"),
-        ("s3://logs/none/", ""),
+        ("s3://logs/none/*", ""),
         ("s3://nobucket/a.ndjson", "there is no such bucket"),
         ("s3://nobucket", "there is no such bucket"),
         ("s3://", "names no bucket"),

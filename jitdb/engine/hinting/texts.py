@@ -77,7 +77,7 @@ def replaced_in(record: Any) -> bool:
 
 def texts_of(leaf: Operation) -> Iterator[str]:
     """The texts that a leaf compares."""
-    for name in leaf.arguments:
+    for name in leaf.arguments if leaf.function is None else ():
         value = getattr(leaf, name, None)
         yield from (each for each in (value if isinstance(value, list | tuple) else (value,)) if isinstance(each, str))
 
