@@ -25,7 +25,8 @@ from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import CoreFields, Times
 from jitdb.engine.face.asker import Cancel
 from jitdb.engine.face.one_log import OneLog
-from jitdb.engine.hinting.evidence import QuestionWarnings, remarks_of
+from jitdb.engine.hinting.evidence import remarks_of
+from jitdb.engine.hinting.warned import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds
 from jitdb.engine.progress import Bar, Status

@@ -31,7 +31,7 @@ Form: TypeAlias = Literal[
 # Those of the values of a field. One of a field in which no record has a value is not kept at once: it may be mistyped.
 _OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 _SLUG_LENGTH: Final = 48
-_TIMES: Final = 6  # of what `time(x)` and `duration(x)` take: raise it with each change of jitdb.common.times
+_TIMES: Final = 7  # of what `time(x)` and `duration(x)` take: raise it with each change of jitdb.common.times
 
 
 class IndexSpec(NamedTuple):

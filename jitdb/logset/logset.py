@@ -20,7 +20,7 @@ from jitdb.common.times import AUTO
 from jitdb.engine.database import JITDB
 from jitdb.engine.declared_time import Times
 from jitdb.engine.face.asker import Asker
-from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.hinting.warned import QuestionWarnings
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.asking import Asking, Counts

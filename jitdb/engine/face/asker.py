@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, Unpack
 from jitdb.common.arguments import flag
 from jitdb.display.shown import Shown
 from jitdb.engine.checks import question_of
-from jitdb.engine.hinting.evidence import QuestionWarnings
+from jitdb.engine.hinting.warned import QuestionWarnings
 from jitdb.engine.roles import is_time_name, time_meant
 from jitdb.errors import QueryError, Remedy, library
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
