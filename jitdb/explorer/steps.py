@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
@@ -67,7 +67,7 @@ def step_end(step: Step, start: int) -> int:
 
 def nanoseconds(time: datetime) -> int:
     """Since 1970."""
-    whole = time - datetime.fromtimestamp(0, time.tzinfo)
+    whole = time.replace(tzinfo=None) - (time.utcoffset() or timedelta()) - datetime(1970, 1, 1)
     return (whole.days * 86_400 + whole.seconds) * 10**9 + whole.microseconds * 1000
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import number_in
 
@@ -246,6 +246,7 @@ def beginning(moment: datetime, every: Any) -> datetime:
 @given(
     drawn=st.lists(st.integers(0, 2_800_000_000), min_size=1, max_size=40), every=st.sampled_from(["1d", "1w", "1mo"])
 )
+@example(drawn=[1_792_886_400 + 1800 * half for half in range(8)], every="1d")  # Berlin's clocks are set back
 def test_clocks_of_a_zone(name: str, drawn: list[int], every: str) -> None:
     zone = ZoneInfo(name)
     with memory_log([{"ts": at, "by": at % 2} for at in drawn]) as db:
@@ -256,9 +257,9 @@ def test_clocks_of_a_zone(name: str, drawn: list[int], every: str) -> None:
     assert {row.start: row.count for row in line if row.count} == expected
     assert all(row.count == sum(row.counts) for row in line)
     near = [at for moment, at in zip(drawn, local, strict=True) if moment < min(drawn) + 86_400 * 300]
-    assert {row.start: row.count for row in hours if row.count} == Counter(
-        at.replace(minute=0, second=0, fold=0) for at in near
-    )
+    begun = Counter(at.astimezone(UTC) - timedelta(minutes=at.minute, seconds=at.second) for at in near)
+    assert {row.start.astimezone(UTC): row.count for row in hours if row.count} == begun
+    assert {(row.start.tzinfo, row.start.microsecond) for row in hours} == {(zone, 0)}
 
 
 @settings(max_examples=20, deadline=None)

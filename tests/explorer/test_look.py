@@ -185,6 +185,14 @@ def test_why_is_the_difference(site: Served) -> None:
     assert "nothing is different" in told["reason"]
 
 
+def test_steps_of_a_place_begin_when_they_begin(site: Served) -> None:
+    begun = {}
+    for zone in ("", "Asia/Kolkata", "Australia/Sydney"):  # whose clocks have summer in November, and had none in 1970
+        line = site.exact(bars=200, parts=["timeline"], zone=zone)["timeline"]
+        begun[zone] = [line["every"], line["starts"], line["others"]]
+    assert begun["Australia/Sydney"] == begun["Asia/Kolkata"] == begun[""]
+
+
 def test_patterns_are_counted_in_the_steps_of_the_timeline(site: Served) -> None:
     found = site.exact(where='level == "error"', bars=40, parts=["timeline"])["timeline"]
     (part,) = site.parts("patterns", where='level == "error"', bars=40)

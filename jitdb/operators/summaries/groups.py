@@ -26,7 +26,7 @@ from jitdb.operators.summaries.arithmetic.calendar import (
     Extent,
     Step,
     Window,
-    by_the_clock,
+    ahead_of_utc,
     check,
     parse_step,
     usual_step,
@@ -237,14 +237,14 @@ class Grouped(Summary[S]):
         """Of the step that a time is in."""
         if step is None or time is None:
             return None
-        return step.number(time if self.tz is None else by_the_clock(time, zone_called(self.tz)))
+        return (step if self.tz is None else step.by_clock(ahead_of_utc(time, zone_called(self.tz)))).number(time)
 
     def start_of(self, step: Step) -> Callable[[int], datetime]:
         """What says where the step with a number begins."""
         if self.tz is None:
             return step.start
         zone = zone_called(self.tz)
-        return lambda number: step.start(number).replace(tzinfo=zone)
+        return lambda number: step.start_in(number, zone)
 
 
 #: Where nothing is grouped by: all records are one group.

@@ -119,7 +119,7 @@ def _by_offset(times: Numbers, step: Step, zone: tzinfo) -> Iterator[tuple[NDArr
     for begin, end, offset in spans(zone, _days(hi, extent)):
         inside = ((hi > begin) | ((hi == begin) & (rest >= 0))) & ((hi < end) | ((hi == end) & (rest < 0)))
         some = Numbers(hi[inside], None if lo is None else lo[inside])
-        yield inside, some, step.changed(shift=step.shift + offset)
+        yield inside, some, step.by_clock(offset)
 
 
 def step_of_each(times: Numbers, step: Step, zone: tzinfo | None) -> NDArray[np.int64]:

@@ -3,6 +3,8 @@ place show beside UTC, and when that changes.
 
 Steps are counted from 1970 in UTC, so the same time is always in the same step. Weeks begin with Monday, months
 and years with their first day; of two or more of a unit, so many of them are one step (`6h` begins at 0, 6, 12 and 18).
+By the clocks of a place, steps of more than an hour are counted by what the clocks show. Shorter ones are counted in
+UTC, moved by what the clocks differ from it within a step: so an hour that clocks show twice is two steps.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _NANOSECONDS: Final = {
     "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": _DAY, "w": _WEEK,
 }  # fmt: skip
 _MONTHS: Final = {"mo": 1, "q": 3, "y": 12}
+_HOUR: Final = 3600 * 10**9
 _MONDAY: Final = 3 * _DAY  # from one to 1970, which began with a Thursday
 _SECOND: Final = 10**9
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,6 +103,26 @@ class Step(Immutable):
             return _FIRST if year < 1 else datetime(year, month + 1, 1, tzinfo=UTC)
         since = timedelta(microseconds=(number * self.nanoseconds - self.shift) // 1000)
         return _EPOCH + max(since, _FIRST - _EPOCH)
+
+    def start_in(self, number: int, zone: tzinfo) -> datetime:
+        """The same by the clocks of a zone."""
+        start = self.start(number)
+        if not self._divides_hours:
+            return start.replace(tzinfo=zone)
+        ahead = ahead_of_utc(self.begin(number), zone)
+        begin = start - timedelta(microseconds=self.by_clock(ahead).shift / 1000)
+        try:
+            return begin.astimezone(zone)
+        except OverflowError:  # in the first year, and the last
+            return begin.replace(tzinfo=zone)
+
+    def by_clock(self, ahead: Nanoseconds) -> Step:
+        """The same step where clocks are so far ahead of UTC."""
+        return self.changed(shift=self.shift + (ahead % self.nanoseconds if self._divides_hours else ahead))
+
+    @property
+    def _divides_hours(self) -> bool:
+        return not self.months and _HOUR % self.nanoseconds == 0
 
     def begin(self, number: int) -> Nanoseconds:
         """Its first nanosecond since 1970.
@@ -213,10 +236,9 @@ def _local() -> str:
     return name
 
 
-def by_the_clock(time: Nanoseconds, zone: tzinfo) -> Nanoseconds:
-    """What the clocks of a zone show at a time, as if they were of UTC."""
-    second = min(max(int(time // _SECOND), _FIRST_SECOND), _LAST_SECOND)
-    return time + _offset(zone, second) * _SECOND
+def ahead_of_utc(time: Nanoseconds, zone: tzinfo) -> Nanoseconds:
+    """How far the clocks of a zone are ahead of UTC at a time."""
+    return _offset(zone, min(max(int(time // _SECOND), _FIRST_SECOND), _LAST_SECOND)) * _SECOND
 
 
 def spans(zone: tzinfo, days: Iterable[int]) -> Iterator[tuple[float, float, int]]:
@@ -251,6 +273,10 @@ def _change(zone: tzinfo, low: int, high: int, offset: int) -> int:
 
 
 def _offset(zone: tzinfo, second: int) -> int:
-    """In seconds: in far years they are no whole minutes."""
-    found = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
+    return _ahead((_EPOCH + timedelta(seconds=second)).astimezone(zone))
+
+
+def _ahead(time: datetime) -> int:
+    """Of UTC, in seconds: in far years they are no whole minutes."""
+    found = time.utcoffset()
     return 0 if found is None else round(found.total_seconds())
