@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,17 @@ def test_lines_that_look_like_no_part_of_a_record_are_told(tmp_path: Path, run: 
         assert f"{loose} of the first {lines} lines, such as '{between.splitlines()[0]}'" in found.stderr
         assert run("count", "a.log", "--log-format", "plain").stdout == f"{lines}\n"
         assert run("count", "a.log", "-q").stderr == ""
+
+
+def test_the_last_lines_are_looked_at(tmp_path: Path, run: Run) -> None:
+    lines = f"{HEAD}up\n" * 5000 + "worker lost connection\n" * 60
+    (tmp_path / "a.log").write_text(lines)
+    told = run("count", "a.log").stderr
+    assert re.search(r"60 of the last \d,\d{3} lines, such as 'worker lost connection', begin no record", told)
+    (tmp_path / "a.log").write_text(f"{lines}{HEAD}up\n" * 2)  # only those of a record's end are told
+    assert "60 of the last" in run("count", "a.log").stderr
+    (tmp_path / "a.log").write_text(f"{HEAD}up\n" * 5000 + f"{HEAD}failed\n    at a.b(C.java:1)\nmore\n" * 60)
+    assert run("count", "a.log").stderr == ""
 
 
 @pytest.mark.parametrize("command", [("count", "a.log"), ("values", "a.log", "level")])

@@ -114,6 +114,22 @@ def test_days_with_a_time_or_without_one_are_not_commented(said, command: list[s
     assert "midnight" not in said(others, *command, "--until", "2026-11-20T12:00")
 
 
+@pytest.mark.parametrize(
+    ("time", "step", "told"),
+    [
+        ('"2026-11-20"', "10m", "`time` holds days alone: records are at midnight\n"), ('"2026-11-20"', "1d", ""),
+        ('"2026-11-20T00:00:00Z"', "10m", ""),
+        ("134397072000000000", "1h", "numbers of `time` are read as nanoseconds, by their size\n"),
+        ("1795155001123", "1h", ""),
+    ],
+)  # fmt: skip
+def test_a_timeline_that_cannot_be_meant_is_told_each_time(tmp_path: Path, run: Run, time, step, told) -> None:
+    (tmp_path / "a.json").write_text(f'{{"time": {time}}}\n' * 9)
+    for _ in range(3):
+        code, out, err = said_by(run, "timeline", tmp_path / "a.json", "--every", step)
+        assert (code, "9" in out, err) == (0, True, told and f"jitdb: {told}")
+
+
 def test_a_time_of_day_alone_is_told_how_it_is_asked(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.json").write_text('{"time": "2026-11-20T06:10:01Z"}\n')
     code, _, err = said_by(run, "count", tmp_path / "a.json", 'time >= "06:00"')

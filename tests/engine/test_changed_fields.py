@@ -70,6 +70,17 @@ def test_a_count_at_a_glance_tells_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert told == f"jitdb: other records have `status.code == 404`: {asked}\n"
 
 
+@pytest.mark.parametrize("question", ['level >= "error"', 'level == "error"', "status > 200"])
+def test_lines_that_are_arrays_of_records(tmp_path: Path, question: str, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [{"level": "error", "status": 500}, {"level": "info", "status": 200}] * 3
+    path = write(tmp_path / "a.ndjson", [*records, records[:2], [records[1]]])
+    both = f"{question} or [].{question}"
+    told = told_each_time(path, ["count", question], capsys)
+    name = question.split()[0]
+    assert told == f"jitdb: `{name}` is called `[].{name}` in records without it: `{both}` asks those, too\n"
+    assert jitdb.open(path).count(both) == 4
+
+
 RENAMED = [("ms", "duration_ms"), ("duration", "durationMs"), ("timeTaken", "time"), ("a.ms", "a.total_ms")]
 
 

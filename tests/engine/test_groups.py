@@ -119,7 +119,8 @@ def check(db: Any, records: list[Any], by: list[str], every: str | None, tz: str
         starts = [row.start for row in found]
         assert starts == sorted(starts)
         if not by and starts:  # steps without records, too
-            assert len(starts) == len({each.timestamp() for each in starts}) == len(db.timeline(where, every=every, tz=zone))
+            distinct = {start.timestamp() for start in starts}
+            assert len(starts) == len(distinct) == len(db.timeline(where, every=every, tz=zone))
     check_distinct(db, records, by, every, tz, where)
     check_shares(db, records, by, every, tz, where)
 

@@ -18,7 +18,7 @@ from jitdb.cli.options import READING, SUMMARY, changed, instant, number, option
 from jitdb.cli.output.tables import TABLE_ROWS
 from jitdb.cli.parser import Show, question
 from jitdb.common.paths import format_path
-from jitdb.common.values import MAP
+from jitdb.common.values import MAP, UNDEFINED, value_at
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.summary import AUTO, BINS, QUANTILES, SERIES
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     AnyStats: TypeAlias = Stats | StatsBy | DistinctCounts
 
 _OF_A_FIELD: Final = "LOG FIELD [EXPR] [options]"
+_DAY: Final = 86_400  # seconds
+_FIRST_YEAR: Final = 1990
 _COMMON: Final = (*SUMMARY, *READING)
 
 
@@ -160,7 +162,8 @@ def seen_timeline(log: AnyLog, indexes: File, options: Namespace) -> Timeline | 
     from jitdb.engine.face.glance_by_time import timeline_at_a_glance
     from jitdb.operators.summaries.timelines import TimelineAsked
 
-    return timeline_at_a_glance(log, indexes, TimelineAsked(options.every, per=options.per))
+    line = timeline_at_a_glance(log, indexes, TimelineAsked(options.every, per=options.per))
+    return None if line is None or _is_of_days(line) or _is_of_the_past(line) else line  # a note may be due
 
 
 @question(
@@ -389,6 +392,20 @@ def _note_maps(db: AnyDatabase, options: Namespace, counted: Sequence[Path]) -> 
             note(options, line)
 
 
+def _is_of_days(line: Timeline) -> bool:
+    """Whether its steps are shorter than a day, and all records are at midnight of UTC."""
+    from jitdb.operators.summaries.arithmetic.calendar import parse_step
+
+    step, starts = parse_step(line.every), [row.start for row in line if row.count]
+    is_short = not step.months and step.nanoseconds < _DAY * 10**9
+    return is_short and bool(starts) and all(not start.timestamp() % _DAY for start in starts)
+
+
+def _is_of_the_past(line: Timeline) -> bool:
+    """Whether it begins before logs were written."""
+    return bool(line.rows) and line.rows[0].start.year < _FIRST_YEAR
+
+
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:
     """Note which field is the time, that none of the records has one, that it holds days alone, or that times without a
     zone stand beside others, or are moved by --tz.
@@ -398,16 +415,22 @@ def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy |
     note_times(db, options.operation, options, ordered=True, is_full=not found.total)
     if found.total and not options.quiet:
         from jitdb.cli.opening import is_many
-        from jitdb.engine.hinting.evidence import AS_UTC, AT_MIDNIGHT
+        from jitdb.engine.hinting.evidence import AS_UTC, AT_MIDNIGHT, SIZED
         from jitdb.operators import and_, declared_time
+        from jitdb.operators.summaries.timelines import Timeline
 
+        line = found if isinstance(found, Timeline) else None
         as_times = and_(options.operation, declared_time >= "1970-01-01T00:00:00Z")
         for remark in db.remarks(db.query(as_times).question):
-            if AT_MIDNIGHT in remark or (AS_UTC in remark and is_many(options) and not options.tz):
+            is_odd = SIZED in remark and line is not None and _is_of_the_past(line)
+            is_mixed = AS_UTC in remark and is_many(options) and not options.tz
+            if AT_MIDNIGHT in remark or is_odd or is_mixed:
                 note(options, remark)
             elif AS_UTC in remark and options.tz:
                 told = f"steps are those of the clock that wrote them; if it is that of {options.tz}, say --log-tz"
                 note(options, f"{remark}: without --tz, {told} {options.tz}")
+        if line is not None and _is_of_days(line):
+            _note_days(db, options)
     if found.total and not found.rows:
         from jitdb.engine.hinting.knowledge import SAMPLE
         from jitdb.operators.summaries.fields import fields_in
@@ -416,6 +439,19 @@ def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy |
         shown, meant = time_fields(db, fields_in(records), options)
         of_field = f"none of these records has a time under {shown}", f"say --timestamp {meant or 'PATH'}"
         note(options, ": ".join(of_field if meant or options.timestamp else no_time_found(records, fields_in(records))))
+
+
+def _note_days(db: AnyDatabase, options: Namespace) -> None:
+    """Note which field of the time holds days alone, in all records of a sample that have it."""
+    from jitdb.engine.hinting.evidence import AT_MIDNIGHT
+    from jitdb.engine.hinting.knowledge import SAMPLE
+    from jitdb.operators.nodes.instants import day_of
+
+    records = db.sample(SAMPLE)
+    for path in db.declared_time:
+        times = [value for record in records if (value := value_at(record, path)) not in (UNDEFINED, None)]
+        if times and all(map(day_of, times)):
+            note(options, f"`{format_path(path)}` {AT_MIDNIGHT}")
 
 
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:

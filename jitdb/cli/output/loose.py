@@ -74,10 +74,10 @@ def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: 
     is_empty: no record has the field that was asked for; that elements of an array do, another note says. Text that is
               looked for may stand before the JSON of a line
     """
-    from jitdb.log.lines.detection import entries_of_lines, loose_lines
     from jitdb.log.lines.files.opening import head_of
     from jitdb.log.lines.formats.batches import array_inside
     from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.lines.unlike import entries_of_lines, loose_lines
 
     if options.quiet or not isinstance(log, LineLog):
         return
@@ -93,10 +93,8 @@ def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: 
         texts = options.operation.leaves() if is_empty and options.operation is not None else ()
         if log.framing.form.allow_prefix and any(leaf.op in ("anywhere", "contains", "like") for leaf in texts):
             note(options, "the text before the JSON of a line is no part of the record: `jitdb query --text` shows it")
-        found = loose_lines(log.path, log.framing.form)
-        if found is not None and found.loose * _LOOSE >= found.lines and found.loose:
-            which = f"{found.loose:,} of the first {found.lines:,} lines, such as {shown(found.first)}, begin no record"
-            note(
-                options,
-                f"{which}: each belongs to the record before it; --log-format plain makes a record of each line",
-            )
+        seen = loose_lines(log.path, log.framing.form)
+        if found := next((each for each in seen if each.loose * _LOOSE >= each.lines and each.loose), None):
+            lines = f"{found.loose:,} of the {found.which} {found.lines:,} lines, such as {shown(found.example)}"
+            belongs = "begin no record: each belongs to the record before it"
+            note(options, f"{lines}, {belongs}; --log-format plain makes a record of each line")

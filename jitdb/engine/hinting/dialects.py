@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.common.times import has_date, time_of, unit_of
-from jitdb.common.values import UNDEFINED, number_of, value_at, value_key
+from jitdb.common.values import UNDEFINED, number_of, value_at, value_key, values_at
 from jitdb.common.words import counted, shown
 from jitdb.engine.roles import (
     has_other_names,
@@ -81,10 +81,15 @@ def is_of_text(record: Any) -> bool:
 
 def called_in(paths: Iterable[Path], records: Collection[Any]) -> dict[Path, Path]:
     """What those of these fields are called in these records of one log that lack them."""
-    found = {
-        path: in_place_of(path, records) or _of_requests(path, records) or _renamed(path, records) for path in paths
-    }
+    ways = in_place_of, _of_requests, _renamed, _in_arrays
+    found = {path: next(filter(None, (way(path, records) for way in ways)), None) for path in paths}
     return {path: other for path, other in found.items() if other is not None}
+
+
+def _in_arrays(path: Path, records: Iterable[Any]) -> Path | None:
+    """The field of any element, where one of the records is an array of which one has it."""
+    arrays = (record for record in records if isinstance(record, list))
+    return (ANY, *path) if any(values_at(record, (ANY, *path)) for record in arrays) else None
 
 
 def _renamed(path: Path, records: Iterable[Any]) -> Path | None:
@@ -215,7 +220,7 @@ def within(leaf: Operation) -> Operation:
 
 def _of_other(leaf: Operation, path: Path, other: Path) -> Operation:
     """The leaf, asked of another field. A level may be spelled otherwise there, so it is asked by how bad it is."""
-    if isinstance(leaf, Equal) and is_usual(path) and _joined(path) != _joined(other):
+    if isinstance(leaf, Equal) and is_usual(path) and _joined(path) != _joined(other) and ANY not in other:
         value = leaf.value
         if isinstance(value, str) and rank_of_name(value) is not None:
             return between(other, value, value)

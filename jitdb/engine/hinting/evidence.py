@@ -35,6 +35,7 @@ _OF_UTC: Final = ("UTC", "GMT", "Etc/UTC", "Etc/GMT")
 _ZONE: Final = r"(?:A[CEW][SD]T|[CEW]ES?T|[CEMP][SD]T|[BIJKS]ST|NZ[SD]T|MSK|HKT|SGT|SAST|BRT|ART)\b"
 AS_UTC: Final = "without a zone are read as UTC"  # which a remark says of times
 AT_MIDNIGHT: Final = "holds days alone: records are at midnight"  # which a remark says of a field
+SIZED: Final = "by their size"  # which a remark says of units of numbers
 UNTIMED: Final = "are records without a time in"  # which a remark says of a field
 _SAMPLE: Final = 200  # records that are looked at for a value that is no time, or for one that lacks a time
 _NONE: Final = (UNDEFINED, None)
@@ -281,7 +282,7 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield from _on_zones(manager.log, spec, name, bits, as_time, is_full)
     units = [unit for bit, unit in _UNITS.items() if bits & bit]
     if unit_and_zone(spec.name)[0] == AUTO and units and (len(units) > 1 or (as_time and is_full)):
-        yield f"numbers of {name} are read as {' and '.join(units)}, by their size"
+        yield f"numbers of {name} are read as {' and '.join(units)}, {SIZED}"
 
 
 def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool) -> str:

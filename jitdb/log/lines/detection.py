@@ -25,7 +25,7 @@ from jitdb.log.lines.files.opening import head_of, is_compressed
 from jitdb.log.lines.form import JSON, KNOWN, MARK, PLAIN, LineForm, object_in
 from jitdb.log.lines.formats.batches import Head, array_inside, batch_form, is_json
 from jitdb.log.lines.formats.headers import HEADED, header_in, is_certain, of_comments
-from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, MARKS, STAMPED
+from jitdb.log.lines.formats.kernels.kinds import MARKS
 from jitdb.log.objects.door import Location, is_file, location_of
 
 HEAD: Final = 1 << 16  # bytes that are looked at
@@ -35,7 +35,7 @@ _TRIED: Final = 64  # lines
 _FOR_DAYS: Final = 1 << 20  # bytes in which a day from 13 on is looked for
 # Formats that the rows of a table may be of, or its header, where a name in it is a level.
 _OF_TABLES: Final = ("text", "slashes", "dayfirst", "monthfirst", "levels", "prefixed")
-_AS_LINES: Final = "plain"  # the format that all text is of
+PLAIN_TEXT: Final = "plain"  # the format that all text is of
 _MIXED: Final = "mixed"  # the one of text and JSON
 _PREFIXED: Final = "prefixed"  # the one of lines of containers
 _PLAIN: Final = Remedy("pass format='plain'", "pass --log-format plain")
@@ -199,74 +199,6 @@ def first_lines(path: Location, form: LineForm) -> FirstLines | None:
     )
 
 
-class Loose(NamedTuple):
-    """How many first lines of a file there are, how many of them are taken for the end of a record and look like no
-    part of one, and the first of these.
-    """
-
-    lines: int
-    loose: int
-    first: str
-
-
-#: What follows the first line of a record in traces, statements and documents: it is indented, closes a bracket, or
-#: names an exception.
-_PART_OF_RECORD: Final = re.compile(
-    rb"[\s)\]}>]|#\d|\[stacktrace\]|Caused by|Suppressed|Traceback|During |The above |goroutine |"
-    rb"\*\* \(|(?:[\w.$]+(?:Exception|Error)|Error)\b"
-)
-
-
-def loose_lines(path: Location, form: LineForm) -> Loose | None:
-    """What the first lines of a file of text show of lines that begin no record, one behind the other, though the line
-    before them does, or is such a line; None where each line is a record, of formats whose records span lines, and of a
-    pattern of the user's, who says which lines begin one.
-    """
-    row = form.row
-    if row is None or not row.joins or row.spans or row.folds or row.how in (CRI, DOCKER, STAMPED) or form.pattern:
-        return None
-    from jitdb.log.lines.formats.rendering import Renderer  # with numpy
-
-    lines = head_of(path, HEAD).removeprefix(MARK).split(b"\n")[:-1]
-    found, is_within = list[bytes](), True
-    for line, is_new in zip(lines, Renderer(row, lambda: 0).begun(lines), strict=True):
-        if is_new:
-            is_within = bool(row.banner) and line.startswith(row.banner)
-        elif is_within or not line.strip() or _PART_OF_RECORD.match(line):
-            is_within = True
-        else:
-            found.append(line)
-    return Loose(len(lines), len(found), found[0].decode(errors="replace").strip() if found else "")
-
-
-_LEAST_ENTRIES: Final = 3
-_DAY_BEGUN: Final = re.compile(rb"[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}|[0-9]{2}[-/.][0-9]{2}(?![0-9])")
-
-
-def entries_of_lines(path: Location, form: LineForm) -> str:
-    """A pattern of the lines that begin an entry, in plain text of entries of several lines with blank ones between
-    them: they alone begin with the same mark, or with a day. Empty of other text.
-    """
-    if form.format != _AS_LINES:
-        return ""
-    head = head_of(path, HEAD).removeprefix(MARK).replace(b"\r\n", b"\n")
-    entries = [entry.strip(b"\n").split(b"\n") for entry in re.split(rb"\n[ \t]*\n", head) if entry.strip()]
-    if len(entries) < _LEAST_ENTRIES or 2 * sum(len(entry) > 1 for entry in entries) <= len(entries):
-        return ""
-    begins, others = [entry[0] for entry in entries], [line for entry in entries for line in entry[1:]]
-    mark = begins[0][:1].decode("latin-1")
-    if _DAY_BEGUN.match(begins[0]):
-        day = _DAY_BEGUN.match(begins[0])
-        assert day is not None
-        pattern = re.sub("[0-9]+", lambda digits: f"[0-9]{{{len(digits[0])}}}", re.escape(day[0].decode()))
-    elif mark.isascii() and mark.isprintable() and not mark.isalnum() and mark not in " '":
-        pattern = re.escape(mark)
-    else:
-        return ""
-    begun = re.compile(pattern.encode()).match
-    return f"(?P<text>{pattern}.*)" if all(map(begun, begins)) and not any(map(begun, others)) else ""
-
-
 def _is_utf8(line: bytes) -> bool:
     try:
         line.decode()
@@ -288,7 +220,7 @@ def misfit(path: str | os.PathLike[str], form: LineForm) -> NotALog | None:
     said = "as the pattern says" if form.pattern else form.row.title
     what = f"none of its first {count:,} lines is {said}" if count > 1 else f"its line is not {said}"
     leave = Remedy("leave format out", "leave --log-format out")
-    is_plain = found is not None and found.format == _AS_LINES
+    is_plain = found is not None and found.format == PLAIN_TEXT
     return NotALog(what + seems, path=path, remedy=_PLAIN if is_plain else leave)
 
 
@@ -342,7 +274,7 @@ def text_form(head: bytes, form: LineForm, name: str) -> LineForm | None:
     if is_certain(text) and (table := headed(head, "csv")):
         return table
     lines = [line for line in text.split(b"\n") if line.strip()]
-    return LineForm(format=_MIXED if 2 * sum(map(_is_object, lines)) > len(lines) else _AS_LINES)
+    return LineForm(format=_MIXED if 2 * sum(map(_is_object, lines)) > len(lines) else PLAIN_TEXT)
 
 
 def _of_json(head: bytes) -> LineForm:

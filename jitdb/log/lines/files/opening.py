@@ -56,6 +56,19 @@ def head_of(path: Location, size: int) -> bytes:
         file.close()
 
 
+def tail_of(path: Location, size: int, behind: int) -> bytes:
+    """The last bytes of a file, none of its first ones; nothing of a compressed file. Raises NotALog, OSError."""
+    stored = opened(path)
+    try:
+        if compression_of(stored.read(LONGEST_START, 0)):
+            return b""
+        end = stored.status().st_size
+        begin = max(behind, end - size)
+        return stored.read(max(0, end - begin), begin)
+    finally:
+        stored.close()
+
+
 def is_compressed(path: Location) -> bool:
     """Whether the first bytes of the file say so. Raises NotALog, OSError."""
     stored = opened(path)
