@@ -1,4 +1,6 @@
-"""Zero bytes, as a loss of power leaves them in a file: the lines that have them are lost, and no others."""
+"""Zero bytes, as a loss of power leaves them in a file, or a copy with truncation: lines of JSON that have them are
+lost, lines of text are read behind them.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,26 @@ def test_zeros_at_the_beginning(tmp_path: Path) -> None:
         assert db.count(field("n") > 0) == 1
 
 
-@pytest.mark.parametrize(
+LINES = pytest.mark.parametrize(
     "line",
     [b"level=error n=1", b"2026-11-20T14:03:11Z ERROR boom", b"Nov 20 14:03:11 h sshd[1]: [error] no",
-     b"I1120 14:03:11.123456       1 a.go:138] x: Failed"],
+     b"I1120 14:03:11.123456       1 a.go:138] x: Failed", b"a:1\tlevel:error",
+     b'203.0.113.9 - - [20/Nov/2026:14:03:11 +0000] "GET / HTTP/1.1" 500 7',
+     b"2026-11-20T14:03:11Z stderr F error: no"],
 )  # fmt: skip
+
+
+@LINES
+@pytest.mark.parametrize("before", [0, 1, 70])
+def test_text_behind_zeros_is_a_record(tmp_path: Path, line: bytes, before: int) -> None:
+    (tmp_path / "a.log").write_bytes((line + b"\n") * before + b"\0" * 5000 + (line + b"\n") * 2)
+    (tmp_path / "b.log").write_bytes((line + b"\n") * (before + 2))
+    with jitdb.open(tmp_path / "a.log") as db, jitdb.open(tmp_path / "b.log") as plain:
+        assert db.query().sort_by_arrival().all() == plain.query().sort_by_arrival().all()
+        assert db.count("level >= 'error'") == plain.count("level >= 'error'")
+
+
+@LINES
 def test_the_other_lines_of_text_are_records(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "a.log"
     path.write_bytes((line + b"\n") * 5 + b"\0\0\0\n" + (line + b"\n") * 5)

@@ -138,6 +138,14 @@ def without_return(data, p, end):
 
 
 @part
+def behind_zeros(data, p, end):
+    """Where the text of the line data[p:end] begins: zeros stand where a file was cut while it was written to."""
+    while p < end and data[np.uint64(p)] == 0:
+        p += 1
+    return p
+
+
+@part
 def put_another(how, data, start, end, other, other_classes, other_fields, other_keys,
                 out, o, slots, stack, seen, levels, latest):  # fmt: skip
     """A record whose first line is none of the format's; -1 where it is no whole line of another kind."""
@@ -176,6 +184,7 @@ def join_lines(
     for number in range(count):
         p = starts[number]
         end = without_return(data, p, p + lengths[number])
+        p = behind_zeros(data, p, end)
         is_blank = states[number] == DELETED
         is_new = False
         if not is_blank or before >= before_end:
@@ -183,7 +192,7 @@ def join_lines(
                 how, data, before, before_end, p, end, program, classes, other, other_classes, slots, stack, seen
             )
         if is_new or (records == 0 and before >= before_end and left_out == 0):
-            starts[records] = p
+            starts[records] = starts[number]
             lengths[records] = lengths[number]
             states[records] = states[number]
             records += 1
@@ -195,7 +204,7 @@ def join_lines(
             last += 1
         else:
             left_out += 1
-        before = p
+        before = starts[number]
         before_end = end
     return records, left_out, last
 
@@ -208,6 +217,7 @@ def begins(
     """Whether the line data[begin:end] begins a record, behind the line data[before:before_end]."""
     before_end = without_return(data, before, before_end)
     end = without_return(data, begin, end)
+    begin = behind_zeros(data, begin, end)
     return int(
         begins_record(
             how, data, before, before_end, begin, end, program, classes, other, other_classes, slots, stack, seen
@@ -222,8 +232,8 @@ def count_fitting(
     """How many of these lines are of the format itself, which is a pattern, logfmt or LTSV."""
     count = 0
     for number in range(starts.shape[0]):
-        p = starts[number]
-        end, _ = line_end(data, p, p + lengths[number])
+        end, _ = line_end(data, starts[number], starts[number] + lengths[number])
+        p = behind_zeros(data, starts[number], end)
         if how == PATTERN:
             count += matched(data, p, end, program, classes, slots, stack, seen) >= 0
         elif how == LTSV:
@@ -240,8 +250,8 @@ def match_ends(
     """Where the match of each record ends that is of a pattern, into `ends`; -1 of one that is none. How many are."""
     count = 0
     for number in range(ends.shape[0]):
-        p = starts[number]
-        ends[number] = matched(data, p, p + lengths[number], program, classes, slots, stack, seen)
+        end = starts[number] + lengths[number]
+        ends[number] = matched(data, behind_zeros(data, starts[number], end), end, program, classes, slots, stack, seen)
         count += ends[number] >= 0
     return count
 
@@ -265,8 +275,8 @@ def render(
         sizes[number] = 0
         if states[number] != LIVE:
             continue
-        start = starts[number]
-        end = start + lengths[number]
+        end = starts[number] + lengths[number]
+        start = behind_zeros(data, starts[number], end)
         after = np.int64(-1)
         if how == PATTERN and program[LINES] & FOLDS:
             after = put_folded(
