@@ -57,8 +57,10 @@ _PHP: Final = {
     "strict standards": 3, "core warning": 4, "compile warning": 4, "parse error": 5, "recoverable fatal error": 5,
     "catchable fatal error": 5, "fatal error": 6, "core error": 6, "compile error": 6,
 }  # fmt: skip
-#: Of Tinyproxy, and in German, French and Spanish; nobody is asked whether they meant one of these.
+#: Of what Postgres writes behind a message; of Tinyproxy; in German, French and Spanish. Nobody is asked whether they
+#: meant one of these.
 _SELDOM: Final = {
+    **dict.fromkeys(("statement", "detail", "hint", "context", "query", "location"), 2),
     "connect": 3, "hinweis": 3, "warnung": 4, "avertissement": 4, "advertencia": 4, "fehler": 5, "erreur": 5,
 }  # fmt: skip
 _RANKS: Final = (

@@ -106,6 +106,20 @@ def _csvlog() -> str:
     return rf"(?P<log_time>{_CSVLOG_TIME})(?:{''.join(values[:_CSVLOG_LEAST])}{later}$|,{text})"
 
 
+_POSTGRES_HOST: Final = r"(?:(?P<remote_host>[^ (]+)(?:\((?P<remote_port>[0-9]+)\))?)?"
+#: Behind the time: log_line_prefix of RDS; of pgBadger and Cloud SQL; of upstream and Debian.
+_POSTGRES_PREFIX: Final = (
+    rf":{_POSTGRES_HOST}:(?P<user_name>[^ :@(]+)?@(?P<database_name>[^ :]+)?:\[(?P<process_id>[0-9]+)\]:|"
+    r" \[(?P<process_id>[0-9]+)\]: (?:\[(?P<session_line_num>[0-9]+)-[0-9]+\] )?"
+    r"(?:(?:user=(?P<user_name>[^,]+)?,db=(?P<database_name>[^, ]+)?|"
+    r"db=(?P<database_name>[^,]+)?,user=(?P<user_name>[^, ]+)?)"
+    rf"(?:,app=(?P<application_name>[^,].*?)?)?(?:,client={_POSTGRES_HOST})? )?|"
+    r" \[(?P<process_id>[0-9]+)\] (?:(?P<user_name>[^ @]+)@(?P<database_name>[^ ]+) )?"
+)
+_POSTGRES_LEVEL: Final = (
+    "LOG|ERROR|FATAL|PANIC|WARNING|NOTICE|INFO|DEBUG[1-5]?|STATEMENT|DETAIL|HINT|CONTEXT|QUERY|LOCATION"
+)
+
 _NL: Final = r"\r?\n"
 _REST: Final = r"[^\r\n]*"
 _JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
@@ -335,6 +349,13 @@ SERVICES: Final = (
         }),
         joins=True, spans=True, mark=b",",
         is_line=begins(f"{_CSVLOG_TIME},{_CSVLOG_HEAD}"),
+    ),
+    Format(
+        "postgres", "Postgres' log as text", PATTERN,
+        rf"(?P<time>[0-9-]{{10}} {CLOCK}(?:\.[0-9]+)? [A-Z0-9+-]+)(?:{_POSTGRES_PREFIX})(?P<level>{_POSTGRES_LEVEL}):  "
+        r"(?P<message>(?:duration: (?P<duration_ms>[0-9.]+) ms)?.*)",
+        MappingProxyType({**_numbers("process_id session_line_num remote_port duration_ms"), "message": BODY}),
+        joins=True, mark=b":  ",
     ),
     Format(
         "jul", "java.util.logging", PATTERN,
