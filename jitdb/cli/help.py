@@ -42,8 +42,8 @@ _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of se
 # Other tools' names for our commands. They count before likeness: `find` is much like `fields`, and means `query`.
 _COMMANDS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
-    "dump": "export", "cat": "export", "select": "query", "search": "query", "get": "query",
-    "grep": "query", "rg": "query", "zgrep": "query", "egrep": "query", "wc": "count",
+    "dump": "export", "cat": "export", "select": "query", "search": "find", "get": "query",
+    "grep": "find", "rg": "find", "zgrep": "find", "egrep": "find", "wc": "count",
     "ls": "info", "stat": "info", "show": "query", "index": "prepare",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "gc": "compact",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from jitdb.common.values import value_key
 from jitdb.engine.roles import first_of, has_time
@@ -28,6 +29,7 @@ SAMPLED: Final = 10  # logs that are asked what they have
 _OPENED: Final = 64  # logs of a bundle that are opened for what it does not tell
 _COMPARED: Final = 256  # kinds of logs, and logs of a kind, whose first records are looked at
 Told = TypeVar("Told")
+Look: TypeAlias = "Callable[[], tuple[list[Any], Times]]"  # what reads the first records of a log
 
 
 class SetEvidence:
@@ -162,17 +164,30 @@ class SetEvidence:
         Logs whose paths differ in digits alone are most often of one kind: of many, the others are looked at only if it
         says anything of some of them. So a question over many files reads few of them for its notes.
         """
-        kinds: dict[str, list[tuple[str, Callable[[], tuple[list[Any], Times]]]]] = {}
-        for log, look in self._beginnings(operation):
-            kinds.setdefault(re.sub(r"\d+", "0", log), []).append((log, look))
-        for logs in islice(kinds.values(), _COMPARED):
+        for logs in islice(self._kinds(operation), _COMPARED):
             some = logs[:: -(-len(logs) // SAMPLED)]
             if any(says(log, *look()) is not None for log, look in (*some, logs[-1])):
                 for log, look in logs[:_COMPARED]:
                     if (told := says(log, *look())) is not None:
                         yield log, told
 
-    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, Callable[[], tuple[list[Any], Times]]]]:
+    def _kinds(self, operation: Operation) -> Iterable[list[tuple[str, Look]]]:
+        kinds: dict[str, list[tuple[str, Look]]] = {}
+        for log, look in self._beginnings(operation):
+            kinds.setdefault(re.sub(r"\d+", "0", log), []).append((log, look))
+        return kinds.values()
+
+    def messages(self) -> list[Path]:
+        """Where logs have their messages, by the first one of each kind; the field of most logs first."""
+        from jitdb.engine.roles import roles_of
+
+        found: Counter[Path] = Counter()
+        for logs in islice(self._kinds(EVERYTHING), _COMPARED):
+            message = roles_of(logs[0][1]()[0]).message
+            found[message or ()] += len(logs)
+        return [path for path, _ in found.most_common() if path]
+
+    def _beginnings(self, operation: Operation) -> Iterator[tuple[str, Look]]:
         """The paths of the logs that are asked, and what reads their first records and tells where these have their
         time.
         """

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -368,9 +367,8 @@ class LogSet(Asker):
 
     @property
     def messages(self) -> list[Path]:
-        """Those of some logs."""
-        some = self._asking.of_readable(self._sampled(SAMPLED), lambda db: db.messages)
-        return [path for path, _ in Counter(chain.from_iterable(some)).most_common()]
+        """Those of logs of each kind."""
+        return self.evidence().messages()
 
     def evidence(self) -> SetEvidence:
         return SetEvidence(self, self._asking)

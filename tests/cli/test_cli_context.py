@@ -129,3 +129,16 @@ def test_a_table_marks_what_matches(log: Path, width: int) -> None:
 def test_a_field_that_nobody_has_is_told(run, log: Path) -> None:
     done = run("query", "a.log", ERROR, "-C", "1", "--same", "hots", "--format", "table")
     assert "none of these records has the field `hots`; did you mean `host`?" in done.stderr
+
+
+@pytest.mark.parametrize(("asked", "short"), [("n == 3", True), ("n == 2", False), ("n == 4", True)])
+def test_passages_that_end_with_a_file_are_told(run: Any, folder: Path, asked: str, short: bool) -> None:
+    """Of several logs: the records of the next one are no part of a passage."""
+    (folder / "in").mkdir()
+    for name, begin in (("app.log.1", 0), ("app.log", 4)):
+        lines = (json.dumps({"time": f"2026-11-20T10:00:0{n}Z", "n": n}) + "\n" for n in range(begin, begin + 4))
+        (folder / "in" / name).write_text("".join(lines))
+    done = run("query", "in/app.log*", asked, "-C", "1")
+    told = "jitdb: 1 passage begins or ends with a file: the records around a match are those of its own file\n"
+    assert done.stderr == (told if short else "")
+    assert run("query", "in/app.log", "n == 7", "-C", "1").stderr == ""  # of one log nothing is missing

@@ -57,3 +57,12 @@ def test_of_an_earlier_state_and_of_many_logs(run: Run, events: Path) -> None:
         )
     newest = run("query", "more", "--dedup", "level", "--last", "--fields", "n", "-q").stdout
     assert newest == '{"n":2}\n'
+
+
+def test_records_that_call_the_field_otherwise_are_told(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.ndjson").write_text('{"user_id": "u-1"}\n' * 3)
+    (tmp_path / "in/b.ndjson").write_text('{"userId": "u-2"}\n' * 3)
+    told = "jitdb: `user_id` is called `userId` in in/b.ndjson: their records are {} as those without `user_id`\n"
+    assert run("query", "in", "--arrival", "--dedup", "user_id").stderr == told.format("left out")
+    assert run("stats", "in", "user_id", "--distinct").stderr == told.format("counted")

@@ -44,8 +44,8 @@ def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         ("dump", "export"),
         ("dedup", "query"),
         ("distinct", "stats"),
-        ("grep", "query"),
-        ("search", "query"),
+        ("grep", "find"),
+        ("search", "find"),
         ("wc", "count"),
     ],
 )

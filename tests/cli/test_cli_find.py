@@ -134,3 +134,23 @@ def test_what_is_said_of_it(tmp_path: Path, run: Run, monkeypatch: pytest.Monkey
     assert '* (contains "needle") (a set of records)\n' in listed
     said = run("count", "a.ndjson", '"needle"').stderr
     assert 'compare a field with it, or look for it in any: * contains "needle"' in said
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("0 http fetch GET 200 https://a.example/b", "http fetch"),
+        ("update-alternatives 2026-06-24 14:36:53: link group", "update-alternatives"),
+        ("level=error user=ada", "error user"),
+    ],
+)
+def test_a_text_across_fields_is_told_with_what_finds_it(tmp_path: Path, run: Run, line: str, text: str) -> None:
+    (tmp_path / "a.log").write_text(f"{line}\n" * 5)
+    told = f"jitdb: lines hold '{text}' in no field, but across two of them or between: --log-format plain makes"
+    plain = "--log-format", "plain"
+    for command in (["find", "a.log", text], ["count", "a.log", f'* contains "{text}"']):
+        assert told in run(*command).stderr
+        assert "5" in run(*command, *plain).stdout
+        assert "no field" not in run(*command, *plain).stderr
+    assert "no field" not in run("find", "a.log", "nothing").stderr
+    assert run("find", "a.log", text, "-q").stderr == ""

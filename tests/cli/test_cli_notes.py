@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cli_helpers import make_log
 
+import jitdb
 from jitdb.cli import main
 from jitdb.engine.hinting.fields import nearest_field
 
@@ -266,7 +267,8 @@ LIKELY = {
     ("question", "told"),
     [
         ("took > 500ms", "a number or a time in `duration(took)`: `took` holds plain numbers such as 9110000: "
-                         "compare with a number, as in `took > 1`"),
+                         "compare with a number of the same unit, as in `took > 9110000`"),
+        ('note.stringValue == "x"', "the field `note.stringValue`; did you mean `note`?"),
         ('service.name == "shop"', 'the field `service.name`; did you mean `resource.attributes["service.name"]`?'),
         ('scope.nam == "x"', "the field `scope.nam`; did you mean `scope.name`?"),
         ('severity == "x"', "the field `severity`; did you mean `json(log).severity`?"),
@@ -279,6 +281,32 @@ def test_fields_that_are_there_in_another_way(said, question: str, told: str) ->
     meant = told.partition("did you mean `")[2].partition("`")[0]
     if meant:  # what is said is there
         assert "no record has the field" not in said([LIKELY], "count", f"{meant} is absent")
+
+
+@pytest.mark.parametrize(
+    ("question", "count", "told"),
+    [
+        ("err != null", 3, "is true of records without the field, too; did you mean `err is not null`?"),
+        ("not (err == null)", 3, "is true of records without the field, too; did you mean `err is not null`?"),
+        ("err is not null", 1, ""), ("err is not null or n == 7", 1, ""), ("n != null", 3, ""),
+    ],
+)  # fmt: skip
+def test_what_is_not_null_and_may_not_be_there(said, question: str, count: int, told: str) -> None:
+    records = [{"n": 1, "err": {"type": "x"}}, {"n": 2}, {"n": 3}]
+    assert said(records, "count", question) == (told and f"jitdb: `err != null` {told}\n")
+    with jitdb.open("x.log") as db:
+        assert db.count(question) == count
+
+
+@pytest.mark.parametrize("field", ["date", "datetime", "when", "at"])
+def test_a_field_that_is_compared_with_a_time_is_the_time(said, field: str) -> None:
+    records = [{"timestamp": f"2026-11-20T1{hour}:00:00Z"} for hour in range(5)]
+    asked = f'{field} >= "2026-11-20T12:00" and n is absent'
+    told = said(records, "count", asked)
+    meant = 'timestamp >= "2026-11-20T12:00:00Z" and absent(n)'
+    assert f"jitdb: no record has a number or a time in `{field}`; did you mean `{meant}`?\n" in told
+    with jitdb.open("x.log") as db:
+        assert (db.count(asked), db.count(meant)) == (0, 3)
 
 
 def test_patterns_of_a_shell_are_those_of_like(said) -> None:

@@ -272,3 +272,15 @@ def test_a_folder_of_indexes_alone(tmp_path: Path, run) -> None:
         jitdb.open_many(str(tmp_path / "app.log.jitdb"))
     with jitdb.open_many([str(path) for path in tmp_path.iterdir()]) as logs:
         assert [member.path for member in logs.members] == [str(tmp_path / "app.log")]
+
+
+def test_patterns_name_the_messages_of_a_log_among_many(tmp_path: Path, run) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(30):
+        (folder / f"app{number:02d}.ndjson").write_text('{"msg": "handled"}\n' * 3)
+    (folder / "journal.json").write_text('{"MESSAGE": "Out of memory", "__REALTIME_TIMESTAMP": "1795183300000000"}\n')
+    done = run("patterns", "in")
+    assert "handled" in done.stdout
+    assert done.stderr == "jitdb: other logs have their messages elsewhere: --field MESSAGE\n"
+    assert "Out of memory" in run("patterns", "in", "--field", "MESSAGE").stdout

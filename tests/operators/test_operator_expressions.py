@@ -2,6 +2,7 @@
 
 import keyword
 import math
+import re
 
 import pytest
 from any_operation import operations
@@ -505,3 +506,9 @@ def test_functions_cannot_be_written():
 )
 def test_what_expressions_find(text, found):
     assert small_database().find(parse_expression(text)) == found
+
+
+@pytest.mark.parametrize("text", ["63d4b8bc", "9f3a77", "550e8400-e29b-41d4-a716-446655440000"])
+def test_an_id_alone_is_a_text_to_find(text: str) -> None:
+    with pytest.raises(QueryError, match=re.escape(f'a text in any field: * contains "{text}"')):
+        parse_expression(text)

@@ -42,7 +42,11 @@ def find(options: Namespace) -> int:
         if not options.quiet or found.total:
             partial(show_result, options)(found)
         if not found.total and not options.quiet and not options.ignore_case:
+            from jitdb.cli.output.loose import note_apart
+            from jitdb.operators import anywhere
+
             _note_case(db, text, operation, options)
+            note_apart(db, anywhere(text), options)
         if operation is not None:
             from jitdb.cli.output.notes import note_counted
 

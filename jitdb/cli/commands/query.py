@@ -243,6 +243,10 @@ def deduped(db: AnyDatabase, operation: Operation | None, options: Namespace) ->
         from jitdb.cli.output.notes import note_unknown_columns
 
         note_unknown_columns(db, paths if len(paths) == 1 else filter(db.evidence().lack, paths), options)
+    elif not options.quiet:
+        from jitdb.cli.output.notes import note_called_otherwise
+
+        note_called_otherwise(db, operation, paths, options, taken="left out")
     return found
 
 

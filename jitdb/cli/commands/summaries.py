@@ -204,7 +204,7 @@ def stats(db: AnyDatabase, options: Namespace, show: Show) -> AnyStats | Shares:
         if quantiles:
             raise UsageError("stats: --quantiles are those of numbers, and --distinct counts values of any kind")
         found = query.count_distinct(path, by, limit=limit, **timed)
-        numbers = found.total
+        numbers = found.total - found.missing
     elif by or any(timed.values()):
         found = query.stats_by(path, by, limit=limit, quantiles=quantiles or QUANTILES, **timed)
         numbers = sum(row.stats.count for row in found)
@@ -402,8 +402,8 @@ def _is_of_days(line: Timeline) -> bool:
 
 
 def _is_of_the_past(line: Timeline) -> bool:
-    """Whether it begins before logs were written."""
-    return bool(line.rows) and line.rows[0].start.year < _FIRST_YEAR
+    """Whether it begins before logs were written, and is no count of seconds from a start."""
+    return bool(line.rows) and 1970 < line.rows[0].start.year < _FIRST_YEAR
 
 
 def _note_times(db: AnyDatabase, options: Namespace, found: Timeline | StatsBy | DistinctCounts | Shares) -> None:

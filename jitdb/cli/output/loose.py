@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from jitdb.log.lines.line_log import LineLog
     from jitdb.log.source import LogSource
     from jitdb.logset.logset import AnyDatabase, LogSet
+    from jitdb.operators import Operation
 
 _LOOSE: Final = 50  # a note is due where one of so many first lines is loose
 
 _DOCUMENTS: Final = 10  # files of a folder that are looked at, and bytes of each
 _OF_DOCUMENT: Final = 1 << 20
+_LOOKED_AT: Final = 1 << 20  # bytes at each end of a file
 _NAMED: Final = 3  # of them
 
 
@@ -98,3 +100,23 @@ def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: 
             lines = f"{found.loose:,} of the {found.which} {found.lines:,} lines, such as {shown(found.example)}"
             belongs = "begin no record: each belongs to the record before it"
             note(options, f"{lines}, {belongs}; --log-format plain makes a record of each line")
+
+
+def note_apart(db: AnyDatabase, operation: Operation, options: Namespace) -> None:
+    """Note that lines hold a text which no field of their records does: it stands in two of them, or between them."""
+    from jitdb.engine.database import JITDB
+    from jitdb.log.lines.files.opening import head_of, tail_of
+    from jitdb.log.lines.line_log import LineLog
+    from jitdb.operators.nodes.anywhere import Anywhere
+
+    log = db.log if isinstance(db, JITDB) else None
+    row = log.framing.form.row if isinstance(log, LineLog) else None
+    if options.quiet or log is None or row is None or row.is_json or row.name == "plain":
+        return
+    texts = dict.fromkeys(leaf.value for leaf in operation.leaves() if isinstance(leaf, Anywhere))
+    with suppress(JitdbError, OSError):
+        ends = [head_of(log.path, _LOOKED_AT), tail_of(log.path, _LOOKED_AT, 0)] if texts else []
+        for text in texts:
+            if any(text.encode() in end for end in ends):
+                what = f"lines hold {shown(text)} in no field, but across two of them or between"
+                note(options, f"{what}: --log-format plain makes one text of each line, and finds it there")

@@ -294,6 +294,10 @@ def note_missing(db: AnyDatabase, operation: Operation | None, options: Namespac
     if written is not None and not options.quiet:
         for hint in db.hints(written, is_empty=is_empty):
             say(f"jitdb: {hint}")
+        if is_empty:
+            from jitdb.cli.output.loose import note_apart
+
+            note_apart(db, written, options)
 
 
 def note_called_otherwise(

@@ -6,11 +6,12 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.failures import Failure, UsageError
+from jitdb.cli.failures import Failure, UsageError, note
 from jitdb.cli.opening import is_many
 from jitdb.cli.options import AROUND, number, option
 from jitdb.cli.output.formats import chosen, settings_of, with_text
 from jitdb.common.paths import Path
+from jitdb.common.words import counted
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Marks
@@ -73,7 +74,20 @@ def passages_of(
             )
     settings = settings_of(options)
     settings["as_offsets"], settings["as_raw"] = options.text, options.raw
-    return db.context(asked, before, after, same=options.same, among=among, limit=limit, **settings)
+    found = db.context(asked, before, after, same=options.same, among=among, limit=limit, **settings)
+    return _told_short(found, before or 0, after or 0, options) if is_many(options) else iter(found)
+
+
+def _told_short(passages: Iterable[list[Seen]], before: int, after: int, options: Namespace) -> Iterator[list[Seen]]:
+    """The passages; then a note where some have fewer records around their matches, as a file ends there."""
+    short = 0
+    for passage in passages:
+        answers = [place for place, seen in enumerate(passage) if seen.is_match]
+        short += answers[0] < before or len(passage) - 1 - answers[-1] < after
+        yield passage
+    if short and not options.same:
+        ends = counted(short, "passage begins or ends", "passages begin or end")
+        note(options, f"{ends} with a file: the records around a match are those of its own file")
 
 
 def as_records(db: AnyDatabase, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:

@@ -25,6 +25,8 @@ _SSHD: Final = (
 )
 TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kubernetes, of Docker
 OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *TEXTS}  # all fields of lines of text
+#: The kinds of values of OTLP, which are the values themselves here.
+_OF_OTLP: Final = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "arrayValue", "kvlistValue")
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 
 
@@ -71,14 +73,16 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     if first != path and is_known(first, known):
         held, there = known[tuple(ANY if isinstance(step, int) else step for step in first)], f"`{format_path(first)}`"
         if CASTS["duration"] in path and isinstance(held, int | float) and not isinstance(held, bool):
-            numbers = f"{there} holds plain numbers such as {held}"
-            return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
+            numbers = f"{there} holds plain numbers such as {held}: compare with a number of the same unit"
+            return f"{who} `{format_path(path)}`: {numbers}, as in `{format_path(first)} > {held}`"
         if CASTS["duration"] in path and isinstance(held, str) and number_of_text(held) is not None:
             numbers = f"{there} holds numbers written as text, such as {shown(held)}, without a unit"
             return f"{who} `{format_path(path)}`: {numbers}: compare with a number, as in `{format_path(first)} > 1`"
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     same = ends_so(first, known)
     meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
+    if first[-1] in _OF_OTLP and is_known(first[:-1], known):
+        meant = first[:-1]
     meant = meant or nearest_field(first, known) or same or ends_in_words(first, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if path == ("*",):

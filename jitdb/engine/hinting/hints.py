@@ -22,11 +22,11 @@ from jitdb.engine.hinting.dialects import (
     where_others,
     within,
 )
-from jitdb.engine.hinting.fields import TEXTS, lacks_of, lines_on
+from jitdb.engine.hinting.fields import lacks_of, lines_on
 from jitdb.engine.hinting.knowledge import SAMPLE, Evidence, Lack
 from jitdb.engine.hinting.levels import on_named_levels, on_unleveled, without_marks
-from jitdb.engine.hinting.texts import on_texts
-from jitdb.engine.roles import time_meant
+from jitdb.engine.hinting.texts import in_trace, on_texts
+from jitdb.engine.roles import roles_of, time_meant
 from jitdb.indexes.kinds.kernels import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
@@ -140,16 +140,7 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         return (told, f"`{finds}` finds these") if finds else None
     if spelled:
         return f"no record has {typed(leaf)}", f"did you mean `{typed(spelled[0])}`?"
-    if (
-        isinstance(leaf, TextMatch)
-        and path in TEXTS
-        and _holds(below := leaf.of_field(("trace",)), evidence.sample(SAMPLE))
-    ):
-        return (
-            f"lines below the first one of a record are in its `trace`, not in {name}",
-            f"did you mean `{typed(below)}`?",
-        )
-    return None
+    return in_trace(evidence, leaf)
 
 
 def is_plain_number(value: Any) -> bool:
@@ -233,9 +224,13 @@ def _on_values(evidence: Evidence, operation: Operation, paths: Collection[Path]
 def _on_fields(
     evidence: Evidence, operation: Operation, paths: Sequence[Path], lacks: Mapping[Path, Lack]
 ) -> list[str]:
-    told = lines_on(lacks, evidence.sample(SAMPLE)) if lacks else {}
+    records = evidence.sample(SAMPLE) if lacks else []
+    told = lines_on(lacks, records) if lacks else {}
     named = operation.all_paths()
     others = _called_otherwise(evidence, operation, paths)
+    if (time := roles_of(records).time) is not None:
+        timed = {leaf.paths[0] for leaf in operation.leaves() if leaf.paths and leaf.compared == (leaf.paths[0], True)}
+        others |= {path: {time: []} for path in told if path in timed and path not in others}
     if not others:
         return list(told.values())
     instead = asked_of(operation, others, others.keys() & told.keys())
@@ -328,10 +323,15 @@ def _denied_values(evidence: Evidence, operation: Operation) -> list[str]:
     leaves = list(operation.denied_leaves())
     of_elements = {leaf.paths for leaf in leaves if isinstance(leaf, Includes)}  # `not in` denies `contains`, too
     denied = dict.fromkeys(leaf for leaf in leaves if leaf.names_value and leaf.paths and leaf.paths not in of_elements)
-    wrong = [leaf for leaf in islice(denied, _MOST_VALUES) if not evidence.has(leaf)]
+    nulls = [leaf for leaf in denied if isinstance(leaf, Equal) and leaf.value is None]
+    wrong = [leaf for leaf in islice(denied, _MOST_VALUES) if leaf not in nulls and not evidence.has(leaf)]
     records = evidence.sample(_FEW) if wrong else []  # an answer that is not empty may not read much for a note
+    lacking = [leaf for leaf in (absent(each.paths[0]) for each in nulls) if leaf not in leaves and evidence.has(leaf)]
     found = (_meant(evidence, leaf, records) for leaf in wrong if records)
-    return [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
+    told = [f"{why}, so `not` is true of all; {what}" for why, what in filter(None, found)]
+    names = (format_path(leaf.paths[0]) for leaf in lacking)
+    without = "is true of records without the field, too"
+    return [*told, *(f"`{name} != null` {without}; did you mean `{name} is not null`?" for name in names)]
 
 
 def numbers_of(question: Question) -> list[Path]:

@@ -76,6 +76,7 @@ _NUMBERS: Final = {"nan": "nan", "inf": "inf", "infinity": "inf"}  # names that 
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
 _NEAR: Final = 400  # characters on each side of a mistake in which its cause is looked for
 _MOST_SAID: Final = 1000  # characters of a complaint, whatever it names
+_BARE: Final = r"(?=\D*\d)\w[\w-]{3,}"  # an id alone
 _DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
 
 
@@ -126,6 +127,8 @@ def _cause(line: str, column: int, before: int, message: str) -> tuple[str, int]
     for date in re.finditer(_DATE, line):
         if date.start() <= column <= date.end() and time_of_text(date.group().rstrip()) is not None:
             return f'a time stands in quotes: "{date.group().rstrip()}"', date.start()
+    if re.fullmatch(_BARE, line.strip()):
+        return f'this is no expression; a text in any field: * contains "{line.strip()}"', 0
     for odd in re.finditer(_ODD_PATH, line):
         if odd.start() <= column <= odd.end():
             return odd_key(odd.group()), odd.start()
