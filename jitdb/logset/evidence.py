@@ -165,8 +165,7 @@ class SetEvidence:
         says anything of some of them. So a question over many files reads few of them for its notes.
         """
         for logs in islice(self._kinds(operation), _COMPARED):
-            some = logs[:: -(-len(logs) // SAMPLED)]
-            if any(says(log, *look()) is not None for log, look in (*some, logs[-1])):
+            if any(says(log, *look()) is not None for log, look in (*_some_of(logs), logs[-1])):
                 for log, look in logs[:_COMPARED]:
                     if (told := says(log, *look())) is not None:
                         yield log, told
@@ -178,13 +177,14 @@ class SetEvidence:
         return kinds.values()
 
     def messages(self) -> list[Path]:
-        """Where logs have their messages, by the first one of each kind; the field of most logs first."""
+        """Where logs have their messages, by some of each kind; the field of most logs first."""
         from jitdb.engine.roles import roles_of
 
         found: Counter[Path] = Counter()
         for logs in islice(self._kinds(EVERYTHING), _COMPARED):
-            message = roles_of(logs[0][1]()[0]).message
-            found[message or ()] += len(logs)
+            some = _some_of(logs)
+            for _, look in some:
+                found[roles_of(look()[0]).message or ()] += len(logs) // len(some)
         return [path for path, _ in found.most_common() if path]
 
     def _beginnings(self, operation: Operation) -> Iterator[tuple[str, Look]]:
@@ -216,3 +216,8 @@ class SetEvidence:
         if not is_known and isinstance(member, Together):
             return member.logs > _OPENED or any(self._has(each, leaf) for each in member.members)
         return found
+
+
+def _some_of(logs: list[Told]) -> list[Told]:
+    """At most SAMPLED of them, from all over."""
+    return logs[:: -(-len(logs) // SAMPLED)]

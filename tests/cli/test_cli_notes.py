@@ -61,8 +61,8 @@ def test_fields_that_are_there_or_absent_in_all_but_one(said, question: str) -> 
         ("nmae == 1 and type == 2", "`nmae`; did you mean `user.name`?"),
         ("user.role == 1", "`user.role`; did you mean `user.Role == 1`?"),
         ('"a" in tgas', "`tgas`; did you mean `tags`?"),
-        ('starts_with(xyzzy, "x")', "`xyzzy`\n"),
-        ("xyzzy is not absent", "`xyzzy`\n"),
+        ('starts_with(xyzzy, "x")', "`xyzzy`; there are `timestamp`, `type`, `user`, `tags`\n"),
+        ("xyzzy is not absent", "`xyzzy`; there are `timestamp`, `type`, `user`, `tags`\n"),
     ],
 )
 def test_the_field_that_was_meant(said, question: str, told: str) -> None:
@@ -176,7 +176,9 @@ def test_columns_that_no_record_has(said) -> None:
 
 def test_records_with_endless_keys_are_looked_at_in_part(said) -> None:
     records = [{str(number): number for number in range(5000)} for _ in range(20)]
-    assert "the field `abc`\n" in said(records, "count", "abc == 1", "--block-size", "64K")
+    told = said(records, "count", "abc == 1", "--block-size", "64K")
+    assert 'the field `abc`; there are `["0"]`, ' in told
+    assert '`["7"]` and 4992 more\n' in told
 
 
 def test_nearest_field_prefers_the_same_name() -> None:
@@ -330,7 +332,7 @@ def test_maps_that_count_as_values_are_told_of(said, asked: str) -> None:
 
 
 def test_a_field_that_is_named_twice(said) -> None:
-    told = "jitdb: none of these records has the field `xyzzy`\n"
+    told = "jitdb: none of these records has the field `xyzzy`; there are `timestamp`, `type`, `user`, `tags`\n"
     assert said(RECORDS, "query", "--sort", "xyzzy", "--fields", "xyzzy") == told
 
 

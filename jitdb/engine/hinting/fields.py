@@ -27,6 +27,7 @@ TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kuber
 OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *TEXTS}  # all fields of lines of text
 #: The kinds of values of OTLP, which are the values themselves here.
 _OF_OTLP: Final = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "arrayValue", "kvlistValue")
+_NAMED: Final = 8  # fields of which a line says that they are there
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 
 
@@ -98,7 +99,16 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         names = ", ".join(f"`{format_path(other)}`" for other in known)
         guess = f": these are lines of text, with the fields {names}; look into `{format_path(text)}`"
         guess += ", or say which fields a line has: --log-format '(?P<name>...)'" if text == ("text",) else ""
+    elif not meant:
+        guess = _instead(known)
     return f"{who} `{format_path(path)}`{guess}"
+
+
+def _instead(known: Iterable[Path]) -> str:
+    """Which fields there are, in words."""
+    names = [f"`{format_path(path)}`" for path in known if len(path) == 1]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED + 1 else ""
+    return f"; there are {', '.join(names[: _NAMED if more else None])}{more}" if len(names) > 1 else ""
 
 
 def _inside_text(path: Path, known: Mapping[Path, Any]) -> Path | None:

@@ -13,7 +13,6 @@ from jitdb.log.lines.detection import HEAD, PLAIN_TEXT
 from jitdb.log.lines.files.opening import head_of, tail_of
 from jitdb.log.lines.form import MARK
 from jitdb.log.lines.formats.kernels.kinds import CRI, DOCKER, LOGFMT, LTSV, PATTERN, STAMPED
-from jitdb.log.lines.formats.rendering import Renderer
 from jitdb.log.lines.formats.table import OTHERS
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.reading.sampling import sample_raw
@@ -81,6 +80,8 @@ def loose_lines(path: Location, form: LineForm) -> Iterator[Loose]:
 
 
 def _loose(which: str, row: Format, lines: list[bytes]) -> Loose:
+    from jitdb.log.lines.formats.rendering import Renderer  # with numpy
+
     found, is_within = list[bytes](), True
     for line, is_new in zip(lines, Renderer(row, lambda: 0).begun(lines), strict=True):
         if is_new:
