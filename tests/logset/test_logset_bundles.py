@@ -118,6 +118,20 @@ def test_files_of_one_format_are_kept_together(tmp_path: Path) -> None:
     assert (list(map(len, bundles(tmp_path))), own(tmp_path)) == ([FILES], [])
 
 
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\r\n", "    at a.b(C.java:1)\n", ""])
+def test_text_that_ends_with_an_empty_line(tmp_path: Path, end: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(FILES):
+        lines = (f"2026-11-29 18:03:{second:02}.740 INFO a{number}\n" for second in range(number % 3 + 1))
+        (folder / f"{number:02}.log").write_text("".join(lines) + (end if number % 5 == 0 else ""))
+    settle()
+    with jitdb.open_many(folder, progress=False) as logs:
+        for _ in range(2):
+            assert logs.count() == 24
+            assert logs.count('text contains "a5"') == 3
+
+
 @pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
 @pytest.mark.parametrize(
     "odd",

@@ -281,15 +281,16 @@ class Gathering:
         growing = [bundle for bundle in like if bundle.place is None or may_grow(bundle)]
         bundle = next((each for each in reversed(growing) if not _ends_dead(each)), None)
         framing = BundleFraming(Bundle(folder, None, b"", kind))
-        files, size, last = list[BundledFile](), 0, b""
+        files, size = list[BundledFile](), 0
+        last: bytes | None = None  # line of the files so far
         for candidate in fresh:
             if bundle is None or bundle.size + size + candidate.file.size > LARGEST or len(bundle.files) >= MOST:
                 yield from self._written(bundle, files)
                 identity = os.urandom(16)
                 bundle = Bundle(folder, None if store is None else store / identity.hex(), identity, kind)
-                files, size, last = [], 0, b""
+                files, size, last = [], 0, None
             if framing.joins and (files or bundle.files):
-                last = last or BundledLines(bundle).last_line()
+                last = BundledLines(bundle).last_line() if last is None else last
                 if not framing.begins(last, candidate.first):
                     self._alone.add(candidate.file.stamp)
                     continue
