@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 #: The names of each level, the least one first; its place is its rank.
 _NAMES: Final = (
-    "trace verbose finer finest v",
+    "trace verbose finer finest v t",
     "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5",
     "info information informational i log system -",
-    "notice success deprecated audit a *",
+    "notice success deprecated audit a n *",
     "warn warning w #",
     "error err severe e",
-    "critical crit fatal panic dpanic f fault",
+    "critical crit fatal panic dpanic f fault c",
     "alert",
     "emerg emergency",
 )

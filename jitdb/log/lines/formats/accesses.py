@@ -34,12 +34,12 @@ ACCESS_KINDS: Final = MappingProxyType({
 
 _TIME_LOCAL: Final = rf"(?P<time_local>{ACCESSED} [+-][0-9]{{4}})"
 _AGENT: Final = rf' "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>{QUOTED})"'
-#: Hypercorn names the version of HTTP alone.
+#: Hypercorn names the version of HTTP alone, and leaves quotes in the last field as they are.
 _HYPERCORN: Final = (
     rf"(?:\[(?P<time>{ISO})\] \[(?P<process>[0-9]+)\] \[(?P<level>[A-Z]+)\] )?(?:(?P<remote_addr>[^ ]+) "
     rf"(?P<remote_logname>[^ ]+) (?P<remote_user>[^ ]+) \[{_TIME_LOCAL}\] "
     r'"(?P<request>(?P<request_method>[A-Z]+) (?P<request_uri>[^ "]+) (?P<server_protocol>[0-9.]+))'
-    rf"{ANSWERED}{_AGENT}$"
+    rf'{ANSWERED} "(?P<http_referer>{QUOTED})" "(?P<http_user_agent>.*)"$'
 )
 _COLOURED: Final = rf"(?:{COLOUR})*"
 _MORGAN: Final = (

@@ -379,7 +379,7 @@ SERVICES: Final = (
     Format(
         "dmesg", "the kernel's ring buffer", PATTERN,
         r"(?:<(?P<PRI>[0-9]{1,3})>|(?P<facility>[a-z]+) *:(?P<level>[a-z]+) *: )?"
-        r"\[ *(?P<uptime>[0-9]+\.[0-9]{6})\](?:\[ *(?P<caller>[A-Z][0-9]+)\])? (?P<text>.*)",
+        r"\[ *(?P<uptime>[0-9]{1,9}\.[0-9]{6})\](?:\[ *(?P<caller>[A-Z][0-9]+)\])? (?P<text>.*)",
         MappingProxyType({"PRI": NUMBER, "uptime": NUMBER, "text": BODY}),
         joins=True, mark=b"] ",
     ),
@@ -491,9 +491,15 @@ SERVICES: Final = (
     ),
     Format(
         "monit", "Monit", PATTERN,
-        rf"\[(?P<timezone>[A-Z]+|[+-][0-9]+) (?P<time>{BSD})\] (?P<level>[a-z]+) *: (?P<text>.*)",
+        rf"\[(?:(?P<timezone>[A-Z]+|[+-][0-9]+) (?P<time>{BSD})|(?P<time>{ISO}))\] (?P<level>[a-z]+) *: +(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": BODY}),
         joins=True, mark=b"] ",
+    ),
+    Format(
+        "capnslog", "etcd before 3.5 (capnslog)", PATTERN,
+        rf"(?P<time>{ISO}) (?P<level>[CEWNIDT]) \| (?P<package>[^ :]+): (?P<text>.*)|"
+        rf"(?P<package>raft)(?P<time>[0-9/]{{10}} {CLOCK}) (?P<level>[A-Z]+): (?P<text>.*)",
+        MappingProxyType({"text": BODY}), joins=True, mark=b" | ",
     ),
     Format(
         "prosody", "Prosody", PATTERN,

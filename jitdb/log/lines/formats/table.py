@@ -124,7 +124,7 @@ _BASIC: Final = rf"[12][0-9]{{3}}[01][0-9][0-3][0-9](?:T[0-9]{{6}}|[T ]{CLOCK})(
 _SPARK_TIME: Final = r"2[0-9]/(?:0[1-9]|1[0-2])/[0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DOTTED: Final = rf"[0-3][0-9]\.[01][0-9]\.[0-9]{{4}} {CLOCK}(?:[.,][0-9]+)?"
 _TWELVE: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)? [AP]M"
-_SINCE_1970: Final = r"[12][0-9]{9}"  # seconds: Mosquitto, Nagios, Unbound
+_SINCE_1970: Final = r"[12][0-9]{9}(?:\.[0-9]+)?"  # seconds: Mosquitto, Nagios, Unbound, ping -D
 _TIMED: Final = (
     rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
     rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTS}|{_DOTTED}|{_TWELVE}|{_BASIC}|"
