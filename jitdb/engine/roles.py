@@ -70,6 +70,7 @@ LEVELS: Final = (
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
     "@m", "@mt", "@message", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
+    "query", "argument",
 )  # fmt: skip
 #: Keys without marks that say the same of a request in the logs of different programs.
 _SAME: Final = (
@@ -87,7 +88,7 @@ _FIRST_OF: Final = {name: names.split()[0] for names in _SAME for name in names.
 #: Names that other things have, too: asked for, they may mean something else than the time, the level or the message.
 _OF_OTHERS: Final = frozenset((
     "date", "created_at", "createdat", "updated_at", "start_time", "starttime", "published", "t", "s", "pri", "event",
-    "body", "text", "log", "request", "eventname", "operationname", "start", "rt", "sev",
+    "body", "text", "log", "request", "eventname", "operationname", "start", "rt", "sev", "query", "argument",
 ))  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _LOOKED_AT_FOR_TIMES: Final = 256

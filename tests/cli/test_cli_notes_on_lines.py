@@ -134,7 +134,10 @@ def test_a_level_that_only_late_records_of_text_have(tmp_path: Path, run: Run, q
     (tmp_path / "syslog").write_text(f"{line}up\n" * 300 + f"{line}error: no\n" * 3)
     found = run("count", "syslog", question)
     assert found.stdout == "3\n"
-    assert "no level is found in the text of 200 of 200 records looked at" in found.stderr
+    finds = "absent(level) and not absent(CONTENT)"
+    which = "no level is found in `CONTENT`, what a program says, of 200 of 200 records looked at"
+    assert f"{which}: `{finds}` finds these" in found.stderr
+    assert run("count", "syslog", finds).stdout == "300\n"
 
 
 @pytest.mark.parametrize("text", ["a: 1\rb: 2\rc", '{"a":1}\r{"a":2}\r', "x\r\r"])

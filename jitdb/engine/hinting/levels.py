@@ -18,7 +18,7 @@ from jitdb.engine.hinting.knowledge import SAMPLE, Evidence
 from jitdb.engine.roles import is_level_name
 from jitdb.operators.nodes.equal import Absent, IsIn, absent, equal
 from jitdb.operators.nodes.levels import CompareLevel, goes_by_size, rank_of, rank_of_name
-from jitdb.operators.nodes.operation import Not, Operation, Or, combine
+from jitdb.operators.nodes.operation import And, Not, Operation, Or, combine
 from jitdb.operators.summaries.fields import fields_in
 from jitdb.operators.text.expression import typed
 
@@ -35,6 +35,7 @@ _PYTHON: Final = ((10, 20, 30, 40, 50), (1, 2, 4, 5, 6))
 _OTEL: Final = ((1, 5, 9, 13, 17, 21), (0, 1, 2, 4, 5, 6))  # the least number of each level, up to 24
 _OF_PINO: Final = {("pid",), ("hostname",)}  # fields of its records
 _OF_TEXT: Final = ("level",)  # of lines of text
+_OF_SYSLOG: Final = ("CONTENT",)
 _NO_LEVEL: Final = ("default", "unknown", "unspecified", "undefined", "none", "null", "off", "n/a", "any", "all")
 _LONGEST: Final = 32  # characters of a word for a level
 _NAMED: Final = 3  # words in a question
@@ -72,6 +73,9 @@ def _partly_leveled(evidence: Evidence, path: Path, records: Sequence[Any]) -> s
     ):
         return ""
     which = f"{len(lacking):,} of {len(records):,} records looked at" if lacking else "some records"
+    if all(value_at(record, _OF_SYSLOG) is not UNDEFINED for record in records):
+        finds = typed(combine(And, (absent(path), Not(absent(_OF_SYSLOG)))))
+        return f"no level is found in `CONTENT`, what a program says, of {which}: `{finds}` finds these"
     return f"no level is found in the text of {which}: `{typed(absent(path))}` finds these"
 
 
