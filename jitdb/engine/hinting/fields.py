@@ -82,6 +82,8 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     same = ends_so(first, known)
     meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
+    if {("TAG",), ("CONTENT",)} <= known.keys() and str(first[0]) in _of_haproxy():
+        return f"{who} `{format_path(path)}`: of what HAProxy says, --log-format haproxy gives it"
     if first[-1] in _OF_OTLP and is_known(first[:-1], known):
         meant = first[:-1]
     meant = meant or nearest_field(first, known) or same or ends_in_words(first, known)
@@ -102,6 +104,13 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
     elif not meant:
         guess = _instead(known)
     return f"{who} `{format_path(path)}`{guess}"
+
+
+def _of_haproxy() -> set[str]:
+    """The fields of HAProxy's lines that syslog has not."""
+    from jitdb.log.lines.formats.table import BY_NAME
+
+    return set(BY_NAME["haproxy"].names) - set(BY_NAME["syslog"].names)
 
 
 def _instead(known: Iterable[Path]) -> str:

@@ -109,6 +109,14 @@ PLAIN: Final = LineForm()
 _VARIABLE: Final = re.compile(r"\$(\w+)")
 
 
+#: What programs write whose names no format has.
+_PROGRAMS: Final = {
+    "nginx": "combined", "apache": "combined", "apache2": "combined", "httpd": "combined", "caddy": JSON, "pino": JSON,
+    "flask": "runserver", "werkzeug": "runserver", "django": "runserver", "kubernetes": "cri", "rsyslog": "syslog",
+    "etcd": "capnslog", "tomcat": "common", "java": "jul", "ndjson": JSON, "jsonl": JSON, "postgresql": "postgres",
+}  # fmt: skip
+
+
 def line_form(
     allow_prefix: bool = False, each: str | Sequence[str | None] | None = None, given: str | None = None
 ) -> LineForm:
@@ -131,6 +139,7 @@ def line_form(
         )
     from jitdb.log.lines.formats.table import BY_NAME, own
 
+    given = _PROGRAMS.get(given, given)
     if given in BY_NAME or given in (JSON, KNOWN):
         return LineForm(each=steps, format=given)
     if "(?" not in given and not _VARIABLE.search(given):

@@ -154,8 +154,11 @@ def haproxy(line: str) -> tuple[dict[str, Any], str, str]:
         record["TIMESTAMP"] = f"2026-{_MONTHS.index(month) + 1:02}-{int(digits(day)):02}T{clock(of_day)}"
         cut.rest = cut.rest[16:]
         record["HOSTNAME"] = cut.word()
-        record["TAG"] = cut.upto("[", most=" :{")
-        record["PID"] = cut.upto("]: ", most="]")
+        if ":" in cut.rest.partition("[")[0]:
+            record["TAG"] = cut.upto(": ", most=" :{")
+        else:
+            record["TAG"] = cut.upto("[", most=" :{")
+            record["PID"] = cut.upto("]: ", most="]")
     except (ValueError, IndexError):
         cut, record = Cut(line), {}
     behind = cut.rest

@@ -18,7 +18,7 @@ from thoroughness import tries
 import jitdb
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.files.file import LineFile
-from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.form import LineForm, line_form
 from jitdb.log.lines.formats.services import _CSVLOG
 from jitdb.log.lines.line_log import LineLog
 
@@ -276,6 +276,28 @@ def test_connections_of_haproxy(tmp_path: Path) -> None:
         )
 
 
+def test_haproxy_among_other_programs_of_syslog(tmp_path: Path) -> None:
+    """Whatever the first lines are most of, the others keep their tags; of a syslog, a note says who has the fields."""
+    http = '10.0.0.1:5 [20/Nov/2026:06:10:01.655] fe be/s1 0/0/1/2/3 503 125 - - ---- 1/1/0/0/0 0/0 "GET /h HTTP/1.1"'
+    ours = f"Nov 20 06:10:01 lb haproxy[7]: {http}\n"
+    others = "Nov 20 06:10:02 lb dovecot: up\nNov 20 06:10:02 lb sshd[9]: Failed\nNov 20 06:10:02 lb backup: ok\n"
+    (tmp_path / "a.log").write_text(ours * 9 + others)
+    (tmp_path / "b.log").write_text(others * 9 + ours * 9)
+    for name, format in (("a", None), ("b", "haproxy")):
+        with jitdb.open(tmp_path / f"{name}.log", indexes="memory", format=format) as db:
+            tags = dict(db.value_counts("TAG").rows)
+            assert tags["haproxy"] == 9
+            assert tags["dovecot"] == tags["sshd"] == tags["backup"] == (1 if name == "a" else 9)
+            assert db.count("status_code == 503 and Ta == 3") == 9
+    with jitdb.open(tmp_path / "b.log", indexes="memory") as db:
+        db.warns_of_questions = False
+        for question in ("Ta > 1", "status_code == 503"):
+            name = question.split()[0]
+            assert db.count(question) == 0
+            (told,) = db.hints(question)
+            assert told.endswith(f"`{name}`: of what HAProxy says, --log-format haproxy gives it")
+
+
 @pytest.mark.parametrize("more", ["0.005", "rt=0.005 id=ab", "12"])
 def test_what_stands_behind_an_access_is_more(tmp_path: Path, more: str) -> None:
     path = tmp_path / "access.log"
@@ -312,3 +334,10 @@ def test_a_record_of_many_lines_is_read_in_large_pieces(tmp_path: Path, monkeypa
         reads.clear()
         assert log.get_many_text([0]) == [whole]
         assert len(reads) < 200
+
+
+@pytest.mark.parametrize(
+    ("program", "format"), [("nginx", "combined"), ("flask", "runserver"), ("etcd", "capnslog"), ("pino", "json")]
+)
+def test_a_program_names_the_format_that_it_writes(program: str, format: str) -> None:
+    assert line_form(given=program) == line_form(given=format)

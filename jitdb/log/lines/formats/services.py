@@ -38,7 +38,7 @@ _HAPROXY_TCP: Final = (
 )
 _HAPROXY_HEAD: Final = (
     rf"(?:<(?P<PRI>[0-9]{{1,3}})>)?(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) "
-    r"(?P<TAG>[^ :\[{]+)\[(?P<PID>[^\]]*)\]: "
+    r"(?P<TAG>[^ :\[{]+)(?:\[(?P<PID>[^\]]*)\])?: "
 )
 #: Envoy's default format, and Istio's. Its groups have other names than those of accesses and klog, beside which it
 #: stands in table.py.
