@@ -85,7 +85,7 @@ def _loose(which: str, row: Format, lines: list[bytes]) -> Loose:
     found, is_within = list[bytes](), True
     for line, is_new in zip(lines, Renderer(row, lambda: 0).begun(lines), strict=True):
         if is_new:
-            is_within = bool(row.banner) and line.startswith(row.banner)
+            is_within = line.startswith(row.banner)
         elif is_within or not line.strip() or _PART_OF_RECORD.match(line):
             is_within = True
         else:

@@ -159,6 +159,53 @@ def test_headers_are_no_records(tmp_path: Path) -> None:
             assert db.count() == db.count('level >= "error" and text == "x"') == 2
 
 
+FLASK = (
+    " * Serving Flask app 'app'\n * Debug mode: on\n"
+    "\x1b[31m\x1b[1mWARNING: This is a development server. Do not use it in a production deployment. Use a production "
+    "WSGI server instead.\x1b[0m\n"
+    " * Running on all addresses (0.0.0.0)\n * Running on http://127.0.0.1:5000\n"
+    "\x1b[33mPress CTRL+C to quit\x1b[0m\n * Restarting with stat\n * Debugger is active!\n"
+    " * Debugger PIN: 123-456-789\n"
+)
+DJANGO = (
+    "Watching for file changes with StatReloader\nPerforming system checks...\n\n"
+    "System check identified no issues (0 silenced).\n\nYou have 18 unapplied migration(s).\n"
+    "Run 'python manage.py migrate' to apply them.\nNovember 28, 2026 - 10:00:00\n"
+    "Django version 5.2.19, using settings 'shop.settings'\nStarting development server at http://127.0.0.1:8000/\n"
+    "Quit the server with CONTROL-C.\n\nWARNING: This is a development server. Do not use it in production.\n"
+    "For more information on production servers see: https://docs.djangoproject.com/\n"
+)
+PYTHON = "Serving HTTP on 0.0.0.0 port 8000 (http://0.0.0.0:8000/) ...\n"
+
+
+@pytest.mark.parametrize(
+    "banner",
+    [FLASK, FLASK[FLASK.index("\x1b[31m") :], FLASK[FLASK.index("\x1b[31m") :].replace("\x1b[31m\x1b[1m", ""), DJANGO,
+     DJANGO[DJANGO.index("Perf") :], PYTHON],
+)  # fmt: skip
+def test_what_development_servers_say_at_their_start_is_no_record(tmp_path: Path, banner: str) -> None:
+    request = '127.0.0.1 - - [28/Nov/2026 10:00:00] "GET / HTTP/1.1" 200 -\n'
+    failed = "[2026-11-28 10:00:01,300] ERROR in app: Exception on /boom [GET]\nTraceback (most recent call last):\n"
+    failed += '  File "app.py", line 11, in boom\nKeyError: 5\n' + request.replace("200", "500")
+    path = tmp_path / "server.log"
+    for lines in (banner + request, (banner + failed) * 2 + request):
+        path.write_text(lines)
+        with jitdb.open(path, indexes="memory") as db:
+            count = lines.count("GET / ")
+            assert db.count("status >= 200") == count
+            assert db.query().since("2026-11-28T10:00:00Z").count() == db.count() == count + lines.count("Exception")
+            assert db.count("status == 500") == db.count('"KeyError: 5" in text') == lines.count("KeyError")
+
+
+def test_what_is_printed_behind_a_banner_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    request = '127.0.0.1 - - [28/Nov/2026 10:00:00] "GET / HTTP/1.1" 200 -\n'
+    path.write_text(f"{FLASK}a line that the program prints\n{request}")
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count('* contains "program prints"') == 1
+        assert db.count() == 2
+
+
 def test_requests_to_uvicorn(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(

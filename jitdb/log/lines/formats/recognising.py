@@ -48,7 +48,7 @@ def recognised(lines: Sequence[bytes], among: Sequence[Format] = FORMATS[:-1]) -
     first = every[:_TRIED]
     begun = [line for line in every if not _goes_on(line)][:_TRIED] or first
     for row in among if first else ():
-        if row.banner and first[0].startswith(row.banner):
+        if first[0].startswith(row.banner):
             return row
         lines = begun if row.joins and not row.spans else first
         if row.mark and not any(row.mark in line for line in lines):

@@ -18,7 +18,7 @@ skips     what matches without a group is a header, and no record
 leads     a group of the first line of a record: where it takes part, the next line begins none
 doubt     what is not certain of its times, for a note (slashed.py)
 mark      bytes that each line has: a file without them needs no look by the pattern
-banner    how a file begins that no other program writes
+banner    how files begin that no other program writes
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Format(NamedTuple):
     skips: bool = False
     leads: str = ""
     doubt: str = ""
-    banner: bytes = b""
+    banner: tuple[bytes, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -404,7 +404,7 @@ SERVICES: Final = (
         r"(?P<status>[0-9]+)\)(?: (?P<more>.*))?|"
         rf"(?P<text>\*\*\* Starting uWSGI [^\[]*\[(?P<time>{_UWSGI_TIME})\] \*\*\*)",
         MappingProxyType({**_numbers("pid app rsize msecs status"), "text": BODY}),
-        joins=True, mark=b"[pid: ", banner=b"*** Starting uWSGI ",
+        joins=True, mark=b"[pid: ", banner=(b"*** Starting uWSGI ",),
     ),
     Format(
         "heroku", "Heroku", PATTERN,

@@ -152,6 +152,17 @@ _DJANGO: Final = (
     r"(?:Internal Server Error|Bad Request|Not Found|Gone|Forbidden|Method Not Allowed|Unauthorized|Too Many Requests|"
     r"Service Unavailable)(?: \([^)]*\))?: /"
 )
+# What development servers say when they start, or start again: of Flask and Werkzeug; of Django; of Python.
+_STARTED: Final = (
+    rf"(?:{COLOUR})*(?: \* (?:Serving Flask app|Environment: |Debug mode: |Running on |Restarting with |Debugger |"
+    r"Detected change in |Tip: )| *WARNING: This is a development server\.| *Use a production WSGI server instead\.|"
+    r"Press CTRL\+C to quit|Watching for file changes with |Performing system checks\.\.\.$|"
+    r"System check identified [0-9a-z]+ issues?|You have [0-9]+ unapplied migration|Run 'python manage\.py migrate' |"
+    r"[A-Z][a-z]+ [0-9]{2}, [0-9]{4} - [0-9]{2}:[0-9]{2}:[0-9]{2}$|Django version [0-9]|"
+    r"Starting development server at |Quit the server with |For more information on production servers see: |"
+    r"Serving HTTP on [^ ]+ port [0-9]+ ).*"
+)
+_FLASK_WARNS: Final = b"WARNING: This is a development server. Do not use it in a production deployment."
 
 FORMATS: Final = (
     Format("docker", "Docker json-file", DOCKER, _INSIDE, _INSIDE_KINDS, joins=True, is_line=_is_docker),
@@ -186,9 +197,15 @@ FORMATS: Final = (
         r"(?:(?P<remote_addr>[^ ]+) (?P<remote_logname>[^ ]+) (?P<remote_user>[^ ]+) )?"
         rf"\[(?P<time_local>[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK})\] "
         rf'(?:"(?:{COLOUR})*{REQUESTED})(?:{COLOUR})*{ANSWERED}|"(?P<request>{QUOTED}){ANSWERED}|(?P<text>.*))|'
-        rf"(?P<text>{_DJANGO}.*)",
-        MappingProxyType({**ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, mark=b'] "',
-        is_line=begins(rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}"),
+        rf"(?P<text>{_DJANGO}.*)|{_STARTED}",
+        MappingProxyType({**ACCESS_KINDS, "remote_user": NIL, "text": BODY}), joins=True, skips=True, mark=b'] "',
+        is_line=begins(
+            rf"(?:[^ ]+ [^ ]+ [^ ]+ )?\[[0-9]{{2}}/[A-Z][a-z]{{2}}/[0-9]{{4}} {CLOCK}\] |{_DJANGO}|{_STARTED}"
+        ),
+        banner=(
+            b" * Serving Flask app", _FLASK_WARNS, b"\x1b[31m\x1b[1m" + _FLASK_WARNS,
+            b"Watching for file changes with StatReloader", b"Performing system checks...",
+        ),
     ),
     Format(
         "colours", "JSON within colours of a terminal", PATTERN,
