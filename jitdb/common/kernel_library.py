@@ -71,6 +71,7 @@ PARTS: Final = (
     "jitdb.log.lines.formats.kernels.kinds",
     "jitdb.log.lines.formats.kernels.batches",
     "jitdb.log.lines.formats.kernels.bodies",
+    "jitdb.log.lines.formats.kernels.console",
     "jitdb.log.lines.formats.kernels.journald",
     "jitdb.log.lines.formats.kernels.levels",
     "jitdb.log.lines.formats.kernels.logfmt",

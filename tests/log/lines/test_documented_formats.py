@@ -38,7 +38,7 @@ KNOWN: dict[str, tuple[int, int | None]] = {
     "prosody": (3, 2), "puppet": (2, 1), "vmware": (2, 1), "icinga2": (3, 2), "journalctl": (3, 1),
     "gin": (2, 1), "aiohttp": (2, None), "hypercorn": (2, 1), "morgan": (0, 1), "phpfpm": (3, None),
     "gorouter": (2, None), "lograge": (3, 1), "tornado": (3, 2), "telegraf": (3, 2), "gluster": (2, 1),
-    "syslogaccess": (3, 1), "postgres": (11, 4),
+    "syslogaccess": (3, 1), "postgres": (11, 4), "structlog": (5, 3),
 }  # fmt: skip
 
 
@@ -86,14 +86,15 @@ def test_a_line_that_was_cut_says_nothing_else(name: str) -> None:
     """A value of it is the beginning of the whole line's, or it is no record of the format."""
     renderer = Renderer(BY_NAME[name], lambda: NOVEMBER * 10**9)
     texts = {"text", "CONTENT", "MESSAGE", "argument", "request", "TAG", "HOSTNAME", "seq_no", "uptime", "RefProc"}
-    texts |= {"more", "trace"}  # what is left
+    texts |= {"more", "trace", "event"}  # what is left
     texts |= {"dst_port"}  # of IPv6, whose address may have been cut
     for lines, whole in DOCUMENTED[name]:
         for record in filter(None, renderer.rendered([lines[:size] for size in range(1, len(lines))])):
             found = json.loads(record)
             for key in found.keys() & whole.keys() - texts:
                 said, value = str(whole[key]), str(found[key]).rstrip("\\")
-                is_more = name in ("cef", "leef") and value.startswith(f"{said} ")  # what is left of the next key
+                # What is left of the next key.
+                is_more = name in ("cef", "leef", "structlog") and value.startswith(f"{said} ")
                 is_more |= found[key] is True  # of a pair that lacks its value
                 assert said.startswith(value) or is_more, (lines, key, value)
 
@@ -297,6 +298,45 @@ def test_colours_of_a_terminal_around_a_request(tmp_path: Path) -> None:
     line = b'127.0.0.1 - - [28/Nov/2026 10:00:00] "\x1b[31m\x1b[1mGET /x HTTP/1.1\x1b[0m\x1b[0m" 404 -\n'
     with jitdb.open(written(tmp_path / "a.txt", line * 3), indexes="memory") as db:
         assert db.count('status == 404 and request_uri == "/x" and request == "GET /x HTTP/1.1"') == 3
+
+
+def coloured(record: dict[str, Any], logger: str = "") -> str:
+    """A line as structlog writes it on a terminal."""
+    pairs = " ".join(f"\x1b[36m{key}\x1b[0m=\x1b[35m{value}\x1b[0m" for key, value in record.items())
+    name = f" [\x1b[0m\x1b[1m\x1b[34m{logger}\x1b[0m]\x1b[0m" if logger else ""
+    level = "[\x1b[31m\x1b[1merror    \x1b[0m]"
+    head = f"\x1b[2m2026-11-28 10:00:00\x1b[0m {level} \x1b[1mpaid                          \x1b[0m"
+    return f"{head}{name} {pairs}" if pairs else f"{head}{name}"
+
+
+SHOWN: dict[str, Any] = {
+    "34": 34, "-1.5": -1.5, "True": True, "False": False, "None": None, "E1": "E1", "": "", "'34'": "34",
+    "'a b'": "a b",
+    "'a=b c=d'": "a=b c=d", '"it\'s"': "it's", r"'it\'s \"x\"'": 'it\'s "x"', r"'a\nb\t\\\x1b\x9f'": "a\nb\t\\\x1b\x9f",
+    r"'\ud800'": r"\ud800", "[1, 2]": "[1, 2]", "{'a': 'b c=d'}": "{'a': 'b c=d'}",
+    "<Foo object at 0x7f>": "<Foo object at 0x7f>",
+    "a<b": "a<b", "(": "(", ")": ")", "é": "é", "10.0.0.1": "10.0.0.1", "'": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+@pytest.mark.parametrize("logger", ["", "shop.pay"])
+def test_values_as_python_writes_them(shown: str, logger: str) -> None:
+    pairs = {"a": "1", "value": shown} | ({} if shown == "'" else {"z": "x"})
+    named = {"logger": logger} if logger else {}
+    said = {"timestamp": "2026-11-28 10:00:00", "level": "error", "event": "paid", **named}
+    line = coloured(pairs, logger)
+    for each in (line, re.sub("\x1b\\[[0-9;]*m", "", line)):
+        (record,) = Renderer(BY_NAME["structlog"], lambda: 0).rendered([each.encode()])
+        assert json.loads(record) == said | {"a": 1, "value": SHOWN[shown]} | ({"z": "x"} if "z" in pairs else {})
+
+
+def test_a_file_of_structlog_with_colours(tmp_path: Path) -> None:
+    lines = [coloured({"ms": str(number), "code": "E1"}) for number in range(300, 309)] + [coloured({})]
+    path = written(tmp_path / "a.txt", "".join(f"{line}\n" for line in lines).encode())
+    with jitdb.open(path, indexes="memory") as db:
+        assert db.count('ms > 300 and code == "E1" and level >= "error" and event == "paid"') == 8
+        assert db.query().since("2026-11-28T10:00:00Z").count() == 10
 
 
 def test_a_request_of_rails_is_a_record_with_all_that_it_says(tmp_path: Path) -> None:

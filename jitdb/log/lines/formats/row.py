@@ -4,10 +4,11 @@ pattern   of a record's first line (pattern.py); also what a file of the format 
 kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
           stand (kernels/levels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
-          of logfmt; EXTENSION and ATTRIBUTES are those of CEF and LEEF, ESCAPED is text as they have it; DOUBLED is
-          text in which quotes are doubled; BSD_TIME, KLOG_TIME, DAY_MONTH and MONTH_DAY are times without a year, or
-          in a form of one program's own, which become ISO 8601; ZONED_TIME is such a time that
-          takes the name of a zone behind it; GRADED is a priority of Snort, which is a level, too
+          of logfmt, and SHOWN those of structlog's console; EXTENSION and ATTRIBUTES are those of CEF and LEEF,
+          ESCAPED is text as they have it; DOUBLED is text in which quotes are doubled; BSD_TIME, KLOG_TIME,
+          DAY_MONTH and MONTH_DAY are times without a year, or in a form of one program's own, which become
+          ISO 8601; ZONED_TIME is such a time that takes the name of a zone behind it; GRADED is a priority of
+          Snort, which is a level, too
 joins     lines that begin no record belong to the one before them (kernels/rendering.py says which these are); else
           they are lines that are not understood
 path      of the elements of lines that are the records, and of what around them belongs to each
@@ -45,7 +46,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 24  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 25  # of what kernels make of lines: raise it with each change of that
 _TIMES: Final = (BSD_TIME, KLOG_TIME, DAY_MONTH, MONTH_DAY, ZONED_TIME)
 _TIME_NAMES: Final = ("time", "time_local", "timestamp", "start_time", "accept_date", "requestdatetime")
 

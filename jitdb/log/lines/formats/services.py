@@ -6,8 +6,19 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kernels.kinds import BODY, BSD_TIME, DOUBLED, GRADED, LEVELED, NIL, NUMBER, PAIRS, PATTERN
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, DASHED, ISO, LEVELS, QUOTED, Format, begins
+from jitdb.log.lines.formats.kernels.kinds import (
+    BODY,
+    BSD_TIME,
+    DOUBLED,
+    GRADED,
+    LEVELED,
+    NIL,
+    NUMBER,
+    PAIRS,
+    PATTERN,
+    SHOWN,
+)
+from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
 
 
 def _numbers(names: str) -> dict[str, int]:
@@ -119,6 +130,24 @@ _POSTGRES_PREFIX: Final = (
 _POSTGRES_LEVEL: Final = (
     "LOG|ERROR|FATAL|PANIC|WARNING|NOTICE|INFO|DEBUG[1-5]?|STATEMENT|DETAIL|HINT|CONTEXT|QUERY|LOCATION"
 )
+
+#: structlog's console pads levels, and an event to 30 characters. Where colours stand around them, these part an event
+#: from what follows; else two blanks do, or one behind that many characters, or pairs alone up to the end.
+_C: Final = rf"(?:{COLOUR})*"
+_KEY: Final = r"[A-Za-z_][\w.-]*"
+_STRUCTLOG_HEAD: Final = (
+    rf"{_C}(?:(?:(?P<timestamp>{ISO})|(?P<clock>{CLOCK}(?:\.[0-9]+)?)){_C} )?\[{_C}"
+    rf"(?P<level>trace|debug|info|notice|warn|warning|error|critical|fatal|exception|notset) *{_C}\] "
+)
+_STRUCTLOG_FIELDS: Final = rf"(?P<fields>{_KEY}=.*)"
+_STRUCTLOG_REST: Final = rf"(?:\[(?P<logger>{_KEY})\](?: {_STRUCTLOG_FIELDS})?|{_STRUCTLOG_FIELDS})$"
+_STRUCTLOG: Final = (
+    rf"{_STRUCTLOG_HEAD}(?:(?:{COLOUR})+(?P<event>[^\x1b]*?) *(?:{COLOUR})+(?: \[(?:{COLOUR})+(?P<logger>[^\]\x1b]+)"
+    rf"(?:{COLOUR})+\]{_C})?(?: (?P<fields>\x1b.*))?$|(?P<event>.*?)  +{_STRUCTLOG_REST}|"
+    rf"(?P<event>.{{30,}}?) {_STRUCTLOG_REST}|"
+    rf"(?P<event>.*?)(?P<fields>(?: {_KEY}=(?:'[^'\\]*'|\"[^\"\\]*\"|[^ '\"=]*))+)$|(?P<event>.*?) *$)"
+)
+_STRUCTLOG_PADDED: Final = "debug    |info     |notice   |warn     |warning  |error    |critical |exception|notset   "
 
 _NL: Final = r"\r?\n"
 _REST: Final = r"[^\r\n]*"
@@ -356,6 +385,13 @@ SERVICES: Final = (
         r"(?P<message>(?:duration: (?P<duration_ms>[0-9.]+) ms)?.*)",
         MappingProxyType({**_numbers("process_id session_line_num remote_port duration_ms"), "message": BODY}),
         joins=True, mark=b":  ",
+    ),
+    Format(
+        "structlog", "structlog's console", PATTERN, _STRUCTLOG, MappingProxyType({"fields": SHOWN}),
+        joins=True, mark=b"] ",
+        is_line=begins(
+            rf"{_C}(?:(?:{ISO}|{CLOCK}(?:\.[0-9]+)?){_C} )?\[{_C}(?:{_STRUCTLOG_PADDED}){_C}\] "
+        ),
     ),
     Format(
         "jul", "java.util.logging", PATTERN,

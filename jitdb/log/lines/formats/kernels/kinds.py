@@ -16,7 +16,7 @@ MARKS: Final = (b'"log"', b'"__REALTIME_TIMESTAMP"')
 
 # What a group of a pattern is.
 TEXT, NUMBER, BODY, BSD_TIME, KLOG_TIME, NIL, WORD, LEVELED, PAIRS, DOUBLED = range(10)
-ESCAPED, EXTENSION, ATTRIBUTES, DAY_MONTH, MONTH_DAY, ZONED_TIME, GRADED = range(10, 17)
+ESCAPED, EXTENSION, ATTRIBUTES, DAY_MONTH, MONTH_DAY, ZONED_TIME, GRADED, SHOWN = range(10, 18)
 FIELD: Final = 4  # numbers that say of a field: its group, where its key stands, the size of that, what it is
 
 # Instructions of a pattern's program (pattern.py).

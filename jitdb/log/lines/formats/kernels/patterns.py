@@ -12,6 +12,7 @@ from jitdb.common.kernels import part
 from jitdb.common.zone_kernels import UNKNOWN, ahead_of_name
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.kernels.bodies import put_body
+from jitdb.log.lines.formats.kernels.console import put_shown_pairs
 from jitdb.log.lines.formats.kernels.kinds import (
     ATTRIBUTES,
     BODY,
@@ -36,6 +37,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     PAIRS,
     PEEK,
     SAVE,
+    SHOWN,
     SPAN,
     SPANS,
     SPLIT,
@@ -496,6 +498,9 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
         if kind == PAIRS:
             o = put_pairs(data, p, after, out, o)
             continue
+        if kind == SHOWN:
+            o = put_shown_pairs(data, p, after, out, o)
+            continue
         if kind == EXTENSION:
             o = put_extension(data, p, after, out, o)
             continue
@@ -512,14 +517,14 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
 @part
 def put_pattern(data, start, end, program, classes, fields, keys, out, o, slots, stack, seen, levels, latest):
     """A record that a pattern describes; -1 where it does not."""
-    stop, _ = line_end(data, start, end)
+    stop, following = line_end(data, start, end)
     if program[LINES] & SPANS:
-        stop = without_blanks(data, start, end)
+        stop, following = without_blanks(data, start, end), np.int64(end)
     if matched(data, start, stop, program, classes, slots, stack, seen) < 0:
         return np.int64(-1)
     o, has_body = put_groups(data, end, fields, keys, out, put_byte(out, o, OPEN_MAP), slots, levels, latest)
-    if not has_body and stop < end:
-        after = without_blanks(data, stop, end)
-        if after > stop + 1:
-            o = put_byte(out, put_escaped(data, stop + 1, after, out, put_trace_key(out, o)), QUOTE)
+    if not has_body and following < end:
+        after = without_blanks(data, following, end)
+        if after > following:
+            o = put_byte(out, put_escaped(data, following, after, out, put_trace_key(out, o)), QUOTE)
     return put_byte(out, o, CLOSE_MAP)
