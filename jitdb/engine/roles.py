@@ -110,7 +110,8 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
 
     `timestamp` and `value.timestamp`, those that a record has a time in; else the first of TIMES that at least half of
     them have one in, or, where a program says much before its first time, half of more records; else the first of TIMES
-    that half of these have, empty where it is no time; else those two.
+    that half of these have, empty where it is no time; else that of its format, which leaves it out of some; else those
+    two.
     """
     if log.known_time is not None:
         return log.known_time
@@ -121,7 +122,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
         if times := _times_in(records):
             return times
         more = list(first(log.beginning(), _LOOKED_AT_FOR_TIMES))
-        return _times_in(more) or _mostly_empty(more) or USUAL
+        return _times_in(more) or _mostly_empty(more) or _sparse_time(log) or USUAL
     except LogError:  # raised again to who reads these records
         return None
 
@@ -130,8 +131,13 @@ def found_roles(log: LogSource) -> Roles:
     """The fields of the first records. Raises LogError."""
     records, known = first_of(log), _ROLES.get(log)
     if known is None or known[0] is not records:  # which are kept as long as they are the same
-        known = _ROLES[log] = records, roles_of(records)
+        roles = roles_of(records)
+        known = _ROLES[log] = records, roles._replace(time=roles.time or next(iter(_sparse_time(log)), None))
     return known[1]
+
+
+def _sparse_time(log: LogSource) -> tuple[Path, ...]:
+    return () if log.sparse_time is None else (log.sparse_time[0],)
 
 
 def roles_of(records: Sequence[Any]) -> Roles:

@@ -168,6 +168,10 @@ class LogSource(ScanSource):
     #: The fields of the time that its first records have, where that is known without reading them
     known_time: tuple[FieldPath, ...] | None = None
 
+    #: The field of its times where its format leaves out that of the record before, and what becomes of such records,
+    #: as a remark says it
+    sparse_time: tuple[FieldPath, str] | None = None
+
     #: What is not certain of its times, as a remark says it; empty: nothing
     time_doubt: str = ""
 

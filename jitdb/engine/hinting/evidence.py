@@ -310,7 +310,9 @@ def _on_untimed(manager: IndexManager, spec: IndexSpec, name: str, as_time: bool
     if not lacking:  # each has a value that is no time
         return ""
     other = in_place_of(spec.paths[0], lacking)
+    sparse = manager.log.sparse_time
     instead = f"; these have one in `{format_path(other)}`" if other is not None else ""
+    instead += f"; {sparse[1]}" if sparse is not None and sparse[0] in spec.paths else ""
     return f"{'left out' if as_time else 'not placed by time'} {UNTIMED} {name}{looked_at}{instead}"
 
 

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.common.paths import Path as FieldPath
     from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.streaming import Counted
     from jitdb.log.objects.shelf import Shelf
@@ -223,6 +224,10 @@ class LineLog(LogSource):
     @property
     def codec(self) -> Codec:
         return self._codec
+
+    @property
+    def sparse_time(self) -> tuple[FieldPath, str] | None:  # type: ignore[override]
+        return None if (row := self._framing.form.row) is None else row.sparse_time
 
     @property
     def time_doubt(self) -> str:  # type: ignore[override]

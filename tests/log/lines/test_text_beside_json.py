@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from log.lines.walking import walked
 from thoroughness import tries
 
 import jitdb
+from jitdb.engine.roles import found_roles
 from jitdb.errors import MalformedWarning, NotALog, QuestionWarning
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.form import LineForm
@@ -138,6 +140,29 @@ def test_text_beside_json_in_small_files_is_told(tmp_path: Path) -> None:
     with jitdb.open_many(tmp_path, format="mixed") as logs:
         assert logs.count('* contains "boom"') == 3
         assert logs.count('level == "info"') == 1200
+
+
+def test_queries_without_the_time_of_the_one_before(tmp_path: Path) -> None:
+    """MariaDB leaves out a time that is that of the line before: a note has the command that writes it there."""
+    begun = "mariadbd, Version: 10.11.19. started with:\nTcp port: 1  Unix socket: \nTime\t\t    Id Command\tArgument\n"
+    asked = "".join(
+        f"261128 {hour:2}:53:25\t    22 Connect\troot@localhost on test\n" + "\t\t    22 Query\tselect\n\t 1\n" * 5
+        for hour in (9, 10)
+    )
+    path, timed = tmp_path / "general.log", tmp_path / "timed.log"
+    path.write_text(begun + asked)
+    with jitdb.open(path, indexes="memory") as db:
+        since = db.query().since("2026-11-28T10:00:00Z")
+        assert since.count() == 1
+        (remark,) = (said for said in db.remarks(since.question) if "without a time" in said)
+        assert "in `event_time`, 10 of 12 looked at" in remark
+        assert found_roles(db.log).time == ("event_time",)
+    command = remark[remark.index("awk") :].replace("FILE", str(path)).replace("TIMED", str(timed))
+    subprocess.run(command, shell=True, check=True)
+    with jitdb.open(timed, indexes="memory") as db:
+        since = db.query().since("2026-11-28T10:00:00Z")
+        assert (since.count(), db.count('argument == "select\\n\\t 1"'), db.count()) == (6, 10, 12)
+        assert not any("without a time" in said for said in db.remarks(since.question))
 
 
 def test_headers_are_no_records(tmp_path: Path) -> None:

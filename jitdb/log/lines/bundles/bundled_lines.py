@@ -138,6 +138,10 @@ class BundledLines(LogSource):
         return self.bundle.kind.time
 
     @property
+    def sparse_time(self) -> tuple[FieldPath, str] | None:  # type: ignore[override]
+        return None if (row := self._framing.form.row) is None else row.sparse_time
+
+    @property
     def time_doubt(self) -> str:  # type: ignore[override]
         return "" if (row := self._framing.form.row) is None else row.doubt
 

@@ -18,6 +18,7 @@ folds     lines whose text goes on with the one of the line before, as stack tra
 skips     what matches without a group is a header, and no record
 leads     a group of the first line of a record: where it takes part, the next line begins none
 doubt     what is not certain of its times, for a note (slashed.py)
+sparse    what becomes of records without a time, for a note, where a program leaves out that of the record before
 mark      bytes that each line has: a file without them needs no look by the pattern
 banner    how files begin that no other program writes
 """
@@ -30,6 +31,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from jitdb.common.digests import blake2b
+from jitdb.common.paths import Path
 from jitdb.log.lines.batch_path import BatchPath
 from jitdb.log.lines.formats.headers import table_of
 from jitdb.log.lines.formats.kernels.kinds import (
@@ -68,6 +70,7 @@ class Format(NamedTuple):
     skips: bool = False
     leads: str = ""
     doubt: str = ""
+    sparse: str = ""
     banner: tuple[bytes, ...] = ()
 
     @property
@@ -82,6 +85,11 @@ class Format(NamedTuple):
         """The field of its times; "time" where no pattern names it."""
         names = () if self.how == TABLE else self.names
         return next((name for name in names if self.kinds.get(name) in _TIMES or name in _TIME_NAMES), "time")
+
+    @property
+    def sparse_time(self) -> tuple[Path, str] | None:
+        """See LogSource."""
+        return ((self.time,), self.sparse) if self.sparse else None
 
     @property
     def is_json(self) -> bool:

@@ -181,6 +181,11 @@ _GENERAL: Final = (
     rf"(?P<event_time>{ISO}|[0-9]{{6}} [ 0-9][0-9]:[0-9]{{2}}:[0-9]{{2}})?\t+ *(?P<thread_id>[0-9]+) "
     rf"(?P<command_type>{_COMMANDS})(?: *\t|$)"
 )
+#: MariaDB and MySQL 5 say the time of the first query of a second. A record is read without those before it.
+_GENERAL_SPARSE: Final = (
+    "such a query has the time of the one before it, and this writes it there: "
+    r"awk '/^[0-9]+ [ 0-9][0-9]:[0-9:]+\t/{t=substr($0,1,15)} /^\t\t *[0-9]+ [A-Z]/{sub(/^\t/,t)} 1' FILE > TIMED"
+)
 
 _RAILS_ID: Final = r"\[(?P<request_id>[0-9A-Fa-f-]{16}[0-9A-Fa-f-]*)\] "
 _RAILS_STARTED: Final = (
@@ -323,6 +328,7 @@ SERVICES: Final = (
         rf"{_GENERAL}(?P<argument>[\s\S]*)|[^ #]+, Version: [\s\S]*",
         MappingProxyType({"event_time": BSD_TIME, "thread_id": NUMBER}),
         joins=True, spans=True, skips=True, mark=b"\t", is_line=begins(_BANNER + re.sub(r"\?P<\w+>", "?:", _GENERAL)),
+        sparse=_GENERAL_SPARSE,
     ),
     Format(
         "rails", "Rails, a request or a tagged line", PATTERN,
