@@ -331,6 +331,27 @@ def test_values_as_python_writes_them(shown: str, logger: str) -> None:
         assert json.loads(record) == said | {"a": 1, "value": SHOWN[shown]} | ({"z": "x"} if "z" in pairs else {})
 
 
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ("up", {"event": "up"}),
+        ("up in [cache]", {"event": "up in [cache]"}),
+        ("retry n=3 failed", {"event": "retry n=3 failed"}),
+        ("retry [x.y] n=3 s='a b=c'", {"event": "retry", "logger": "x.y", "n": 3, "s": "a b=c"}),
+        ("retry n=3 failed               a=1", {"event": "retry n=3 failed", "a": 1}),
+        ("retry  twice                   [x]", {"event": "retry  twice", "logger": "x"}),
+        ("an event of more than thirty bytes [x]", {"event": "an event of more than thirty bytes", "logger": "x"}),
+        ("an event of more than thirty bytes [x] y", {"event": "an event of more than thirty bytes [x] y"}),
+        ("\x1b[1man event\x1b[0m and more", {"event": "\x1b[1man event\x1b[0m and more"}),
+        ("\x1b[1man e=1 v\x1b[0m a=1", {"event": "an e=1 v", "a": 1}),
+        ("", {"event": ""}),
+    ],
+)  # fmt: skip
+def test_where_an_event_ends(shown: str, said: dict[str, Any]) -> None:
+    (record,) = Renderer(BY_NAME["structlog"], lambda: 0).rendered([f"[info     ] {shown}".encode()])
+    assert json.loads(record) == {"level": "info", **said}
+
+
 def test_a_file_of_structlog_with_colours(tmp_path: Path) -> None:
     lines = [coloured({"ms": str(number), "code": "E1"}) for number in range(300, 309)] + [coloured({})]
     path = written(tmp_path / "a.txt", "".join(f"{line}\n" for line in lines).encode())

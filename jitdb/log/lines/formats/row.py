@@ -4,7 +4,7 @@ pattern   of a record's first line (pattern.py); also what a file of the format 
 kinds     of the pattern's groups: a NUMBER is one where it spells one, and left out where it is "-" or empty; a
           BODY is JSON, or text that goes on with the lines that follow; LEVELED is one in which a level may
           stand (kernels/levels.py); NIL is text that is left out where it is "-"; PAIRS are keys and values
-          of logfmt, and SHOWN those of structlog's console; EXTENSION and ATTRIBUTES are those of CEF and LEEF,
+          of logfmt, SHOWN is an event of structlog's console; EXTENSION and ATTRIBUTES are those of CEF and LEEF,
           ESCAPED is text as they have it; DOUBLED is text in which quotes are doubled; BSD_TIME, KLOG_TIME,
           DAY_MONTH and MONTH_DAY are times without a year, or in a form of one program's own, which become
           ISO 8601; ZONED_TIME is such a time that takes the name of a zone behind it; GRADED is a priority of

@@ -131,21 +131,11 @@ _POSTGRES_LEVEL: Final = (
     "LOG|ERROR|FATAL|PANIC|WARNING|NOTICE|INFO|DEBUG[1-5]?|STATEMENT|DETAIL|HINT|CONTEXT|QUERY|LOCATION"
 )
 
-#: structlog's console pads levels, and an event to 30 characters. Where colours stand around them, these part an event
-#: from what follows; else two blanks do, or one behind that many characters, or pairs alone up to the end.
+#: structlog's console; the rest is read by kernels/console.py.
 _C: Final = rf"(?:{COLOUR})*"
-_KEY: Final = r"[A-Za-z_][\w.-]*"
 _STRUCTLOG_HEAD: Final = (
     rf"{_C}(?:(?:(?P<timestamp>{ISO})|(?P<clock>{CLOCK}(?:\.[0-9]+)?)){_C} )?\[{_C}"
     rf"(?P<level>trace|debug|info|notice|warn|warning|error|critical|fatal|exception|notset) *{_C}\] "
-)
-_STRUCTLOG_FIELDS: Final = rf"(?P<fields>{_KEY}=.*)"
-_STRUCTLOG_REST: Final = rf"(?:\[(?P<logger>{_KEY})\](?: {_STRUCTLOG_FIELDS})?|{_STRUCTLOG_FIELDS})$"
-_STRUCTLOG: Final = (
-    rf"{_STRUCTLOG_HEAD}(?:(?:{COLOUR})+(?P<event>[^\x1b]*?) *(?:{COLOUR})+(?: \[(?:{COLOUR})+(?P<logger>[^\]\x1b]+)"
-    rf"(?:{COLOUR})+\]{_C})?(?: (?P<fields>\x1b.*))?$|(?P<event>.*?)  +{_STRUCTLOG_REST}|"
-    rf"(?P<event>.{{30,}}?) {_STRUCTLOG_REST}|"
-    rf"(?P<event>.*?)(?P<fields>(?: {_KEY}=(?:'[^'\\]*'|\"[^\"\\]*\"|[^ '\"=]*))+)$|(?P<event>.*?) *$)"
 )
 _STRUCTLOG_PADDED: Final = "debug    |info     |notice   |warn     |warning  |error    |critical |exception|notset   "
 
@@ -393,7 +383,8 @@ SERVICES: Final = (
         joins=True, mark=b":  ",
     ),
     Format(
-        "structlog", "structlog's console", PATTERN, _STRUCTLOG, MappingProxyType({"fields": SHOWN}),
+        "structlog", "structlog's console", PATTERN, rf"{_STRUCTLOG_HEAD}(?P<event>.*)",
+        MappingProxyType({"event": SHOWN}),
         joins=True, mark=b"] ",
         is_line=begins(
             rf"{_C}(?:(?:{ISO}|{CLOCK}(?:\.[0-9]+)?){_C} )?\[{_C}(?:{_STRUCTLOG_PADDED}){_C}\] "

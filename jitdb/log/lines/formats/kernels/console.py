@@ -1,8 +1,10 @@
-"""Pairs behind an event of structlog's console, for kernels: `key=value other='a value'`, as Python's repr() has them.
+"""An event of structlog's console, for kernels: `event   [logger] key=value other='a value'`.
 
-Colours of a terminal may stand around keys and values. A value goes on to the blank before the next key, but not
-within quotes and brackets: `items=[1, 2] at=<Foo object>`. It is a number where it spells one, or True, False or None;
-others are text.
+Colours of a terminal may stand around each part, and end the event. Else an event is padded to 30 characters: two
+blanks end it, or one behind that many bytes, or one before what is pairs alone.
+
+A value is as Python's repr() has it. It goes on to the blank before the next key, but not within quotes and brackets:
+`items=[1, 2] at=<Foo object>`. It is a number where it spells one, or True, False or None; others are text.
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ from jitdb.log.lines.formats.kernels.writing import (
     put_byte,
     put_bytes,
     put_escaped,
+    put_key,
     put_quoted,
     put_scalar,
     without_blanks,
 )
 
-_EQUALS, _SINGLE, _ESC, _BRACKET, _SEMICOLON, _ZERO, _NINE = 61, 39, 27, 91, 59, 48, 57
+_PADDED = 30  # bytes of an event that one blank may end
+_LOGGER = np.frombuffer(b'"logger":........', np.uint8)
+_LOGGER_SIZE = 9
+_EQUALS, _SINGLE, _ESC, _BRACKET, _CLOSE, _SEMICOLON, _ZERO, _NINE = 61, 39, 27, 91, 93, 59, 48, 57
 _M, _N, _R, _T, _X = 109, 110, 114, 116, 120
 _LETTERS = np.array([bytes([byte]).isalpha() or byte == 95 or byte >= 128 for byte in range(256)], np.bool_)
 _KEYS = np.array([bytes([byte]).isalnum() or byte in b"_.-" or byte >= 128 for byte in range(256)], np.bool_)
@@ -150,3 +156,97 @@ def put_shown_pairs(data, p, end, out, o):
         last = before_colours(data, first, without_blanks(data, first, p))
         o = put_shown(data, first, last, out, o)
     return o
+
+
+@part
+def logger_at(data, p, end):
+    """Where the name in brackets at `p` begins and ends, and what is behind it begins; -1 where there is none."""
+    nothing = np.int64(-1)
+    first = behind_colours(data, p + 1, end) if p < end and data[np.uint64(p)] == _BRACKET else np.int64(end)
+    q = first
+    while q < end and _KEYS[data[np.uint64(q)]]:
+        q += 1
+    stop = behind_colours(data, q, end)
+    if first >= q or not _LETTERS[data[np.uint64(first)]] or stop >= end or data[np.uint64(stop)] != _CLOSE:
+        return nothing, nothing, nothing
+    return np.int64(first), np.int64(q), np.int64(behind_colours(data, stop + 1, end))
+
+
+@part
+def begins_pairs(data, p, end):
+    """Whether a key and its value stand at `p`."""
+    _, value = shown_key_end(data, behind_colours(data, behind_blanks(data, p, end), end), end)
+    return value >= 0
+
+
+@part
+def ends_event(data, p, end):
+    """Whether a logger or pairs stand at `p`."""
+    _, _, behind = logger_at(data, p, end)
+    if behind < 0:
+        return begins_pairs(data, p, end)
+    return behind_blanks(data, behind, end) == end or (
+        data[np.uint64(behind)] == SPACE and begins_pairs(data, behind, end)
+    )
+
+
+@part
+def are_shown_pairs(data, p, end):
+    """Whether pairs alone stand between `p` and the end, perhaps behind a logger."""
+    _, _, behind = logger_at(data, p, end)
+    p = behind_blanks(data, max(p, behind), end)
+    is_one = p < end
+    while p < end and is_one:
+        _, value = shown_key_end(data, p, end)
+        is_one = value >= 0
+        p = max(p, value)
+        quote = data[np.uint64(p)] if p < end else np.uint8(0)
+        if quote == _SINGLE or quote == QUOTE:
+            p += 1
+            while p < end and data[np.uint64(p)] != quote:
+                p += 1
+        while p < end and data[np.uint64(p)] != SPACE:
+            p += 1
+        p = behind_blanks(data, p, end)
+    return is_one
+
+
+@part
+def event_end(data, p, end):
+    """Where the event ends that begins at `p` without colours, and where what follows begins."""
+    first = p
+    while p < end:
+        if data[np.uint64(p)] != SPACE:
+            p += 1
+            continue
+        after = behind_blanks(data, p, end)
+        if (after - p > 1 or p - first >= _PADDED) and ends_event(data, after, end):
+            return np.int64(p), np.int64(after)
+        p = after
+    for q in range(first, min(end, first + _PADDED)):
+        if data[np.uint64(q)] == SPACE and are_shown_pairs(data, q + 1, end):
+            return np.int64(q), np.int64(q + 1)
+    return np.int64(end), np.int64(end)
+
+
+@part
+def put_shown_event(data, p, end, out, o, keys, key, size):
+    """The members event and logger, and the pairs behind them. keys, key, size: where the key of the event stands."""
+    end = without_blanks(data, p, end)
+    first = behind_colours(data, p, end)
+    stop = np.int64(first)
+    if first > p:
+        while stop < end and data[np.uint64(stop)] != _ESC:
+            stop += 1
+        after = behind_blanks(data, behind_colours(data, stop, end), end)
+        if after < end and not ends_event(data, after, end):
+            first, stop, after = p, end, end
+    else:
+        stop, after = event_end(data, np.int64(first), end)
+    o = put_quoted(data, first, without_blanks(data, first, stop), out, put_key(keys, key, size, out, o))
+    name, name_end, behind = logger_at(data, after, end)
+    if behind >= 0:
+        o = put_bytes(_LOGGER, 0, _LOGGER_SIZE, out, put_byte(out, o, COMMA))
+        o = put_quoted(data, name, name_end, out, o)
+        after = behind
+    return put_shown_pairs(data, after, end, out, o)

@@ -12,7 +12,7 @@ from jitdb.common.kernels import part
 from jitdb.common.zone_kernels import UNKNOWN, ahead_of_name
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_MAP, QUOTE, SPACE
 from jitdb.log.lines.formats.kernels.bodies import put_body
-from jitdb.log.lines.formats.kernels.console import put_shown_pairs
+from jitdb.log.lines.formats.kernels.console import put_shown_event
 from jitdb.log.lines.formats.kernels.kinds import (
     ATTRIBUTES,
     BODY,
@@ -499,7 +499,7 @@ def put_groups(data, end, fields, keys, out, o, slots, levels, latest):
             o = put_pairs(data, p, after, out, o)
             continue
         if kind == SHOWN:
-            o = put_shown_pairs(data, p, after, out, o)
+            o = put_shown_event(data, p, after, out, o, keys, fields[place + 1], fields[place + 2])
             continue
         if kind == EXTENSION:
             o = put_extension(data, p, after, out, o)
