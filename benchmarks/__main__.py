@@ -14,6 +14,7 @@ from .measure import HEAD
 ROOMS = {
     "asking": (
         "first-question", "warm", "starting", "counting", "text", "columns", "shapes", "display", "exploring", "page",
+        "jsonbench",
     ),
     "log": ("writing", "reading", "living", "compacting", "checksums"),
     "files": ("flat", "json-lines", "tools", "formats", "finding", "growth", "objects", "importing"),

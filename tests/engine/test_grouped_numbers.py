@@ -111,7 +111,7 @@ def test_each_group_is_exact(
     moments = made.moments()
     for group in range(GROUPS):
         check_moments(moments, group, made.of(group))
-    for name in ("count", "min", "max", "sum", "mean", "stddev"):
+    for name in ("count", "min", "max", "sum", "mean", "stddev", "span"):
         expected = [getattr(each, name) for each in moments.described(0, GROUPS)]
         found = [None if weight != weight else weight for weight in moments.weights(name)]
         assert found == [None if weight != weight else weight for weight in expected]

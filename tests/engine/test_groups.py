@@ -117,7 +117,7 @@ def check(db: Any, records: list[Any], by: list[str], every: str | None, tz: str
         check_stats(rows[group].stats, numbers, len(own))
     if every is not None:
         starts = [row.start for row in found]
-        assert starts == sorted(starts)
+        assert starts == sorted(starts, key=datetime.timestamp)
         if not by and starts:  # steps without records, too
             distinct = {start.timestamp() for start in starts}
             assert len(starts) == len(distinct) == len(db.timeline(where, every=every, tz=zone))
@@ -223,7 +223,7 @@ def check_order(db: Any, records: list[Any], by: list[str], every: str | None = 
     """The first values in an order are those of all of them in that order."""
     groups = Expected(records, by, None, None).groups
     whole = db.stats_by("n", by)
-    orders = ("sum", "max", "count", "p95", "median", "stddev", "min", "records")
+    orders = ("sum", "max", "count", "p95", "median", "stddev", "min", "span", "records")
     for order, asked, sign in ((order, order + way, sign) for order in orders for way, sign in ((" asc", 1), ("", -1))):
         found = db.stats_by("n", by, order=asked)
         weights = [stats_weight(row, order) for row in found]

@@ -48,7 +48,7 @@ class Members:
         return len(self.records)
 
     def parts(self) -> Iterable[Members]:
-        """Those of each run of CONTAINER records that has some; of few, the same ones each time."""
+        """Those of each run of the log, at most CONTAINER at once; of few, the same ones each time."""
         if not self.are_few:
             return self._each()
         if self._parts is None:
@@ -57,10 +57,13 @@ class Members:
 
     def _each(self) -> Iterator[Members]:
         begin, end = (self.records.min(), self.records.max() + 1) if self.records else (0, 0)
-        for first in range(begin - begin % CONTAINER, end, CONTAINER):
-            there = self.records & bitmap_of_range(first, first + CONTAINER)
-            if there:
-                yield Members(there)
+        first = begin - begin % CONTAINER
+        for stop in range(first, end, CONTAINER):
+            if stop > first and self.records.range_cardinality(first, stop + CONTAINER) > CONTAINER:
+                yield Members(self.records & bitmap_of_range(first, stop))
+                first = stop
+        if self.records:
+            yield Members(self.records & bitmap_of_range(first, end))
 
     @property
     def are_few(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.coded_column import CodedColumn
     from jitdb.operators.summaries.arithmetic.numbers import Numbers
 
+_OF_ORDER: Final = {"count": (0,), "min": (1,), "max": (2,), "span": (2, 1)}  # what a weight is made of (add_weights)
 _CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
 _TOGETHER: Final = 1 << 20  # pairs, or bytes of such bits, that are looked at together
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
@@ -87,12 +88,20 @@ def leading(
     """
     from jitdb.operators.summaries.arithmetic.summary_kernels import add_weights, find_leading
 
-    which, total = ("count", "min", "max").index(weighed_by), 0
-    rows = np.zeros((len(column), 2))
-    rows[:, 0] = np.nan if which else 0.0
+    which = _OF_ORDER[weighed_by]
+    each = [np.zeros((len(column), 2)) for _ in which]
+    total = 0
+    for rows, kind in zip(each, which, strict=True):
+        rows[:, 0] = np.nan if kind else 0.0
     for codes, numbers in parts:
-        add_weights(np.ascontiguousarray(numbers.hi), codes, which, rows)
+        if len(which) > 1 and numbers.lo is not None:
+            return None  # the difference needs all digits
+        for rows, kind in zip(each, which, strict=True):
+            add_weights(np.ascontiguousarray(numbers.hi), codes, kind, rows)
         total += len(codes)
+    rows = each[0]
+    for low in each[1:]:
+        rows[:, 0] -= low[:, 0]
     found = np.empty(len(column), np.uint32)
     size, distinct = find_leading(rows, 1 if ascending else -1, np.empty(limit), found)
     if size < 0:
@@ -105,22 +114,23 @@ class Pairs:
     """Pairs of a group and a value that were seen, each once."""
 
     def __init__(self, values: int) -> None:
-        self._values = values
+        self._values = -(-values // 8) * 8  # so the bits of a group begin with a byte
         self._seen: NDArray[np.uint8] | None = np.zeros(0, np.uint8)  # a bit for each, the lowest first
         self._sorted = np.empty(0, np.int64)
         self._waiting: list[NDArray[np.int64]] = []
 
-    def add(self, groups: NDArray[np.int64], values: NDArray[Any], most: int) -> None:
-        """Of so many groups in all."""
+    def add(self, groups: NDArray[np.int64], values: NDArray[np.uint32], most: int) -> None:
+        """Of so many groups in all; a group below 0, and the value 0, are none."""
         from jitdb.operators.summaries.arithmetic.summary_kernels import mark_bits
 
-        pairs = groups * self._values + values
-        size = -(-most * self._values // 8)
+        size = most * self._values // 8
         if self._seen is not None and size <= memory.work(_CELLS // 8):
             if size > len(self._seen):
                 self._seen = np.append(self._seen, np.zeros(size - len(self._seen), np.uint8))
-            mark_bits(pairs, self._seen)
+            mark_bits(groups, values, self._values, self._seen)
             return
+        there = (groups >= 0) & (values != 0)
+        pairs = groups[there] * self._values + values[there]
         if self._seen is not None:
             self._sorted, self._seen = np.concatenate([self._sorted, *_set_bits(self._seen)]), None
         self._waiting.append(each_once(pairs))
@@ -130,6 +140,20 @@ class Pairs:
     def _sort(self) -> None:
         self._sorted = each_once(np.concatenate([self._sorted, *self._waiting]))
         self._waiting.clear()
+
+    def counts(self, groups: int) -> NDArray[np.int64]:
+        """How many pairs each of so many groups has."""
+        from jitdb.operators.summaries.arithmetic.summary_kernels import count_bits
+
+        if self._waiting:
+            self._sort()
+        found = np.zeros(groups, np.int64)
+        if self._seen is not None:
+            count_bits(self._seen, self._values // 8, found)
+            return found
+        for pairs in _parts(self._sorted):
+            found += np.bincount(pairs // self._values, minlength=groups)
+        return found
 
     def all(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """The groups, and the values."""
@@ -154,19 +178,19 @@ def _set_bits(bits: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
 
 def values_in(column: Coded, parts: Iterable[tuple[BitMap, NDArray[np.int64]]], *, has_keys: bool) -> ValuesIn:
     """Which values the records of each group have; `parts`: of some records each, and the number of their groups."""
-    pairs, counts = Pairs(len(column)), np.zeros(2, np.int64)
+    from jitdb.operators.summaries.arithmetic.summary_kernels import count_groups
+
+    seen, counts = Pairs(len(column)), np.zeros(2, np.int64)
     for matches, own in parts:
         codes = column.codes(matches)
-        there = codes != 0
-        found = np.bincount(own[there] + 2, minlength=len(counts))
-        found[: len(counts)] += counts
-        counts = found
-        there &= own >= 0
-        pairs.add(own[there], codes[there], len(counts) - 2)
-    groups, held_values = pairs.all()
-    values: NDArray[Any] = held_values
-    keys = None
-    if has_keys:  # of those alone that are there
-        held, values = np.unique(values, return_inverse=True)
+        counts = np.append(counts, np.zeros(max(0, int(own.max(initial=-1)) + 3 - len(counts)), np.int64))
+        count_groups(own, codes, counts)
+        seen.add(own, codes, len(counts) - 2)
+    keys: list[bytes] | None = None
+    pairs: Callable[[], tuple[NDArray[Any], NDArray[Any]]] = seen.all
+    if has_keys:  # of those values alone that are there
+        groups, values = seen.all()
+        held, numbers = np.unique(values, return_inverse=True)
         keys = list(map(column.key, held.tolist()))
-    return ValuesIn(groups, values, counts[2:], int(counts[1]), keys)
+        pairs = lambda: (groups, numbers)  # noqa: E731
+    return ValuesIn(seen.counts(len(counts) - 2), pairs, counts[2:], int(counts[1]), keys)

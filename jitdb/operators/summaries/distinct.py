@@ -119,16 +119,15 @@ class DistinctAsked(GroupsAsked[DistinctCounts]):
         for part, numbers in zip(parts, to, strict=True):
             np.add.at(counts, numbers, part.counts)
         if len(parts) == 1 and len(parts[0].places) <= groups:  # each pair is there once
-            pairs_of = np.bincount(parts[0].measured.groups, minlength=len(to[0]))
-            np.add.at(distinct, to[0], pairs_of)
+            np.add.at(distinct, to[0][: len(parts[0].measured.distinct)], parts[0].measured.distinct)
             return list(zip(counts.tolist(), distinct.tolist(), strict=True))
         pairs = [np.empty((2, 0), np.int64)]
         for part, numbers in zip(parts, to, strict=True):
             held: ValuesIn = part.measured
-            values = held.values
+            own, values = held.pairs()
             if held.keys is not None:
                 values = np.array([known.setdefault(key, len(known)) for key in held.keys], np.int64)[values]
-            pairs.append(np.stack([numbers[held.groups], values]))
+            pairs.append(np.stack([numbers[own], values]))
         own, values = np.concatenate(pairs, axis=1)
         size = int(values.max(initial=0)) + 1
         distinct = np.bincount(each_once(own * size + values) // size, minlength=groups)

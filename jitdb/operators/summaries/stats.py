@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.arithmetic.quantiles import Measured, Stream
 
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
-_AT_ONCE: Final = ("count", "min", "max")  # orders of View.leading()
+_AT_ONCE: Final = ("count", "min", "max", "span")  # orders of View.leading()
 _KEPT: Final = 1 << 20  # records whose numbers and groups are kept for the next pass: 18 MB
 _TOGETHER: Final = 64  # groups whose stats are made at once
 _PARTS: Final = ("min", "max", "sum", "mean", "stddev")
+_WEIGHTS: Final = ("count", *_PARTS, "span")  # by which groups are ordered
 
 
 class Stats(Result):
@@ -75,6 +76,11 @@ class Stats(Result):
     def missing(self) -> int:
         """Records without a number there."""
         return self.total - self.count
+
+    @property
+    def span(self) -> int | float | None:
+        """From the smallest number to the largest."""
+        return None if self.min is None or self.max is None else self.max - self.min
 
     @property
     def median(self) -> int | float | None:
@@ -246,7 +252,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
     ) -> None:
         fields, step, most, zone = self._grouped(by, every, limit, tz)
         shares = _quantiles(quantiles)
-        order = order_of(order, (RECORDS, "count", *_PARTS, *map(_share_name, shares)), fields)
+        order = order_of(order, (RECORDS, *_WEIGHTS, *map(_share_name, shares)), fields)
         weighed_by = without_direction(order)
         leading = [share for share in shares if _share_name(share) == weighed_by and share not in _SHARES]
         if shares == QUANTILES and leading:  # of these few are shown: then this one, too
@@ -297,7 +303,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
 
         if not view.is_whole or (self.every is not None and self.order != RECORDS):
             return None
-        if self.limit is None or self.weighed_by not in ("count", *_PARTS):
+        if self.limit is None or self.weighed_by not in _WEIGHTS:
             return np.arange(len(moments))
         weights = moments.weights(self.weighed_by)
         return np.array(ranked(weights, self.limit, ascending=self.is_ascending), np.int64)

@@ -117,15 +117,17 @@ class Ranked(NamedTuple):
 
 
 class ValuesIn(NamedTuple):
-    """The values that some groups of records have: pairs of a group's number and a value's, each once.
+    """The values that some groups of records have.
 
-    counts: how many records with the field are in each group
-    others: how many of them are in none because their values have none
-    keys:   of the values, by number; None: this log is all that is asked
+    distinct: how many each group has
+    pairs:    what gives the numbers of a group and of a value of it, each pair once, in two arrays
+    counts:   how many records with the field are in each group
+    others:   how many of them are in none because their values have none
+    keys:     of the values, by number; None: this log is all that is asked
     """
 
-    groups: NDArray[np.integer[Any]]
-    values: NDArray[np.integer[Any]]
+    distinct: NDArray[np.int64]
+    pairs: Callable[[], tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]]
     counts: NDArray[np.int64]
     others: int
     keys: list[bytes] | None
@@ -171,7 +173,8 @@ class View(Protocol):
 
     def leading(self, path: Path, column: Path, weighed_by: str, limit: int, ascending: bool) -> Ranked | None:
         """Those values of a field among which the first `limit` are by how many numbers of another field their records
-        have (count), the least of these (min) or the largest (max); None where all values are to be looked at.
+        have (count), the least of these (min), the largest (max), their difference (span); None where all values are to
+        be looked at.
         """
 
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:

@@ -19,6 +19,11 @@ class Described(NamedTuple):
     mean: float | None = None
     stddev: float | None = None
 
+    @property
+    def span(self) -> int | float | None:
+        """From the least number to the largest."""
+        return None if self.min is None or self.max is None else self.max - self.min
+
     @classmethod
     def of(cls, count: int, low: int | float, high: int | float, sums: tuple[int, int, int], whole: bool) -> Described:
         """So many finite numbers, at least one.

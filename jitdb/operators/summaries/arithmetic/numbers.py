@@ -174,6 +174,10 @@ class Moments:
             return self.counts.astype(np.float64)
         if name in ("min", "max") and not self.has_rests:
             found = self.ends[("min", "max").index(name)]
+        elif name == "span" and not self.has_rests:
+            with np.errstate(invalid="ignore"):  # of infinities, and of none
+                spans = self.ends[1] - self.ends[0]
+            found = None if (spans[np.isfinite(spans)] >= _EXACT).any() else spans
         elif name in ("sum", "mean") and not self._below and self._are_small():
             found = (self._sums << (_DIGIT * np.arange(self._sums.shape[1]))).sum(axis=1).astype(np.float64)
             found = found if name == "sum" else found / np.maximum(self.counts, 1)

@@ -272,10 +272,33 @@ def count_cells(hi: F64, groups: I64, rows: I64, least: int, width: int, cells: 
 
 
 @kernel
-def mark_bits(places: I64, bits: U8) -> None:
-    """Set the bit at each of these places, the lowest of a byte first."""
-    for i in range(places.shape[0]):
-        bits[places[i] >> 3] |= 1 << (places[i] & 7)
+def mark_bits(groups: I64, values: U32, width: int, bits: U8) -> None:
+    """Set the bit of the group and the value of each record, the lowest of a byte first: each group has `width` bits. A
+    group below 0, and the value 0, are none.
+    """
+    for i in range(groups.shape[0]):
+        if groups[i] >= 0 and values[i] != 0:
+            place = groups[i] * width + np.int64(values[i])
+            bits[np.uint64(place >> 3)] |= 1 << (place & 7)
+
+
+@kernel
+def count_bits(bits: U8, size: int, counts: I64) -> None:
+    """How many of each `size` bytes' bits are set; bytes that are not there have none."""
+    for group in range(counts.shape[0]):
+        for at in range(group * size, min((group + 1) * size, bits.shape[0])):
+            byte = bits[np.uint64(at)]
+            while byte:
+                byte &= byte - 1
+                counts[group] += 1
+
+
+@kernel
+def count_groups(groups: I64, values: U32, counts: I64) -> None:
+    """Count the records that have a value (not 0) by their group, from -2 on, which is the first of the counts."""
+    for i in range(groups.shape[0]):
+        if values[i] != 0:
+            counts[np.uint64(groups[i] + 2)] += 1
 
 
 @kernel
