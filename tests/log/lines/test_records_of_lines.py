@@ -19,7 +19,7 @@ import jitdb
 from jitdb.log.lines.detection import form_at
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.form import LineForm, line_form
-from jitdb.log.lines.formats.services import _CSVLOG
+from jitdb.log.lines.formats.databases import _CSVLOG
 from jitdb.log.lines.line_log import LineLog
 
 BANNER = "/usr/sbin/mysqld, Version: 8.0.36 (MySQL). started with:\nTcp port: 3306  Unix socket: /x\nTime  Id Command"

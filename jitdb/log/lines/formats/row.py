@@ -42,6 +42,8 @@ from jitdb.log.lines.formats.kernels.kinds import (
     JOURNAL,
     KLOG_TIME,
     MONTH_DAY,
+    NIL,
+    NUMBER,
     OTLP,
     TABLE,
     ZONED_TIME,
@@ -126,6 +128,8 @@ ISO: Final = (
 BSD: Final = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {CLOCK}(?:\.[0-9]+)?"
 DASHED: Final = rf"[0-9]{{2}}-[A-Z][A-Za-z]{{2}}-[0-9]{{4}} {CLOCK}(?:\.[0-9]+)?"  # Tomcat, PHP, BIND; Oracle
 COLOUR: Final = r"\x1b\[[0-9;]*m"  # of a terminal
+NL: Final = r"\r?\n"
+REST: Final = r"[^\r\n]*"  # of a line
 LEVELS: Final = "(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|PANIC|SEVERE)"
 ACCESSED: Final = r"[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8}"  # Apache, HAProxy, S3: without a zone
 
@@ -134,3 +138,13 @@ def begins(pattern: str) -> Callable[[bytes], bool]:
     """Whether a line begins so. Compiled when a line is first looked at: most files are of another format."""
     as_bytes = pattern.encode("latin-1")
     return lambda line: re.match(as_bytes, line) is not None
+
+
+def numbers(names: str) -> dict[str, int]:
+    """The kinds of groups that are numbers."""
+    return dict.fromkeys(names.split(), NUMBER)
+
+
+def absent(names: str) -> dict[str, int]:
+    """And of texts that are "-" where there is none."""
+    return dict.fromkeys(names.split(), NIL)

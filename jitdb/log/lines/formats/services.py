@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import Final
 
 from jitdb.log.lines.formats.kernels.kinds import (
     BODY,
     BSD_TIME,
-    DOUBLED,
     GRADED,
     LEVELED,
-    NIL,
     NUMBER,
     PAIRS,
     PATTERN,
     SHOWN,
 )
-from jitdb.log.lines.formats.row import ACCESSED, BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
-
-
-def _numbers(names: str) -> dict[str, int]:
-    return dict.fromkeys(names.split(), NUMBER)
-
-
-def _absent(names: str) -> dict[str, int]:
-    """Texts that are "-" where there is none."""
-    return dict.fromkeys(names.split(), NIL)
-
+from jitdb.log.lines.formats.row import (
+    ACCESSED,
+    BSD,
+    CLOCK,
+    COLOUR,
+    DASHED,
+    ISO,
+    LEVELS,
+    NL,
+    QUOTED,
+    REST,
+    Format,
+    absent,
+    begins,
+    numbers,
+)
 
 _UWSGI_TIME: Final = rf"[A-Z][a-z]{{2}} {BSD} [0-9]{{4}}"
 _HAPROXY_HTTP: Final = (
@@ -64,8 +66,8 @@ ENVOY: Final = (
     r"(?P<route_name>[^ ]+))?"
 )
 ENVOY_KINDS: Final = MappingProxyType(
-    _numbers("response_code bytes_received bytes_sent duration upstream_service_time")
-    | _absent(
+    numbers("response_code bytes_received bytes_sent duration upstream_service_time")
+    | absent(
         "method path protocol response_flags response_code_details connection_termination_details "
         "upstream_transport_failure_reason x_forwarded_for user_agent request_id authority upstream_host "
         "upstream_cluster upstream_local_address downstream_local_address downstream_remote_address "
@@ -73,11 +75,7 @@ ENVOY_KINDS: Final = MappingProxyType(
     )
 )
 
-#: These two mostly run in containers: table.py reads them behind the names of these, too.
-REDIS: Final = (
-    rf"(?P<pid>[0-9]+):(?P<role>[XCSM]) (?P<time>[0-9]{{2}} [A-Z][a-z]{{2}} [0-9]{{4}} {CLOCK}\.[0-9]{{3}}) "
-    r"(?P<level>[.*#-]) (?P<message>.*)"
-)
+#: As Redis, it mostly runs in containers.
 NATS: Final = (
     rf"\[(?P<pid>[0-9]+)\] (?P<time>[0-9]{{4}}/[0-9]{{2}}/[0-9]{{2}} {CLOCK}(?:\.[0-9]+)?) "
     r"\[(?P<level>TRC|DBG|INF|WRN|ERR|FTL)\] (?P<text>.*)"
@@ -86,51 +84,6 @@ NATS: Final = (
 _HAPROXY_LINE: Final = (
     r"(?:<[0-9]+>)?[^\[]+ haproxy\[[0-9]+\]: |[^ ]+:[0-9]+ \[[^ ]+\] [^ ]+ [^ ]+ -?[0-9]+(?:/[-+0-9]+){2,4} "
 )
-#: Postgres' log_destination csvlog: a row has no header, and values go on in further lines.
-_CSVLOG: Final = (
-    "user_name", "database_name", "process_id", "connection_from", "session_id", "session_line_num",
-    "command_tag", "session_start_time", "virtual_transaction_id", "transaction_id", "error_severity",
-    "sql_state_code", "message", "detail", "hint", "internal_query", "internal_query_pos", "context", "query",
-    "query_pos", "location", "application_name", "backend_type", "leader_pid", "query_id",
-)  # fmt: skip
-_CSVLOG_LEAST: Final = 22  # of these: those behind came with later versions
-_CSVLOG_TIME: Final = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {CLOCK}\.[0-9]{{3}} [A-Z0-9+-]+"
-
-
-def _value(name: str) -> str:
-    return rf',(?:"(?P<{name}>[^"]*(?:(?:""|\n)[^"]*)*)"|(?P<{name}>[^",]+))?'
-
-
-#: What stands in front of each row: a line in a value that begins like one has quotes in it doubled, or other numbers.
-_CLOSED: Final = r',(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)'
-_CSVLOG_HEAD: Final = rf'{_CLOSED[1:]}{_CLOSED},"?[0-9]+"?{_CLOSED},"?[0-9a-f]+\.[0-9a-f]+"?,"?[0-9]+"?'
-
-
-def _csvlog() -> str:
-    """A whole row; or one that goes on in further lines, was cut, or has more values: its first line is a row's."""
-    values = [_value(name) for name in _CSVLOG]
-    later = ""
-    for value in reversed(values[_CSVLOG_LEAST:]):
-        later = f"(?:{value}{later})?"
-    open_value = r',"[^"]*(?:""[^"]*)*'
-    text = rf"(?P<text>{_CSVLOG_HEAD}(?:{_CLOSED})*(?:{open_value})?(?:\r?\n[\s\S]*)?)$"
-    return rf"(?P<log_time>{_CSVLOG_TIME})(?:{''.join(values[:_CSVLOG_LEAST])}{later}$|,{text})"
-
-
-_POSTGRES_HOST: Final = r"(?:(?P<remote_host>[^ (]+)(?:\((?P<remote_port>[0-9]+)\))?)?"
-#: Behind the time: log_line_prefix of RDS; of pgBadger and Cloud SQL; of upstream and Debian.
-_POSTGRES_PREFIX: Final = (
-    rf":{_POSTGRES_HOST}:(?P<user_name>[^ :@(]+)?@(?P<database_name>[^ :]+)?:\[(?P<process_id>[0-9]+)\]:|"
-    r" \[(?P<process_id>[0-9]+)\]: (?:\[(?P<session_line_num>[0-9]+)-[0-9]+\] )?"
-    r"(?:(?:user=(?P<user_name>[^,]+)?,db=(?P<database_name>[^, ]+)?|"
-    r"db=(?P<database_name>[^,]+)?,user=(?P<user_name>[^, ]+)?)"
-    rf"(?:,app=(?P<application_name>[^,].*?)?)?(?:,client={_POSTGRES_HOST})? )?|"
-    r" \[(?P<process_id>[0-9]+)\] (?:(?P<user_name>[^ @]+)@(?P<database_name>[^ ]+) )?"
-)
-_POSTGRES_LEVEL: Final = (
-    "LOG|ERROR|FATAL|PANIC|WARNING|NOTICE|INFO|DEBUG[1-5]?|STATEMENT|DETAIL|HINT|CONTEXT|QUERY|LOCATION"
-)
-
 #: structlog's console; the rest is read by kernels/console.py.
 _C: Final = rf"(?:{COLOUR})*"
 _STRUCTLOG_HEAD: Final = (
@@ -139,44 +92,14 @@ _STRUCTLOG_HEAD: Final = (
 )
 _STRUCTLOG_PADDED: Final = "debug    |info     |notice   |warn     |warning  |error    |critical |exception|notset   "
 
-_NL: Final = r"\r?\n"
-_REST: Final = r"[^\r\n]*"
 _JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
 _JUL_LEVEL: Final = "SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST"
 _NEST_TIME: Final = r"[01][0-9]/[0-3][0-9]/[0-9]{4}, [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
-_BANNER: Final = r"[^ #]+, Version: |Tcp port: |Time +Id Command|"  # of a server of MySQL that starts
-_SLOW_USER: Final = (
-    r"# User@Host: (?P<user>[^\[\r\n]*)\[[^\]\r\n]*\] @ (?P<host>[^ \r\n]*) \[(?P<ip>[^\]\r\n]*)\]"
-    r"(?: +Id: +(?P<Id>[0-9]+))?"
-)
-_SLOW_HEAD: Final = (
-    rf"(?:{_NL}# Thread_id: (?P<Thread_id>[0-9]+)  Schema: (?P<Schema>[^ \r\n]*)  QC_hit: (?P<QC_hit>[A-Za-z]+))?"
-    rf"(?:{_NL}# Query_time: +(?P<Query_time>[0-9.]+) +Lock_time: +(?P<Lock_time>[0-9.]+) +Rows_sent: +"
-    rf"(?P<Rows_sent>[0-9]+) +Rows_examined: +(?P<Rows_examined>[0-9]+){_REST}(?:{_NL}# {_REST})*)?"
-    rf"(?:{_NL}use (?P<db>[^;\r\n]*);)?(?:{_NL}SET timestamp=(?P<timestamp>[0-9.]+);)?(?:{_NL}(?P<query>[\s\S]*))?"
-)
-
 _SECONDS: Final = r"-?[0-9]+(?:\.[0-9]+)?"
 _NLB_TEXTS: Final = (
     "cert_arn certificate_serial tls_cipher_suite tls_protocol_version tls_named_group domain_name alpn_fe_protocol "
     "alpn_be_protocol alpn_client_preference_list tls_connection_creation_time"
 )
-_COMMANDS: Final = (  # of MySQL's protocol
-    "Sleep|Quit|Init DB|Query|Field List|Create DB|Drop DB|Refresh|Shutdown|Statistics|Processlist|Connect(?: Out)?|"
-    "Kill|Debug|Ping|Time|Delayed insert|Change user|Binlog Dump(?: GTID)?|Table Dump|Register (?:Slave|Replica)|"
-    "Prepare|Execute|Long Data|Close stmt|Reset stmt|Set option|Fetch|Daemon|Error|Reset Connection|clone|"
-    "Group Replication Data Stream subscription"
-)
-_GENERAL: Final = (
-    rf"(?P<event_time>{ISO}|[0-9]{{6}} [ 0-9][0-9]:[0-9]{{2}}:[0-9]{{2}})?\t+ *(?P<thread_id>[0-9]+) "
-    rf"(?P<command_type>{_COMMANDS})(?: *\t|$)"
-)
-#: MariaDB and MySQL 5 say the time of the first query of a second. A record is read without those before it.
-_GENERAL_SPARSE: Final = (
-    "such a query has the time of the one before it, and this writes it there: "
-    r"awk '/^[0-9]+ [ 0-9][0-9]:[0-9:]+\t/{t=substr($0,1,15)} /^\t\t *[0-9]+ [A-Z]/{sub(/^\t/,t)} 1' FILE > TIMED"
-)
-
 _RAILS_ID: Final = r"\[(?P<request_id>[0-9A-Fa-f-]{16}[0-9A-Fa-f-]*)\] "
 _RAILS_STARTED: Final = (
     rf'Started (?P<method>[A-Z]+) "(?P<path>[^"\r\n]*)" for (?P<remote_ip>[^ \r\n]+) at (?P<time>{ISO})'
@@ -188,7 +111,7 @@ _RAILS_COMPLETED: Final = (
     r"Completed (?P<status>[0-9]{3})[^\r\n]*? in (?P<duration>[0-9.]+)ms"
     r"(?: \((?:Views: (?P<view_runtime>[0-9.]+)ms)?(?:(?: \| )?ActiveRecord: (?P<db_runtime>[0-9.]+)ms)?)?"
 )
-_RAILS_KINDS: Final = MappingProxyType(_numbers("pid status duration view_runtime db_runtime"))
+_RAILS_KINDS: Final = MappingProxyType(numbers("pid status duration view_runtime db_runtime"))
 
 _ATTRIBUTE: Final = "[^<>]*|<[^<>]*>"  # of a message of WebLogic
 _WEBLOGIC_TIME: Final = (
@@ -201,16 +124,16 @@ SERVICES: Final = (
         "auditd", "auditd", PATTERN,
         r"(?:node=(?P<node>[^ ]+) )?type=(?P<type>[^ ]+) msg=audit\((?P<time>[0-9]+\.[0-9]+):(?P<serial>[0-9]+)\):"
         r" *(?P<fields>.*)",
-        MappingProxyType({**_numbers("time serial"), "fields": PAIRS}),
+        MappingProxyType({**numbers("time serial"), "fields": PAIRS}),
         joins=True, mark=b" msg=audit(",
     ),
     Format(
         "haproxy", "HAProxy", PATTERN,
         f"(?:{_HAPROXY_HEAD})?(?:{_HAPROXY_HTTP}|{_HAPROXY_TCP}|(?P<CONTENT>.*))",
         MappingProxyType({
-            **_numbers("PRI PID client_port TR Tw Tc Tr Ta Tt status_code bytes_read actconn feconn beconn srv_conn "
+            **numbers("PRI PID client_port TR Tw Tc Tr Ta Tt status_code bytes_read actconn feconn beconn srv_conn "
                        "retries srv_queue backend_queue"),
-            **_absent("captured_request_cookie captured_response_cookie"), "TIMESTAMP": BSD_TIME, "CONTENT": BODY,
+            **absent("captured_request_cookie captured_response_cookie"), "TIMESTAMP": BSD_TIME, "CONTENT": BODY,
         }),
         joins=True, mark=b"/",
         is_line=begins(_HAPROXY_LINE),
@@ -220,7 +143,7 @@ SERVICES: Final = (
         r"(?P<time>[0-9]{9,10}\.[0-9]{3}) +(?P<elapsed>-?[0-9]+) (?P<remotehost>[^ ]+) (?P<code>[A-Z_]+)/"
         r"(?P<status>[0-9]{3}) (?P<bytes>[0-9]+) (?P<method>[^ ]+) (?P<URL>[^ ]+) (?P<rfc931>[^ ]+) "
         r"(?P<peerstatus>[^ /]+)/(?P<peerhost>[^ ]+) (?P<type>[^ ]+)(?: (?P<more>.*))?$",
-        MappingProxyType({**_numbers("time elapsed status bytes"), **_absent("rfc931 peerhost type")}),
+        MappingProxyType({**numbers("time elapsed status bytes"), **absent("rfc931 peerhost type")}),
         mark=b" HIER_",
     ),
     Format("envoy", "Envoy and Istio", PATTERN, ENVOY, ENVOY_KINDS, joins=True, mark=b'] "'),
@@ -238,10 +161,10 @@ SERVICES: Final = (
         r'"(?P<target_status_code_list>[^"]*)" "(?P<classification>[^"]*)" "(?P<classification_reason>[^"]*)"'
         r"(?: (?P<conn_trace_id>[^ ]+))?)?",
         MappingProxyType({
-            **_numbers("client_port target_port request_processing_time target_processing_time sent_bytes "
+            **numbers("client_port target_port request_processing_time target_processing_time sent_bytes "
                        "response_processing_time elb_status_code target_status_code received_bytes "
                        "matched_rule_priority"),
-            **_absent("user_agent ssl_cipher ssl_protocol target_group_arn trace_id domain_name chosen_cert_arn "
+            **absent("user_agent ssl_cipher ssl_protocol target_group_arn trace_id domain_name chosen_cert_arn "
                       "actions_executed redirect_url lambda_error_reason target_port_list target_status_code_list "
                       "classification classification_reason conn_trace_id"),
         }),
@@ -256,9 +179,9 @@ SERVICES: Final = (
         r'(?P<received_bytes>[0-9]+) (?P<sent_bytes>[0-9]+) "(?P<request_verb>[^ "]+) (?P<url>[^ "]+) '
         rf'(?P<protocol>[^ "]+) ?"(?: "(?P<user_agent>{QUOTED})" (?P<ssl_cipher>[^ ]+) (?P<ssl_protocol>[^ ]+))?',
         MappingProxyType({
-            **_numbers("request_port backend_port request_processing_time backend_processing_time sent_bytes "
+            **numbers("request_port backend_port request_processing_time backend_processing_time sent_bytes "
                        "client_response_time elb_response_code backend_response_code received_bytes"),
-            **_absent("request_verb url protocol user_agent ssl_cipher ssl_protocol"),
+            **absent("request_verb url protocol user_agent ssl_cipher ssl_protocol"),
         }),
         mark=b"://",
     ),
@@ -271,9 +194,9 @@ SERVICES: Final = (
         + "".join(rf" (?P<{name}>[^ ]+)" for name in _NLB_TEXTS.split()[:-1])
         + r"(?: (?P<tls_connection_creation_time>[^ ]+))?",
         MappingProxyType({
-            **_numbers("client_port target_port tcp_connection_time_ms tls_handshake_time_ms received_bytes sent_bytes "
+            **numbers("client_port target_port tcp_connection_time_ms tls_handshake_time_ms received_bytes sent_bytes "
                        "incoming_tls_alert"),
-            **_absent(_NLB_TEXTS),
+            **absent(_NLB_TEXTS),
         }),
         mark=b" net/",
     ),
@@ -288,37 +211,11 @@ SERVICES: Final = (
         r"(?: (?P<hostid>[^ ]+) (?P<sigv>[^ ]+) (?P<ciphersuite>[^ ]+) (?P<authtype>[^ ]+) (?P<endpoint>[^ ]+) "
         r"(?P<tlsversion>[^ ]+)(?: (?P<accesspointarn>[^ ]+)(?: (?P<aclrequired>[^ ]+))?)?)?",
         MappingProxyType({
-            **_numbers("httpstatus bytessent objectsize totaltime turnaroundtime"),
-            **_absent("remoteip requester key errorcode referrer useragent versionid hostid sigv ciphersuite authtype "
+            **numbers("httpstatus bytessent objectsize totaltime turnaroundtime"),
+            **absent("remoteip requester key errorcode referrer useragent versionid hostid sigv ciphersuite authtype "
                       "endpoint tlsversion accesspointarn aclrequired"),
         }),
         mark=b" REST.",
-    ),
-    Format(
-        "mysql", "errors of MySQL and MariaDB", PATTERN,
-        rf"(?P<time>{ISO}|[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}  [0-9]:[0-9]{{2}}:[0-9]{{2}}) (?P<thread>[0-9]+) "
-        r"\[(?P<level>[A-Za-z]+)\] (?:\[(?P<err_code>MY-[0-9]+)\] \[(?P<subsystem>[^\]]+)\] )?(?P<msg>.*)",
-        MappingProxyType({"time": BSD_TIME, "thread": NUMBER, "msg": BODY}),
-        joins=True,
-    ),
-    Format(
-        "mysqlslow", "slow queries of MySQL and MariaDB", PATTERN,
-        rf"(?:# Time: (?P<time>{_REST})(?:{_NL}{_SLOW_USER}{_SLOW_HEAD})?|{_SLOW_USER}{_SLOW_HEAD}|"
-        r"[^ #]+, Version: [\s\S]*)",
-        MappingProxyType({
-            "time": BSD_TIME, **_numbers("Id Thread_id Query_time Lock_time Rows_sent Rows_examined timestamp"),
-        }),
-        joins=True, spans=True, skips=True, mark=b"# Query_time: ", leads="time",
-        is_line=begins(
-            rf"# [A-Z][A-Za-z@_]+: |SET timestamp=|use |{_BANNER}[A-Za-z ]+.*;$"
-        ),
-    ),
-    Format(
-        "mysqlgeneral", "general query log of MySQL and MariaDB", PATTERN,
-        rf"{_GENERAL}(?P<argument>[\s\S]*)|[^ #]+, Version: [\s\S]*",
-        MappingProxyType({"event_time": BSD_TIME, "thread_id": NUMBER}),
-        joins=True, spans=True, skips=True, mark=b"\t", is_line=begins(_BANNER + re.sub(r"\?P<\w+>", "?:", _GENERAL)),
-        sparse=_GENERAL_SPARSE,
     ),
     Format(
         "rails", "Rails, a request or a tagged line", PATTERN,
@@ -356,7 +253,7 @@ SERVICES: Final = (
         r"\{(?P<proto>TCP|UDP|SCTP)\} (?P<src_addr>[^ ]+):(?P<src_port>[0-9]+) -> (?P<dst_addr>[^ ]+):"
         r"(?P<dst_port>[0-9]+)|\{(?P<proto>[^}]*)\}(?: (?P<src_addr>[0-9.]+)(?::(?P<src_port>[0-9]+))? -> "
         r"(?P<dst_addr>[0-9.]+)(?::(?P<dst_port>[0-9]+))?)?)",
-        MappingProxyType({**_numbers("gid sid rev src_port dst_port"), "timestamp": BSD_TIME, "priority": GRADED}),
+        MappingProxyType({**numbers("gid sid rev src_port dst_port"), "timestamp": BSD_TIME, "priority": GRADED}),
         mark=b"[**]",
     ),
     Format(
@@ -365,22 +262,6 @@ SERVICES: Final = (
         r"(?P<level>[a-z]+): (?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "pid": NUMBER, "text": BODY}),
         joins=True, mark=b" unbound[",
-    ),
-    Format(
-        "csvlog", "Postgres' csvlog", PATTERN, _csvlog(),
-        MappingProxyType({
-            "log_time": BSD_TIME, **dict.fromkeys(_CSVLOG, DOUBLED),
-            **_numbers("process_id session_line_num transaction_id internal_query_pos query_pos leader_pid query_id"),
-        }),
-        joins=True, spans=True, mark=b",",
-        is_line=begins(f"{_CSVLOG_TIME},{_CSVLOG_HEAD}"),
-    ),
-    Format(
-        "postgres", "Postgres' log as text", PATTERN,
-        rf"(?P<time>[0-9-]{{10}} {CLOCK}(?:\.[0-9]+)? [A-Z0-9+-]+)(?:{_POSTGRES_PREFIX})(?P<level>{_POSTGRES_LEVEL}):  "
-        r"(?P<message>(?:duration: (?P<duration_ms>[0-9.]+) ms)?.*)",
-        MappingProxyType({**_numbers("process_id session_line_num remote_port duration_ms"), "message": BODY}),
-        joins=True, mark=b":  ",
     ),
     Format(
         "structlog", "structlog's console", PATTERN, rf"{_STRUCTLOG_HEAD}(?P<event>.*)",
@@ -392,19 +273,19 @@ SERVICES: Final = (
     ),
     Format(
         "jul", "java.util.logging", PATTERN,
-        rf"(?P<time>{_JUL_TIME}) (?P<logger>[^ \r\n]+)(?: (?P<method>{_REST}))?"
-        rf"(?:{_NL}(?P<level>{_JUL_LEVEL}): ?(?P<message>{_REST}))?",
+        rf"(?P<time>{_JUL_TIME}) (?P<logger>[^ \r\n]+)(?: (?P<method>{REST}))?"
+        rf"(?:{NL}(?P<level>{_JUL_LEVEL}): ?(?P<message>{REST}))?",
         MappingProxyType({"time": BSD_TIME, "message": BODY}),
         joins=True, spans=True,
         is_line=begins(rf"{_JUL_TIME} [^ ]|(?:{_JUL_LEVEL}): "),
     ),
     Format(
         "apt", "apt's history.log", PATTERN,
-        rf"Start-Date: (?P<time>{_REST})(?:{_NL}Commandline: (?P<Commandline>{_REST}))?"
-        rf"(?:{_NL}Requested-By: (?P<Requested_By>{_REST}))?"
-        + "".join(rf"(?:{_NL}{what}: (?P<{what}>{_REST}))?" for what in (
+        rf"Start-Date: (?P<time>{REST})(?:{NL}Commandline: (?P<Commandline>{REST}))?"
+        rf"(?:{NL}Requested-By: (?P<Requested_By>{REST}))?"
+        + "".join(rf"(?:{NL}{what}: (?P<{what}>{REST}))?" for what in (
             "Install", "Reinstall", "Upgrade", "Downgrade", "Remove", "Purge", "Error"
-        )) + rf"(?:{_NL}End-Date: (?P<end>{_REST}))?",
+        )) + rf"(?:{NL}End-Date: (?P<end>{REST}))?",
         MappingProxyType({"time": BSD_TIME, "end": BSD_TIME}),
         joins=True, spans=True, mark=b"Start-Date: ",
         is_line=begins(r"[A-Z][A-Za-z-]+: "),
@@ -436,7 +317,7 @@ SERVICES: Final = (
         r"(?P<uri>[^ ]+) => generated (?P<rsize>[0-9]+) bytes in (?P<msecs>[0-9]+) msecs \((?P<proto>[^ )]+) "
         r"(?P<status>[0-9]+)\)(?: (?P<more>.*))?|"
         rf"(?P<text>\*\*\* Starting uWSGI [^\[]*\[(?P<time>{_UWSGI_TIME})\] \*\*\*)",
-        MappingProxyType({**_numbers("pid app rsize msecs status"), "text": BODY}),
+        MappingProxyType({**numbers("pid app rsize msecs status"), "text": BODY}),
         joins=True, mark=b"[pid: ", banner=(b"*** Starting uWSGI ",),
     ),
     Format(
@@ -444,11 +325,6 @@ SERVICES: Final = (
         rf"(?P<time>{ISO}) (?P<source>app|heroku)\[(?P<dyno>[^\] ]+)\]: (?P<text>.*)",
         MappingProxyType({"text": LEVELED}),
         joins=True, mark=b"]: ",
-    ),
-    Format(
-        "redis", "Redis and Valkey", PATTERN, REDIS,
-        MappingProxyType({"pid": NUMBER, "message": BODY}),
-        joins=True,
     ),
     Format(
         "nats", "NATS", PATTERN, NATS, MappingProxyType({"pid": NUMBER, "text": BODY}), joins=True, mark=b"] ",
@@ -484,7 +360,7 @@ SERVICES: Final = (
         rf"(?P<timestamp>{ISO})\t(?P<requestId>[0-9A-Za-z-]+)\t(?:(?P<level>[A-Z]+)\t)?(?P<text>.*)|"
         rf"\[(?P<level>[A-Z]+)\]\t(?P<timestamp>{ISO})\t(?P<requestId>[0-9A-Za-z-]*)\t(?P<text>.*)",
         MappingProxyType({
-            **_numbers("duration billedDuration memorySize maxMemoryUsed initDuration"), "text": BODY,
+            **numbers("duration billedDuration memorySize maxMemoryUsed initDuration"), "text": BODY,
         }),
         joins=True, mark=b" RequestId: ",
     ),
@@ -495,32 +371,11 @@ SERVICES: Final = (
         joins=True, mark=b"/",
     ),
     Format(
-        "cassandra", "Cassandra", PATTERN,
-        rf"(?P<level>[A-Z]+) +\[(?P<thread>[^\]]*)\] (?P<time>{ISO}) (?P<file>[^ :]+):(?P<line>[0-9]+) - (?P<text>.*)",
-        MappingProxyType({"line": NUMBER, "text": BODY}),
-        joins=True, mark=b".java:",
-    ),
-    Format(
         "php", "errors of PHP", PATTERN,
         rf"\[(?P<time>{DASHED}) (?P<timezone>[A-Za-z][A-Za-z0-9_+/:-]*)\] "
         r"(?:PHP (?P<level>[A-Z][a-z]+(?: [a-z]+)*): +)?(?P<text>.*)",
         MappingProxyType({"text": BODY}),
         joins=True, mark=b"] PHP ",
-    ),
-    Format(
-        "clickhouse", "ClickHouse", PATTERN,
-        rf"(?P<time>[0-9]{{4}}\.[0-9]{{2}}\.[0-9]{{2}} {CLOCK}\.[0-9]+) (?:\[(?P<host>[^\] ]+)\] )?"
-        r"\[ (?P<thread_id>[0-9]+) \] \{(?P<query_id>[^}]*)\} <(?P<level>[A-Za-z]+)> (?P<logger_name>[^:]+): "
-        r"(?P<message>.*)",
-        MappingProxyType({"time": BSD_TIME, "thread_id": NUMBER, "message": BODY}),
-        joins=True, mark=b"} <",
-    ),
-    Format(
-        "mongod", "MongoDB before 4.4", PATTERN,
-        rf"(?P<time>{ISO}) (?P<severity>[FEWID][1-5]?) (?P<component>[A-Z_]+|-) +\[(?P<context>[^\]]*)\] "
-        r"(?P<message>.*)",
-        MappingProxyType({"component": NIL, "message": BODY}),
-        joins=True, mark=b" [",
     ),
     Format(
         "monit", "Monit", PATTERN,

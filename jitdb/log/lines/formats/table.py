@@ -3,8 +3,9 @@
 A new format is a row here. Most are a pattern; what a pattern cannot say has a part in kernels/rendering.py. Fields
 have the names that the format's documentation gives them. The first row that fits a file is its format.
 
-row.py says what is in a row, accesses.py has those of accesses, services.py those of certain services, syslogs.py
-syslog and what devices write, slashed.py those of which each file tells whether days or months come first.
+row.py says what is in a row, accesses.py has those of accesses, databases.py those of databases, services.py those of
+other services, syslogs.py syslog and what devices write, slashed.py those of which each file tells whether days or
+months come first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from jitdb.log.lines.formats.accesses import (
     REQUEST,
     REQUESTED,
 )
+from jitdb.log.lines.formats.databases import DATABASES, REDIS
 from jitdb.log.lines.formats.kernels.kinds import (
     BATCH,
     BODY,
@@ -48,7 +50,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.row import BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
-from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, REDIS, SERVICES
+from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, SERVICES
 from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
 
@@ -175,6 +177,7 @@ FORMATS: Final = (
         is_line=_STAMPED,
     ),
     *SERVICES,
+    *DATABASES,
     *ACCESSES,
     *DEVICES,
     IN_SYSLOG,
