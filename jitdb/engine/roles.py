@@ -273,8 +273,9 @@ def _usual(records: Sequence[Any]) -> tuple[Path, ...]:
 
 def _mostly_empty(records: Sequence[Any]) -> tuple[Path, ...]:
     """The first of TIMES that at least half of the records have, where it holds times, or nothing."""
+    keys = _keys_of(records)
     for name in TIMES:
-        for path in _spelled(records, name):
+        for path in _spelled(keys, name):
             values = [value for record in records if (value := value_at(record, path)) is not UNDEFINED]
             held = [value for value in values if value is not None and value != ""]
             if held and 2 * len(values) >= len(records) and all(_is_time(path, value) for value in held):
@@ -292,8 +293,9 @@ def _first_that(
     """The first field of these names that at least half of the records hold such a value in; where not `of_all`, half
     of those that have it.
     """
+    keys = _keys_of(records)
     for name in names:
-        for path in _spelled(records, name):
+        for path in _spelled(keys, name):
             values = [value for record in records if (value := value_at(record, path)) is not UNDEFINED]
             count = sum(is_one(path, value) for value in values)
             if count and 2 * count >= (len(records) if of_all else len(values)):
@@ -301,12 +303,22 @@ def _first_that(
     return None
 
 
-def _spelled(records: Sequence[Any], name: str) -> Iterator[Path]:
-    """The fields that the name may mean: inside each other, a key with a dot in it, a key in other case."""
-    path = tuple(name.split("."))
-    yield path
+def _keys_of(records: Sequence[Any]) -> dict[str, list[str]]:
+    """The keys of these records, by what they are in small letters."""
     keys = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
-    yield from ((key,) for key in keys if isinstance(key, str) and key.lower() == name.lower() and (key,) != path)
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        if isinstance(key, str):
+            found.setdefault(key.lower(), []).append(key)
+    return found
+
+
+def _spelled(keys: dict[str, list[str]], name: str) -> Iterator[Path]:
+    """Those of the fields that the name may mean: inside each other, a key with a dot in it, a key in other case."""
+    path = tuple(name.split("."))
+    if path[0] in keys.get(path[0].lower(), ()):
+        yield path
+    yield from ((key,) for key in keys.get(name.lower(), ()) if (key,) != path)
 
 
 def _is_time(_: Path, value: Any) -> bool:

@@ -39,6 +39,7 @@ class SetEvidence:
         self._logs, self._asking = logs, asking
         self.sample = logs.sample
         self._asked: dict[Hashable, list[Part]] = {}
+        self._firsts: dict[str, tuple[list[Any], Times]] = {}  # by the path of a log
 
     def _parts(self, operation: Operation) -> list[Part]:
         found = self._asked.get(operation.identity)
@@ -194,15 +195,18 @@ class SetEvidence:
         for part in self._parts(operation):
             if isinstance(part.member, Together):
                 for log, first in part.member.beginnings():
-                    yield log, partial(self._first_of, part.member, first)
+                    yield log, partial(self._first_of, log, part.member, first)
             else:
-                yield part.member.path, partial(self._first_of, part.member)
+                yield part.member.path, partial(self._first_of, part.member.path, part.member)
 
     def _first_of(
-        self, member: Member, first: Callable[[], list[dict[str, Any]]] | None = None
+        self, log: str, member: Member, first: Callable[[], list[dict[str, Any]]] | None = None
     ) -> tuple[list[dict[str, Any]], Times]:
-        with self._asking.using(member) as db:
-            return first_of(db.log) if first is None else first(), db.times
+        found = self._firsts.get(log)
+        if found is None:
+            with self._asking.using(member) as db:
+                found = self._firsts[log] = first_of(db.log) if first is None else first(), db.times
+        return found
 
     def has(self, leaf: Operation) -> bool:
         return any(self._has(part.member, part.operation) for part in self._parts(leaf))

@@ -299,15 +299,16 @@ class LineFraming(Framing):
     def _sampled(self, data: bytes, position: int, start: int) -> Iterator[tuple[int, bytes]]:
         """The records of a format that are whole in these bytes; the last one may have more lines behind them."""
         lines = data[position : data.rfind(b"\n") + 1].split(b"\n")[:-1]
-        before: bytes | None = data[:position].split(b"\n")[-2] if start else None
+        before = [data[:position].split(b"\n")[-2]] if start else []
+        begun = self.renderer.begun([*before, *lines])[len(before) :] if self.joins and lines else [True] * len(lines)
         begins, records, at = list[int](), list[bytes](), start + position
-        for line in lines:
-            if not is_blank(line) and self.begins(before, line):
+        for line, is_new in zip(lines, begun, strict=True):
+            if is_new and not is_blank(line):
                 begins.append(at)
                 records.append(line)
             elif records and self.joins:
                 records[-1] += b"\n" + line
-            before, at = line, at + len(line) + 1
+            at += len(line) + 1
         yield from zip(begins, self.rendered(records), strict=True)
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
