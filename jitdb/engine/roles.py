@@ -17,6 +17,7 @@ long as the log's beginning is what it was.
 | Terraform | @timestamp | @level | @message |
 | osquery | unixTime, calendarTime | | |
 | CEF, LEEF | rt, devTime | deviceSeverity, sev | msg |
+| loguru | record.time.timestamp | record.level.name | record.message |
 | Exchange | date-time | | |
 | Python | asctime | levelname, levelno | message |
 | Serilog | @t | @l (none: information) | @m, @mt |
@@ -59,18 +60,18 @@ TIMES: Final = (
     "t", "accept_date", "requestdatetime", "instant", "start",
     "time_us", "time_ms", "time_ns", "timestamp_ms", "timestampMs", "timestamp_ns", "ts_ms", "event_timestamp",
     "eventTimestamp", "occurred_at", "occurredAt", "logged_at", "epoch",
-    "log_time", "unixTime", "calendarTime", "rt", "devTime", "date-time",
+    "record.time.timestamp", "log_time", "unixTime", "calendarTime", "rt", "devTime", "date-time",
     "Event.System.TimeCreated.SystemTime", "Event.System.TimeCreated.#attributes.SystemTime",
 )  # fmt: skip
 LEVELS: Final = (
     "LevelDisplayName", "level", "severity", "log.level", "@level", "levelname", "lvl", "loglevel", "log_level",
     "severityText", "severity_text", "PRIORITY", "error_severity", "@l", "levelno", "severityNumber", "severity_number",
-    "syslog_severity", "s", "deviceSeverity", "sev", "PRI", "messageType", "Event.System.Level",
+    "syslog_severity", "record.level.name", "s", "deviceSeverity", "sev", "PRI", "messageType", "Event.System.Level",
 )  # fmt: skip
 MESSAGES: Final = (
     "message", "msg", "event", "short_message", "textPayload", "jsonPayload.message", "body",
-    "@m", "@mt", "@message", "text", "log", "CONTENT", "request", "eventName", "operationName", "eventMessage",
-    "query", "argument",
+    "@m", "@mt", "@message", "text", "log", "CONTENT", "request", "request_line", "eventName", "operationName",
+    "eventMessage", "record.message", "query", "argument",
 )  # fmt: skip
 #: Keys without marks that say the same of a request in the logs of different programs.
 _SAME: Final = (

@@ -142,6 +142,14 @@ class SetEvidence:
 
         return [log for log, _ in self._told(operation, is_one)]
 
+    def numbered(self, operation: Operation, path: Path) -> list[str]:
+        from jitdb.engine.hinting.levels import are_of_syslog
+
+        def is_one(_: str, records: list[Any], __: Times) -> bool | None:
+            return are_of_syslog(path, records) or None
+
+        return [log for log, _ in self._told(operation, is_one)]
+
     def unlike(self, operation: Operation, path: Path) -> Iterator[Unlike]:
         for part in self._parts(operation)[:SAMPLED]:
             together = part.member if isinstance(part.member, Together) and not part.member.is_whole else None

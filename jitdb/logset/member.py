@@ -175,7 +175,7 @@ def no_file_at(place: Where) -> LogError:
     remedy = "a pattern or a folder names the logs that are asked"
     if not os.path.isdir(path):
         remedy, there = "no file has a name like that", list[str]()
-        while folder and not (there := glob.glob(os.path.join(folder, "*"))):
+        while folder and not (there := glob.glob(os.path.join(folder, "*"))) and not os.path.isdir(folder):
             remedy, folder = f"there is no folder {folder}", os.path.dirname(folder)
         near = nearest(name, {os.path.basename(each) for each in there if os.path.isfile(each)})
         remedy = f"did you mean {os.path.join(folder, near)}?" if near else remedy

@@ -121,13 +121,17 @@ class PassedOver:
 
 def told_of(errors: dict[str, JitdbError | OSError]) -> str:
     """What is passed over, with the reason of what might be a log."""
-    names = [path if isinstance(error, NotALog) and not error.__cause__ else f"{path} ({_why(error)})"
-             for path, error in list(errors.items())[:_SHOWN]]  # fmt: skip
+    names = [path if _is_no_log(error) else f"{path} ({_why(error)})" for path, error in list(errors.items())[:_SHOWN]]
     more = len(errors) - len(names)
     names += [f"and {more:,} more"] * (more > 0)
     is_one = len(errors) == 1
     what = "is no log, or cannot be read, and is" if is_one else "are no logs, or cannot be read, and are"
     return f"{counted(len(errors), 'file', 'files')} {what} passed over: {', '.join(names)}"
+
+
+def _is_no_log(error: JitdbError | OSError) -> bool:
+    """Whether nothing is to be said of it: it holds no lines, and is not compressed."""
+    return isinstance(error, NotALog) and not error.__cause__ and "compressed" not in error.reason
 
 
 def _why(error: JitdbError | OSError) -> str:

@@ -408,3 +408,31 @@ def test_braces_that_no_shell_has_seen(tmp_path: Path, run: Run) -> None:
     code, _, err = said_by(run, "count", tmp_path / "{a,b}.json")
     assert code == 1
     assert "where no quotes are around it" in err
+
+
+@pytest.mark.parametrize("pattern", ["Failed password for <*> from <ip> port <num> ssh2", "Failed password for <*>"])
+def test_a_pattern_that_no_text_is_of(said, pattern: str) -> None:
+    records = [{"text": f"Failed password for ada from 203.0.113.{n} port 5{n} ssh2"} for n in range(3)]
+    told = said(records, "count", f'text fits "{pattern}"')
+    whole = "a pattern is of a whole text, as `jitdb patterns` writes it: <num> for digits, <*> for one word\n"
+    assert told.endswith(whole)
+    assert said(records, "count", 'text fits "Failed password for ada from <ip> port <num> ssh<num>"') == ""
+
+
+def test_what_stands_behind_an_access_is_named(tmp_path: Path, run: Run) -> None:
+    line = '203.0.113.9 - - [29/Nov/2026:18:03:00 +0000] "GET / HTTP/1.1" 200 9 "-" "curl" rt=0.090 host=a\n'
+    (tmp_path / "a.log").write_text(line * 3)
+    told = run("stats", "a.log", "rt").stderr
+    rest = "`more` is the rest of the line, such as 'rt=0.090 host=a': nginx's log_format names its parts"
+    assert rest in told
+    given = '$remote_addr - $remote_user [$time_local] "$request" $status $size "$referer" "$agent" rt=$rt host=$host'
+    assert "0.09" in run("stats", "a.log", "rt", "--log-format", given).stdout
+
+
+def test_the_stream_of_records_with_traces_is_told(tmp_path: Path, run: Run) -> None:
+    lines = ['stdout F {"n": 1}', "stderr F Traceback (most recent call last):", "stderr F   File x"]
+    stamped = (f"2026-11-29T16:09:26.{number:09}Z {line}\n" for number, line in enumerate([*lines, "stderr F No: y"]))
+    (tmp_path / "a.log").write_text("".join(stamped))
+    told = "jitdb: records have the `stream` of their first line: stack traces on the other one belong to them\n"
+    assert told in run("values", "a.log", "stream").stderr
+    assert "stream" not in run("values", "a.log", "n").stderr

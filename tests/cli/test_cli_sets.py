@@ -284,3 +284,30 @@ def test_patterns_name_the_messages_of_a_log_among_many(tmp_path: Path, run) -> 
     assert "handled" in done.stdout
     assert done.stderr == "jitdb: other logs have their messages elsewhere: --field MESSAGE\n"
     assert "Out of memory" in run("patterns", "in", "--field", "MESSAGE").stdout
+
+
+def test_numbers_of_levels_of_one_log_of_a_folder_are_told(tmp_path: Path, run) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/app.json").write_text('{"level": "error", "msg": "no"}\n' * 3)
+    (tmp_path / "in/pdns.log").write_text('level="0" prio="Notice" msg="up"\n' * 3)
+    done = run("count", "in", 'level >= "error"')
+    assert done.stdout == "6\n"
+    assert "numbers of `level` in in/pdns.log are read as syslog's, where 0 is the worst" in done.stderr
+
+
+def test_columns_that_a_log_calls_otherwise_are_told(tmp_path: Path, run) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.json").write_text('{"user_id": "u-1", "n": 1}\n')
+    (tmp_path / "in/b.json").write_text('{"userId": "u-2", "n": 2}\n')
+    for form in ("ndjson", "table", "csv"):
+        told = run("query", "in", "--arrival", "--fields", "user_id,n", "--format", form).stderr
+        assert "`user_id` is called `userId` in in/b.json: their records are shown as those without `user_id`" in told
+
+
+def test_text_of_one_log_of_a_folder_that_begins_no_record_is_told(tmp_path: Path, run) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.log").write_text("2026-11-29 16:09:26 INFO up\ncard of bob declined\n" * 5)
+    (tmp_path / "in/b.json").write_text('{"text": "card of ada"}\n')
+    told = "jitdb: in in/a.log 5 of the first 10 lines, such as 'card of bob declined', begin no record"
+    assert told in run("count", "in", '* contains "card of"').stderr
+    assert "begin no record" not in run("count", "in", "text is present").stderr

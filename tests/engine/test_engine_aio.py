@@ -291,3 +291,16 @@ def test_an_answer_to_be_awaited_does_nothing_until_then(db: JITDB | LogSet) -> 
     asked: list[Any] = []
     db.query(predicate("level", asked.append, "asked")).aio.count()
     assert not asked
+
+
+def test_an_answer_is_run_as_a_coroutine_is(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"n": 1}\n{"n": 2}\n')
+    with jitdb.open(tmp_path / "a.json", "memory") as db:
+        assert asyncio.run(db.query("n > 1").aio.count()) == 1
+
+        async def both() -> list[int]:
+            return [await asyncio.create_task(db.aio.count("n > 0")), await db.aio.count()]
+
+        assert asyncio.run(both()) == [2, 2]
+        unused = db.aio.count()
+        unused.close()

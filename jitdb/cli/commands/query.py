@@ -92,7 +92,7 @@ def query(options: Namespace) -> int:
         if db is None:
             _write(records or ())
             return 0
-        from jitdb.cli.output.notes import note_answer, note_order
+        from jitdb.cli.output.notes import note_answer, note_called_otherwise, note_order
 
         note_order(db, operation, options)
         operation = deduped(db, operation, options)
@@ -102,6 +102,9 @@ def query(options: Namespace) -> int:
             _for_people(db, operation, options, form)
         else:
             write_answer(db, operation, settings_of(options), options, form)
+            if options.fields:
+                columns = list(paths_by_name(options.fields).values())
+                note_called_otherwise(db, operation, columns, options, taken="shown")
         is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
         note_answer(db, options.operation, options, is_empty=is_empty)
     return int(options.quiet and is_empty)

@@ -170,10 +170,12 @@ def note_unseen(db: AnyDatabase, rows: Iterable[Any], paths: dict[str, Path], op
     """Note which columns are empty in all of these rows, if there are rows."""
     held = [row.keys() for row in rows] if paths else []
     if held:
-        from jitdb.cli.output.notes import note_unknown_columns
+        from jitdb.cli.output.notes import note_called_otherwise, note_unknown_columns
 
         known = set().union(*held)
         note_unknown_columns(db, [path for name, path in paths.items() if name not in known], options)
+        partly = [path for name, path in paths.items() if name in known and any(name not in keys for keys in held)]
+        note_called_otherwise(db, options.operation, partly, options, taken="shown")
 
 
 def with_text(db: AnyDatabase, places: Sequence[Any], *, labelled: bool) -> list[Any]:

@@ -40,6 +40,33 @@ def note_what_is_loose(db: AnyDatabase, options: Namespace, *, is_empty: bool = 
         note_loose(db.log, options, is_empty=is_empty)
     elif not options.quiet and not options.each and not options.log_format:
         _note_documents(db, options)
+        texts = options.operation.leaves() if options.operation is not None else ()
+        if any(leaf.op in ("anywhere", "contains", "like") for leaf in texts):
+            _note_loose_logs(db, options)
+
+
+def _note_loose_logs(logs: LogSet, options: Namespace) -> None:
+    """Note the first of some logs in which lines begin no record, though they look like it."""
+    from jitdb.log.lines.line_log import LineLog
+
+    for member in logs.members[:: -(-len(logs.members) // _DOCUMENTS) or 1]:
+        with suppress(JitdbError, OSError), logs.using(member.path) as db:
+            if isinstance(db.log, LineLog) and (told := _loose_in(db.log)):
+                note(options, f"in {member.path} {told}")
+                return
+
+
+def _loose_in(log: LineLog) -> str:
+    """That lines belong to the record before them, though they look like no part of one, in words."""
+    from jitdb.log.lines.unlike import loose_lines
+
+    seen = loose_lines(log.path, log.framing.form)
+    found = next((each for each in seen if each.loose * _LOOSE >= each.lines and each.loose), None)
+    if found is None:
+        return ""
+    lines = f"{found.loose:,} of the {found.which} {found.lines:,} lines, such as {shown(found.example)}"
+    belongs = "begin no record: each belongs to the record before it"
+    return f"{lines}, {belongs}; --log-format plain makes a record of each line"
 
 
 def _note_documents(logs: LogSet, options: Namespace) -> None:
@@ -79,7 +106,7 @@ def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: 
     from jitdb.log.lines.files.opening import head_of
     from jitdb.log.lines.formats.batches import array_inside
     from jitdb.log.lines.line_log import LineLog
-    from jitdb.log.lines.unlike import entries_of_lines, loose_lines
+    from jitdb.log.lines.unlike import entries_of_lines
 
     if options.quiet or not isinstance(log, LineLog):
         return
@@ -95,11 +122,8 @@ def note_loose(log: AnyLog | LogSource | None, options: Namespace, *, is_empty: 
         texts = options.operation.leaves() if is_empty and options.operation is not None else ()
         if log.framing.form.allow_prefix and any(leaf.op in ("anywhere", "contains", "like") for leaf in texts):
             note(options, "the text before the JSON of a line is no part of the record: `jitdb query --text` shows it")
-        seen = loose_lines(log.path, log.framing.form)
-        if found := next((each for each in seen if each.loose * _LOOSE >= each.lines and each.loose), None):
-            lines = f"{found.loose:,} of the {found.which} {found.lines:,} lines, such as {shown(found.example)}"
-            belongs = "begin no record: each belongs to the record before it"
-            note(options, f"{lines}, {belongs}; --log-format plain makes a record of each line")
+        if told := _loose_in(log):
+            note(options, told)
 
 
 def note_apart(db: AnyDatabase, operation: Operation, options: Namespace) -> None:

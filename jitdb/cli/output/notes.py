@@ -172,7 +172,7 @@ def note_times(
     note_zones(options)
     question = db.query(operation)
     for remark in db.remarks((question if ordered else question.sort_by_arrival()).question, is_full=is_full):
-        say(f"jitdb: {remark}")
+        say("jitdb: " + re.sub(r"pass timestamp='(.*)'$", lambda said: f"say --timestamp {said[1]}", remark))
         note_clock(remark, options)
         if UNTIMED in remark and (paths := re.findall("`([^`]*)`", remark))[1:]:
             say("  to read both: " + " ".join(f"--timestamp {shlex.quote(path)}" for path in paths))

@@ -41,9 +41,11 @@ def _spec(log: LogSource) -> IndexSpec:
 
 
 def _timed_zones(log: LogSource, index: Index, places: Index) -> Sequence[Zone]:
-    """The zones of the column. Raises NotPlain where records without a time have one in another field, which a note
-    tells; IndexDamaged.
+    """The zones of the column. Raises NotPlain where records without a time have one in another field, or where times
+    are in doubt, which a note tells; IndexDamaged.
     """
+    if log.time_doubt:
+        raise NotPlain
     zones = zones_of(index)
     untimed = next((zone for zone in zones if zone.low == NEVER), None)
     if untimed is not None:

@@ -192,6 +192,9 @@ class LogEvidence:
     def unleveled(self, operation: Operation) -> list[str]:
         return []
 
+    def numbered(self, operation: Operation, path: Path) -> list[str]:
+        return []
+
     def unlike(self, operation: Operation, path: Path) -> Iterator[Unlike]:
         from jitdb.engine.hinting.knowledge import SAMPLE, Unlike
         from jitdb.log.lines.framing import LineFraming
@@ -276,7 +279,7 @@ def _of_column(manager: IndexManager, spec: IndexSpec, as_time: bool, is_full: b
         yield f"{name} {AT_MIDNIGHT}, as the time of day in {clock} is no part of it"
     if untimed := _on_untimed(manager, spec, name, as_time):
         yield untimed
-    if as_time and manager.log.time_doubt:
+    if manager.log.time_doubt:
         yield f"times of {name} {manager.log.time_doubt}"
     if bits & seen.TEXTS:
         yield from _on_zones(manager.log, spec, name, bits, as_time, is_full)

@@ -27,6 +27,7 @@ TEXTS: Final = (("text",), ("message",), ("log",))  # of lines of text, of Kuber
 OF_TEXT: Final = {("time",), ("level",), ("trace",), ("stream",), *TEXTS}  # all fields of lines of text
 #: The kinds of values of OTLP, which are the values themselves here.
 _OF_OTLP: Final = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "arrayValue", "kvlistValue")
+_OF_SYSLOG: Final = (("TAG",), ("CONTENT",))
 _NAMED: Final = 8  # fields of which a line says that they are there
 _LONGEST: Final = 1 << 16  # characters of a text that is looked into
 
@@ -82,19 +83,21 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         return f"{who} `{format_path(path)}`: {there} is there, but holds nothing that is one"
     same = ends_so(first, known)
     meant = in_its_place(first, known) or _inside_text(first, known) or (same if is_of_requests(first) else None)
-    if {("TAG",), ("CONTENT",)} <= known.keys() and str(first[0]) in _of_haproxy():
+    if set(_OF_SYSLOG) <= known.keys() and str(first[0]) in _of_haproxy():
         return f"{who} `{format_path(path)}`: of what HAProxy says, --log-format haproxy gives it"
     if first[-1] in _OF_OTLP and is_known(first[:-1], known):
         meant = first[:-1]
     meant = meant or nearest_field(first, known) or same or ends_in_words(first, known)
+    if meant and isinstance(known.get(meant), dict):
+        meant = next((each for each in known if each[:-1] == meant and each[-1] == "name"), meant)  # of loguru's level
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
     if path == ("*",):
         guess = "; without --fields all fields are shown"
     elif not meant and any("," in str(step) for step in path):
         guess = "; here stands one field"
-    elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE:
+    elif not meant and len(path) == 1 and str(path[0]).strip("_").lower() in _FILE and not known.keys() <= OF_TEXT:
         guess = f"; of several logs, `{LOG_PATH}` is the path of each record's log"
-    elif not meant and {("TAG",), ("CONTENT",)} <= known.keys():
+    elif not meant and set(_OF_SYSLOG) <= known.keys() and not {str(each[0]) for each in known} & _of_haproxy():
         guess = ": what a program says is text, in `CONTENT`"
         guess += f"; of sshd, this gives `user` and `ip`: --log-format '{_SSHD}'" if path[0] in _OF_LOGINS else ""
     elif not meant and known.keys() <= OF_TEXT and (text := next((each for each in TEXTS if each in known), None)):
@@ -103,7 +106,15 @@ def unknown_field(who: str, path: Path, known: Mapping[Path, Any]) -> str:
         guess += ", or say which fields a line has: --log-format '(?P<name>...)'" if text == ("text",) else ""
     elif not meant:
         guess = _instead(known)
+        guess += _behind(known) if ("more",) in known else ""
     return f"{who} `{format_path(path)}`{guess}"
+
+
+def _behind(known: Mapping[Path, Any]) -> str:
+    """How what stands behind the fields of an access has names, in words."""
+    pattern = "--log-format '$remote_addr - $remote_user [$time_local] \"$request\" ...'"
+    rest = f"`more` is the rest of the line, such as {shown(known[('more',)])}"
+    return f"; {rest}: nginx's log_format names its parts: {pattern}"
 
 
 def _of_haproxy() -> set[str]:

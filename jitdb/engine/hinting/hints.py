@@ -30,6 +30,7 @@ from jitdb.engine.roles import roles_of, time_meant
 from jitdb.indexes.kinds.kernels import seen
 from jitdb.operators.nodes.compare import Between, PlainBound, Range, gte, lt
 from jitdb.operators.nodes.equal import Absent, Equal, Includes, IsIn, absent
+from jitdb.operators.nodes.fits import Fits
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operation import And, Operation, Or, combine
 from jitdb.operators.nodes.text_match import TextMatch
@@ -140,6 +141,9 @@ def _meant(evidence: Evidence, leaf: Operation, records: Collection[Any]) -> tup
         return (told, f"`{finds}` finds these") if finds else None
     if spelled:
         return f"no record has {typed(leaf)}", f"did you mean `{typed(spelled[0])}`?"
+    if isinstance(leaf, Fits):
+        told = f"no text of {name} is of the pattern {shown(leaf.value)}"
+        return told, "a pattern is of a whole text, as `jitdb patterns` writes it: <num> for digits, <*> for one word"
     return in_trace(evidence, leaf)
 
 
@@ -149,6 +153,11 @@ def is_plain_number(value: Any) -> bool:
 
 def _is_time(path: Path, value: Any) -> bool:
     return time_of(value) is not None and (number_of(value) is None or time_meant(path, number_of(value)) is not None)
+
+
+def _has_lines_below(record: Any) -> bool:
+    """Whether it is of several lines of a container."""
+    return value_at(record, ("trace",)) is not UNDEFINED or _goes_on(record, ("message",)) or _goes_on(record, ("log",))
 
 
 def _goes_on(record: Any, path: Path) -> bool:
@@ -362,8 +371,12 @@ def number_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
 
 
 def map_hints(evidence: Evidence, paths: Iterable[Path]) -> list[str]:
-    """For fields whose values are counted, a line for each that some of a few records hold a map in."""
+    """For fields whose values are counted, a line for each that some of a few records hold a map in, and one for the
+    stream of records of several lines.
+    """
     records, told = evidence.sample(_FEW), []
+    if ("stream",) in paths and any(_has_lines_below(record) for record in evidence.sample(SAMPLE)):
+        told.append("records have the `stream` of their first line: stack traces on the other one belong to them")
     for path in paths:
         held = [isinstance(value, dict) for record in records for value in values_at(record, path)]
         if any(held):

@@ -58,6 +58,9 @@ class Evidence(Protocol):
     def unleveled(self, operation: Operation) -> list[str]:
         """Of several: the logs that are asked whose first records have no level that is known, and words of levels."""
 
+    def numbered(self, operation: Operation, path: Path) -> list[str]:
+        """Of several: the logs that are asked whose levels in this field are numbers that may be syslog's."""
+
     def asked(self, operation: Operation, count: int) -> list[Any]:
         """At most so many records of the logs that are asked."""
 

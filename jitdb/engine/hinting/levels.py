@@ -94,11 +94,13 @@ def on_named_levels(evidence: Evidence, operation: Operation, paths: Collection[
         if named is not None and number_of(known.get(leaf.index)) is not None:
             name = format_path(leaf.index)
             yield f"numbers of `{name}` are read as those of {scale}; did you mean `{typed(leaf.of_field(named))}`?"
-        elif leaf.index in paths and _is_of_syslog_alone(leaf.index, records := evidence.sample(SAMPLE)):
+        elif leaf.index in paths and are_of_syslog(leaf.index, records := evidence.sample(SAMPLE)):
             yield _read_as_syslog(leaf, records)
         elif leaf.index in paths:
             values = [value for record in records if (value := value_at(record, leaf.index)) is not UNDEFINED]
             yield from _on_numbers(leaf, values, is_empty and not _is_of_pino(records))
+            if logs := evidence.numbered(operation, leaf.index):
+                yield _read_as_syslog(leaf, (), f" in {named_logs(logs)}")
             yield from _unknown_names(evidence, leaf, values) if leaf not in denied else ()
 
 
@@ -177,17 +179,17 @@ def _is_word(value: Any) -> bool:
     return len(word) <= _LONGEST and any(map(str.isalpha, word)) and word not in _NO_LEVEL
 
 
-def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any]) -> str:
+def _read_as_syslog(leaf: CompareLevel, records: Sequence[Any], where: str = "") -> str:
     """The line about numbers of levels that are read as syslog's, and are not, or may not be."""
     name = format_path(leaf.index)
-    told = f"numbers of `{name}` are read as syslog's, where 0 is the worst and 3 an error: "
+    told = f"numbers of `{name}`{where} are read as syslog's, where 0 is the worst and 3 an error: "
     if fields_in(records[:1]).keys() >= _OF_NEXTCLOUD:
         meant = _with_number(leaf, _number(leaf, range(len(_NEXTCLOUD)), _NEXTCLOUD))
         return f"{told}Nextcloud's grow, from 0 (debug) to 4 (fatal); did you mean `{meant}`?"
     return f"{told}if they grow with how bad it is, compare them as numbers: `{name} >= 3`"
 
 
-def _is_of_syslog_alone(path: Path, records: Sequence[Any]) -> bool:
+def are_of_syslog(path: Path, records: Sequence[Any]) -> bool:
     """Whether all levels in these records are numbers below 8, in a field that may have others."""
     if ("short_message",) in fields_in(records[:1]):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from functools import partial, wraps
 from typing import Any, Final
 
@@ -65,16 +65,31 @@ class Aio:
         await self.close()
 
 
-class Answer:
-    """What a word of an Aio gives: nothing was asked yet. `await` gives the answer; `async for` goes through it."""
+class Answer(Coroutine[Any, Any, Any]):
+    """What a word of an Aio gives: nothing was asked yet. `await` gives the answer, as asyncio.run() does; `async for`
+    goes through it.
+    """
 
-    __slots__ = ("_ask",)
+    __slots__ = ("_ask", "_run")
 
     def __init__(self, ask: Callable[[threading.Event], Any]) -> None:
         self._ask = ask
+        self._run: Coroutine[Any, Any, Any] | None = None  # what asyncio.run(), or a task, goes on with
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._asked(threading.Event()).__await__()
+
+    def send(self, value: Any) -> Any:
+        self._run = self._run or self._asked(threading.Event())
+        return self._run.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        self._run = self._run or self._asked(threading.Event())
+        return self._run.throw(*error)
+
+    def close(self) -> None:
+        if self._run is not None:
+            self._run.close()
 
     async def _asked(self, cancel: threading.Event) -> Any:
         try:

@@ -41,8 +41,15 @@ def goes_on(before: str, line: str) -> bool:
     thrown = _THROWN.match(line)
     if thrown and re.search(r".(?:Exception|Error|Throwable):?$", thrown[0]):
         return True
+    if line in ("}", "]", ")"):
+        return True
     within = (before and before[0] in " \t") or before.startswith("goroutine ")
     return bool(within and _FRAME.match(line))
+
+
+def goes_on_in(before: str, line: str, is_same_stream: bool) -> bool:
+    """The same in a container: what is indented goes on with a line of its own stream alone."""
+    return goes_on(before, line) and (is_same_stream or line[:1] not in (" ", "\t"))
 
 
 def scalar(text: str) -> Any:
@@ -98,7 +105,8 @@ def cri(data: bytes) -> list[dict[str, Any] | None]:
         part = (found[1], found[2], found[3] == b"P", found[5] or b"")
         text = text_of(part[3])
         is_new = before is None or not (
-            (before[2] and before[1] == part[1]) or (not text.startswith("{") and goes_on(text_of(before[3]), text))
+            (before[2] and before[1] == part[1])
+            or (not text.startswith("{") and goes_on_in(text_of(before[3]), text, before[1] == part[1]))
         )
         if is_new:
             records.append([])
@@ -190,7 +198,8 @@ def docker(data: bytes) -> list[dict[str, Any] | None]:
             is_cut = not before["log"].endswith("\n")
             earlier = before["log"].removesuffix("\n")
             is_new = not (
-                (is_cut and before["stream"] == part["stream"]) or (not text.startswith("{") and goes_on(earlier, text))
+                (is_cut and before["stream"] == part["stream"])
+                or (not text.startswith("{") and goes_on_in(earlier, text, before["stream"] == part["stream"]))
             )
         if is_new:
             records.append([])

@@ -38,7 +38,7 @@ KNOWN: dict[str, tuple[int, int | None]] = {
     "prosody": (3, 2), "puppet": (2, 1), "vmware": (2, 1), "icinga2": (3, 2), "journalctl": (3, 1),
     "gin": (2, 1), "aiohttp": (2, None), "hypercorn": (2, 1), "morgan": (0, 1), "phpfpm": (3, None),
     "gorouter": (2, None), "lograge": (3, 1), "tornado": (3, 2), "telegraf": (3, 2), "gluster": (2, 1),
-    "syslogaccess": (3, 1), "postgres": (11, 4), "structlog": (5, 3),
+    "syslogaccess": (3, 1), "postgres": (11, 4), "pgbouncer": (2, 1), "structlog": (5, 3),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -341,3 +342,39 @@ def test_a_record_of_many_lines_is_read_in_large_pieces(tmp_path: Path, monkeypa
 )
 def test_a_program_names_the_format_that_it_writes(program: str, format: str) -> None:
     assert line_form(given=program) == line_form(given=format)
+
+
+@pytest.mark.parametrize("prefix", ["shop: ", "[worker-1] ", "api/v1 "])
+def test_a_time_behind_what_a_program_of_go_puts_before_it(tmp_path: Path, prefix: str) -> None:
+    (tmp_path / "a.log").write_text(f"{prefix}2026/11/29 18:48:00 ERROR no\n{prefix}2026/11/29 18:48:01 up\n" * 4)
+    with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
+        assert db.count("level >= 'error'") == 4
+        assert db.query().since("2026-11-29T18:48:01").count() == 4
+        assert db.value_counts("prefix").rows[0].value == prefix.strip("[]: ")
+
+
+def test_seconds_before_a_level(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("1795972091.964297 INFO up\n1795972092.964297 ERROR no\n" * 4)
+    with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
+        assert db.count("level >= 'error'") == 4
+        assert db.query().since("2026-11-29T17:08:12").count() == 4
+
+
+def test_a_year_of_two_digits_is_first_where_it_may_be_one(tmp_path: Path) -> None:
+    given = r"\[(?P<time>[^\]]+)\] (?P<text>.*)"
+    for day, time in (("26/11/02", "2026-11-02T17:12:28"), ("11/02/26", "11/02/26 17:12:28")):
+        (tmp_path / "a.log").write_text(f"[{day} 17:12:28] up\n" * 4)
+        with jitdb.open(tmp_path / "a.log", indexes="memory", format=given) as db:
+            assert db.all()[0]["time"] == time
+
+
+def test_the_level_and_the_time_of_loguru(tmp_path: Path) -> None:
+    level = {"icon": "x", "name": "ERROR", "no": 40}
+    record = {"level": level, "message": "no", "time": {"repr": "x", "timestamp": 1795972091.9}}
+    (tmp_path / "a.json").write_text(json.dumps({"text": "no", "record": record}) + "\n")
+    with jitdb.open(tmp_path / "a.json", indexes="memory") as db:
+        assert db.times.paths == (("record", "time", "timestamp"),)
+        assert db.query("record.level.name >= 'error'").since("2026-11-29").count() == 1
+        db.warns_of_questions = False
+        assert db.count("level >= 'error'") == 0
+        assert 'did you mean `record.level.name >= "error"`?' in db.hints("level >= 'error'")[0]

@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Final
 
-from jitdb.log.lines.formats.kernels.kinds import BODY, BSD_TIME, DOUBLED, NIL, NUMBER, PATTERN
+from jitdb.log.lines.formats.kernels.kinds import BODY, BSD_TIME, DOUBLED, NIL, NUMBER, PATTERN, ZONED_TIME
 from jitdb.log.lines.formats.row import CLOCK, ISO, NL, REST, Format, begins, numbers
 
 #: It mostly runs in containers: table.py reads it behind the names of these, too.
@@ -125,10 +125,17 @@ DATABASES: Final = (
     ),
     Format(
         "postgres", "Postgres' log as text", PATTERN,
-        rf"(?P<time>[0-9-]{{10}} {CLOCK}(?:\.[0-9]+)? [A-Z0-9+-]+)(?:{_POSTGRES_PREFIX})(?P<level>{_POSTGRES_LEVEL}):  "
-        r"(?P<message>(?:duration: (?P<duration_ms>[0-9.]+) ms)?.*)",
+        rf"(?P<time>[0-9-]{{10}} {CLOCK}(?:\.[0-9]+)? (?:[A-Z]{{3,5}}|[+-][0-9:]+))(?:{_POSTGRES_PREFIX})"
+        rf"(?P<level>{_POSTGRES_LEVEL}):  (?P<message>(?:duration: (?P<duration_ms>[0-9.]+) ms)?.*)",
         MappingProxyType({**numbers("process_id session_line_num remote_port duration_ms"), "message": BODY}),
         joins=True, mark=b":  ",
+    ),
+    Format(
+        "pgbouncer", "PgBouncer", PATTERN,
+        rf"(?P<time>{ISO}(?: [A-Z]{{3,5}})?) \[(?P<process_id>[0-9]+)\] (?P<level>NOISE|DEBUG|LOG|WARNING|ERROR|FATAL) "
+        r"(?P<text>.*)",
+        MappingProxyType({"time": ZONED_TIME, "process_id": NUMBER, "text": BODY}),
+        joins=True, mark=b"] ",
     ),
     Format(
         "redis", "Redis and Valkey", PATTERN, REDIS,

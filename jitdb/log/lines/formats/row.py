@@ -50,7 +50,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 
-VERSION: Final = 25  # of what kernels make of lines: raise it with each change of that
+VERSION: Final = 26  # of what kernels make of lines: raise it with each change of that
 _TIMES: Final = (BSD_TIME, KLOG_TIME, DAY_MONTH, MONTH_DAY, ZONED_TIME)
 _TIME_NAMES: Final = ("time", "time_local", "timestamp", "start_time", "accept_date", "requestdatetime")
 

@@ -131,10 +131,13 @@ _TIMED: Final = (
     rf"(?:(?:{COLOUR})?(?:[DIWEFA], |update-alternatives )?"  # of Ruby; of Debian
     rf"\[?(?P<time>{ISO}|{_SLASHES}|{BSD}|{_C_TIME}|{DASHED}|{_SPARK_TIME}|{_DOTS}|{_DOTTED}|{_TWELVE}|{_BASIC}|"
     rf"{_JS_TIME})"
-    rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): )(?P<text>.*)"
+    rf"(?:{COLOUR})?(?: #[0-9]+\]|\])?:? ?|\[(?P<time>{_SINCE_1970})\] |(?P<time>{_SINCE_1970}): |"
+    r"(?P<time>[12][0-9]{9}\.[0-9]+) )(?P<text>.*)"
 )
 # Consul, Nomad and Vault write blanks before their lines. In files of other formats such lines may belong to a record.
 _INDENTED: Final = rf" +(?P<time>{ISO}) (?P<text>\[{LEVELS}\] .*)"
+# Go's log writes what one gives it before the time.
+_BEHIND: Final = rf"\[?(?P<prefix>[A-Za-z][A-Za-z0-9_./-]*)\]?:? ?(?P<time>{_SLASHES}) (?P<text>.*)"
 _CLOCKED: Final = rf"(?:{COLOUR})?\[?(?P<clock>{CLOCK}(?:[.,][0-9]+)?)\]?(?:{COLOUR})? (?P<text>.*)"
 _BY_LEVEL: Final = (
     rf"(?:{COLOUR})?(?:{LEVELS}(?:{COLOUR})?[\[: |\t]|\[(?:{COLOUR})? *{LEVELS} *(?:{COLOUR})?\]|"
@@ -218,7 +221,7 @@ FORMATS: Final = (
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
-        "text", "text with times", PATTERN, rf"{_TIMED}|{_INDENTED}",
+        "text", "text with times", PATTERN, rf"{_TIMED}|{_INDENTED}|{_BEHIND}",
         MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
     ),
     *GUESSED,

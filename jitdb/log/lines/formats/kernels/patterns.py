@@ -60,6 +60,7 @@ from jitdb.log.lines.formats.kernels.writing import (
 
 _1 = np.uint64(1)
 _ZERO, _NINE, _PLUS, _DASH, _DOT, _SLASH = 48, 57, 43, 45, 46, 47
+_FIRST_YEAR = 20  # of those with two digits in front of a month
 _MOST_AHEAD = 14  # hours by which a zone is ahead of UTC
 _A, _P, _M, _Z, _CLOSE = 65, 80, 77, 90, 93
 _NARROW = np.frombuffer(b"\xe2\x80\xaf", np.uint8)  # a blank, U+202F
@@ -398,8 +399,10 @@ def put_bsd_time(data, p, end, out, o, latest):
     put_other_day and put_day_of_snort, too; else a number or text, as it stands."""
     is_short = end - p == 17 or (end - p > 17 and offset_end(data, p, p + 17, end) == end)
     if is_short and data[np.uint64(p + 2)] == _SLASH and data[np.uint64(p + 5)] == _SLASH:
-        o = put_day(out, o, 2000 + two_digits(data, p), two_digits(data, p + 3), two_digits(data, p + 6))
-        return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
+        year, month = two_digits(data, p), two_digits(data, p + 3)
+        if year >= _FIRST_YEAR and month <= 12:  # else the month, or the day, is first, and the year last
+            o = put_day(out, o, 2000 + year, month, two_digits(data, p + 6))
+            return put_byte(out, put_escaped(data, p + 9, end, out, o), QUOTE)
     after = put_day_of_snort(data, p, end, out, o, latest)
     if after > o:
         return after

@@ -19,7 +19,7 @@ from jitdb.log.lines.formats.kernels.bodies import put_body
 from jitdb.log.lines.formats.kernels.kinds import STAMPED
 from jitdb.log.lines.formats.kernels.levels import put_level
 from jitdb.log.lines.formats.kernels.patterns import matched, put_groups
-from jitdb.log.lines.formats.kernels.traces import begins_with, goes_on
+from jitdb.log.lines.formats.kernels.traces import begins_with, goes_on, is_indented
 from jitdb.log.lines.formats.kernels.writing import (
     line_end,
     put_byte,
@@ -143,8 +143,11 @@ def begins_cri(how, data, before, before_end, p, end):
         return earlier < 0 and not goes_on(data, before, before_end, p, end)
     if earlier < 0:
         return True
-    if is_cut and same_stream(data, stream, earlier_stream):
+    is_same = same_stream(data, stream, earlier_stream)
+    if is_cut and is_same:
         return False
+    if not is_same and text < end and is_indented(data, text, end):
+        return True  # it goes on with an earlier line, which is of no record here
     return (text < end and data[np.uint64(text)] == OPEN_MAP) or not goes_on(data, earlier, before_end, text, end)
 
 
@@ -157,10 +160,13 @@ def begins_docker(data, before, before_end, p, end):
     earlier, earlier_stop, is_cut = docker_text(data, before, before_end)
     if text < 0 or earlier < 0:
         return True
-    if is_cut and docker_stream(data, text_stop, end) == docker_stream(data, earlier_stop, before_end):
+    is_same = docker_stream(data, text_stop, end) == docker_stream(data, earlier_stop, before_end)
+    if is_cut and is_same:
         return False
     text_stop -= 0 if goes_on_behind else 2  # its newline
     earlier_stop -= 0 if is_cut else 2
+    if not is_same and text < text_stop and is_indented(data, text, text_stop):
+        return True
     return (text < text_stop and data[np.uint64(text)] == OPEN_MAP) or not goes_on(
         data, earlier, earlier_stop, text, text_stop
     )

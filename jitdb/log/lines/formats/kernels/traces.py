@@ -95,6 +95,8 @@ def goes_on(data, before, before_end, p, end):
         return True
     if is_thrown(data, p, end):
         return True
+    if end - p == 1 and (char == 125 or char == 93 or char == 41):  # of an object that JavaScript shows: }, ], )
+        return True
     is_within = (before < before_end and is_indented(data, before, before_end)) or begins_with(
         data, before, before_end, _GOROUTINE
     )
