@@ -204,12 +204,12 @@ def test_lines_of_text_with_the_name_of_a_zone(tmp_path: Path, capsys: pytest.Ca
     """It belongs to the time; a word that is no zone, or longer than one, to the text."""
     (tmp_path / "app.log").write_text("2026-11-27T14:30:00.000Z ERROR 1 --- x\n")
     (tmp_path / "pg.log").write_text(
-        "2026-11-27 15:10:00.000 CET [1] a@b ERROR:  deadlock detected\n2026-11-27 15:10:01.000 CET [1] a@b LOG:  x\n"
+        "2026-11-27 15:10:00.000 CET [1] a@b ERROR: deadlock detected\n2026-11-27 15:10:01.000 CET [1] a@b LOG: x\n"
     )
     _, out, err = said(capsys, "query", tmp_path, "--fields", "time,text")
     assert [json.loads(line) for line in out.splitlines()] == [
-        {"time": "2026-11-27 15:10:00.000 CET", "text": "[1] a@b ERROR:  deadlock detected"},
-        {"time": "2026-11-27 15:10:01.000 CET", "text": "[1] a@b LOG:  x"},
+        {"time": "2026-11-27 15:10:00.000 CET", "text": "[1] a@b ERROR: deadlock detected"},
+        {"time": "2026-11-27 15:10:01.000 CET", "text": "[1] a@b LOG: x"},
         {"time": "2026-11-27T14:30:00.000Z", "text": "ERROR 1 --- x"},
     ]
     assert err == ""
