@@ -149,7 +149,7 @@ def _behind_logs(texts: Sequence[str]) -> int:
 
 def within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
     """The operation within --since, --until and --older-than."""
-    if zone := getattr(options, "log_tz", None):
+    if zone := getattr(options, "log_tz", None) or getattr(options, "tz", None):
         from jitdb.operators.nodes.instants import instant_at
 
         for name, text in getattr(options, "typed_times", {}).items():

@@ -289,8 +289,8 @@ OPTIONS: Final = {
     ),
     "since": option(
         "--since TIME", "only records from this time on: 2h (ago), 7d, today, or 14:00 by the clock of this machine. A "
-        "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00). With --log-tz both are in "
-        "that zone",
+        "date with a time (2026-11-01T12:00) is in UTC, or has its zone behind it (+01:00). With --log-tz, or --tz, "
+        "both are in that zone",
         type=moment, action=Moment, group=SHOWN,
     ),
     "until": option("--until TIME", "only records before this time", type=moment, action=Moment, group=SHOWN),

@@ -154,3 +154,11 @@ def test_a_text_across_fields_is_told_with_what_finds_it(tmp_path: Path, run: Ru
         assert "no field" not in run(*command, *plain).stderr
     assert "no field" not in run("find", "a.log", "nothing").stderr
     assert run("find", "a.log", text, "-q").stderr == ""
+
+
+def test_a_text_in_a_field_is_not_said_to_be_in_none(tmp_path: Path, run: Run) -> None:
+    """Where the other part of the question finds nothing."""
+    (tmp_path / "a.log").write_text("level=error path=/api/checkout\n" * 5)
+    told = run("count", "a.log", 'level == "info" and * contains "/api/checkout"').stderr
+    assert "in no field" not in told
+    assert "in any case" not in told

@@ -319,3 +319,14 @@ def test_lines_between_accesses_are_read_as_text_as_the_warning_says(tmp_path: P
     assert found.stdout == "0\n"
     (given,) = re.findall("says which and why, and --log-format (.*) reads all lines as text", found.stderr)
     assert run("count", "a.log", '* contains "ValueError"', "--log-format", given).stdout == "3\n"
+
+
+@pytest.mark.parametrize("name", ["log", "message"])
+def test_records_of_containers_without_a_level_are_told(tmp_path: Path, run: Run, name: str) -> None:
+    texts = ["2026-11-20 10:00:00 ERROR a", "second line of a message"] * 5
+    docker = ({"log": f"{text}\n", "stream": "stderr", "time": "2026-11-20T10:00:00Z"} for text in texts)
+    lines = map(json.dumps, docker) if name == "log" else (f"2026-11-20T10:00:00Z stderr F {text}" for text in texts)
+    (tmp_path / "a.log").write_text("".join(f"{line}\n" for line in lines))
+    found = run("count", "a.log", 'level == "ERROR"')
+    assert found.stdout == "5\n"
+    assert "no level is found in the text of 5 of 10 records looked at: `absent(level)` finds these" in found.stderr

@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -464,3 +464,17 @@ def test_times_in_expressions_are_of_utc_which_a_note_says(run: Run, tmp_path: P
     assert run(*asked, *zone, 'time == "2026-11-28 02:00:00"') == ("1\n", "")
     assert run(*asked, "--log-tz", "UTC", 'time >= "2026-11-28T02:00"') == ("8\n", "")
     assert run(*asked, *zone, "-q", 'time >= "2026-11-28T02:00"') == ("7\n", "")
+
+
+@pytest.mark.parametrize(("zone", "ahead"), [(None, 0), ("Europe/Berlin", 1), ("Asia/Kolkata", 5.5)])
+def test_bounds_are_of_the_zone_that_a_timeline_shows(run: Run, tmp_path: Path, zone: str | None, ahead: float) -> None:
+    """Whose times have zones of their own."""
+    times = [datetime(2026, 11, 20, tzinfo=UTC) + timedelta(minutes=30 * half + 10) for half in range(48)]
+    (tmp_path / "a.json").write_text("".join(f'{{"time": "{time.isoformat()}", "n": 1}}\n' for time in times))
+    asked = "--since", "2026-11-20T14:00", "--until", "2026-11-20T17:00", "--every", "1h", "--format", "json"
+    shown = [time + timedelta(hours=ahead) for time in times]
+    expected = sum(14 <= time.hour < 17 and time.day == 20 for time in shown)
+    for command in (["timeline", str(tmp_path / "a.json")], ["stats", str(tmp_path / "a.json"), "n"]):
+        found = json.loads(run(*command, *asked, *(["--tz", zone] if zone else []))[0])
+        assert found["total"] == expected == 6
+        assert [row["time"][11:13] for row in found["rows"]] == ["14", "15", "16"]

@@ -131,7 +131,7 @@ def note_apart(db: AnyDatabase, operation: Operation, options: Namespace) -> Non
     from jitdb.engine.database import JITDB
     from jitdb.log.lines.files.opening import head_of, tail_of
     from jitdb.log.lines.line_log import LineLog
-    from jitdb.operators.nodes.anywhere import Anywhere
+    from jitdb.operators.nodes.anywhere import Anywhere, anywhere
 
     log = db.log if isinstance(db, JITDB) else None
     row = log.framing.form.row if isinstance(log, LineLog) else None
@@ -141,6 +141,6 @@ def note_apart(db: AnyDatabase, operation: Operation, options: Namespace) -> Non
     with suppress(JitdbError, OSError):
         ends = [head_of(log.path, _LOOKED_AT), tail_of(log.path, _LOOKED_AT, 0)] if texts else []
         for text in texts:
-            if any(text.encode() in end for end in ends):
+            if any(text.encode() in end for end in ends) and not db.count(anywhere(text)):
                 what = f"lines hold {shown(text)} in no field, but across two of them or between"
                 note(options, f"{what}: --log-format plain makes one text of each line, and finds it there")

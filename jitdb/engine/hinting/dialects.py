@@ -76,7 +76,10 @@ def is_called_so(path: Path) -> bool:
 
 def is_of_text(record: Any) -> bool:
     """Whether it is of a line whose level stands somewhere in its text."""
-    return isinstance(record, dict) and isinstance(record.get("text", record.get("CONTENT")), str)
+    if not isinstance(record, dict):
+        return False
+    in_container = record.get("message", record.get("log")) if "stream" in record else None
+    return isinstance(record.get("text", record.get("CONTENT", in_container)), str)
 
 
 def called_in(paths: Iterable[Path], records: Collection[Any]) -> dict[Path, Path]:

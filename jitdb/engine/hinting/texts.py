@@ -24,7 +24,7 @@ def on_texts(evidence: Evidence, operation: Operation, is_empty: bool) -> Iterat
     """The lines on the texts that are asked for, for any answer."""
     cased = (leaf for leaf in operation.leaves() if isinstance(leaf, Anywhere) and not leaf.ignore_case)
     for leaf in cased if is_empty else ():
-        if leaf.value.lower() != leaf.value.upper():
+        if leaf.value.lower() != leaf.value.upper() and not evidence.has(leaf):
             yield f"`{typed(leaf.changed(ignore_case=True))}` looks for it in any case"
     yield from on_encoding(evidence, operation)
     yield from _on_colours(evidence, operation)

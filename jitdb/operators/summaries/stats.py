@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
     from jitdb.operators.summaries.arithmetic.quantiles import Measured, Stream
 
-_SHARES: Final = (0.5, 0.95)  # quantiles of a row
+_SHARES: Final = (0.5, 0.95, 0.99)  # quantiles of a row
 _AT_ONCE: Final = ("count", "min", "max", "span")  # orders of View.leading()
 _KEPT: Final = 1 << 20  # records whose numbers and groups are kept for the next pass: 18 MB
 _TOGETHER: Final = 64  # groups whose stats are made at once
