@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.coded_column import CodedColumn
     from jitdb.operators.summaries.arithmetic.numbers import Numbers
 
-_OF_ORDER: Final = {"count": (0,), "min": (1,), "max": (2,), "span": (2, 1)}  # what a weight is made of (add_weights)
 _CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
 _TOGETHER: Final = 1 << 20  # pairs, or bytes of such bits, that are looked at together
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
@@ -86,22 +85,22 @@ def leading(
 
     parts: the code, and the number, of each of some records
     """
-    from jitdb.operators.summaries.arithmetic.summary_kernels import add_weights, find_leading
+    from jitdb.operators.summaries.arithmetic.summary_kernels import add_spans, add_weights, find_leading
 
-    which = _OF_ORDER[weighed_by]
-    each = [np.zeros((len(column), 2)) for _ in which]
-    total = 0
-    for rows, kind in zip(each, which, strict=True):
-        rows[:, 0] = np.nan if kind else 0.0
+    which, total = ("count", "min", "max", "span").index(weighed_by), 0
+    rows = np.zeros((len(column), 2))
+    rows[:, 0] = np.nan if which else 0.0
+    lows = np.full(len(column) if weighed_by == "span" else 0, np.nan)
     for codes, numbers in parts:
-        if len(which) > 1 and numbers.lo is not None:
-            return None  # the difference needs all digits
-        for rows, kind in zip(each, which, strict=True):
-            add_weights(np.ascontiguousarray(numbers.hi), codes, kind, rows)
         total += len(codes)
-    rows = each[0]
-    for low in each[1:]:
-        rows[:, 0] -= low[:, 0]
+        if not len(lows):
+            add_weights(np.ascontiguousarray(numbers.hi), codes, which, rows)
+        elif numbers.lo is None:
+            add_spans(np.ascontiguousarray(numbers.hi), codes, lows, rows)
+        else:
+            return None  # the difference needs all digits
+    if len(lows):
+        rows[:, 0] -= lows
     found = np.empty(len(column), np.uint32)
     size, distinct = find_leading(rows, 1 if ascending else -1, np.empty(limit), found)
     if size < 0:

@@ -87,6 +87,20 @@ def add_weights(hi: F64, codes: U32, which: int, rows: F64Rows) -> None:
                 rows[row, 0] = number
 
 
+@kernel
+def add_spans(hi: F64, codes: U32, lows: F64, rows: F64Rows) -> None:
+    """The same with the largest as weight, and the least in `lows`."""
+    for i in range(hi.shape[0]):
+        number = hi[i]
+        row = np.uint64(codes[i])
+        rows[row, 1] += 1
+        if number == number:
+            if not lows[row] <= number:
+                lows[row] = number
+            if not rows[row, 0] >= number:
+                rows[row, 0] = number
+
+
 @part
 def sift_down(heap):
     """Let the first number of a heap, the largest of it but for that one, go where it belongs."""
