@@ -45,3 +45,29 @@ def test_the_last_bracket_of_an_object_is_a_part_of_its_record(tmp_path: Path, p
     with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
         assert db.count() == 6
         assert [record["text"][-1] for record in db.query("level == 'ERROR'").all()] == ["}"] * 3
+
+
+@pytest.mark.parametrize("colour", ["", "\x1b[32m"])
+@pytest.mark.parametrize("wrapped", [of_cri, of_docker])
+def test_the_console_of_structlog(tmp_path: Path, wrapped: Callable[..., str], colour: str) -> None:
+    off = colour and "\x1b[0m"
+    head = f"{colour}2026-11-29 15:57:11{off} [{colour}error    {off}] {colour}payment failed".ljust(90)
+    said = f"{head}{off} {colour}ms{off}="
+    lines = [("stdout", f"{said}{number} {colour}user{off}='u 1'") for number in range(5)]
+    trace = "Traceback (most recent call last):", "  File x", "ValueError: no"
+    lines += [*(("stderr", line) for line in trace), ("stdout", "[error] up")]
+    (tmp_path / "a.log").write_text(wrapped(lines))
+    with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
+        assert db.count("level == 'error' and event == 'payment failed' and user == 'u 1'") == 5
+        assert db.count("ms > 2") == 2
+        assert db.times.paths == (("time",),)
+        last = db.query("ms == 4").first()
+        assert "ValueError: no" in last.get("message", last.get("log"))
+        assert db.count("event is absent") == 1
+
+
+def test_the_console_of_structlog_behind_names_has_its_time(tmp_path: Path) -> None:
+    line = "web-1  | 2026-11-29 15:57:11 [error    ] payment failed                 ms=5\n"
+    (tmp_path / "a.log").write_text(line * 3)
+    with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
+        assert db.query("level == 'error'").since("2026-11-29T15:57:11").count() == 3

@@ -90,7 +90,14 @@ _STRUCTLOG_HEAD: Final = (
     rf"{_C}(?:(?:(?P<timestamp>{ISO})|(?P<clock>{CLOCK}(?:\.[0-9]+)?)){_C} )?\[{_C}"
     rf"(?P<level>trace|debug|info|notice|warn|warning|error|critical|fatal|exception|notset) *{_C}\] "
 )
-_STRUCTLOG_PADDED: Final = "debug    |info     |notice   |warn     |warning  |error    |critical |exception|notset   "
+_STRUCTLOG_LEVELS: Final = ["debug", "info", "notice", "warn", "warning", "error", "critical", "exception", "notset"]
+_STRUCTLOG_PADDED: Final = "|".join(f"{level:9}" for level in _STRUCTLOG_LEVELS)
+_STRUCTLOG_NAMED: Final = "|".join(f"(?P<level>{level}){' ' * (9 - len(level))}" for level in _STRUCTLOG_LEVELS)
+#: In containers, which say when: only levels that are padded tell it from lines of other programs.
+STRUCTLOG: Final = (
+    rf"{_C}(?:(?:{ISO}|{CLOCK}(?:\.[0-9]+)?){_C} )?\[{_C}"
+    rf"(?:{_STRUCTLOG_NAMED}){_C}\] (?P<event>.*)"
+)
 
 _JUL_TIME: Final = r"[A-Z][a-z]{2} [0-9]{1,2}, [0-9]{4} [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: |\xe2\x80\xaf)[AP]M"
 _JUL_LEVEL: Final = "SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST"

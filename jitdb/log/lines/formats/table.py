@@ -43,6 +43,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
     NUMBER,
     OTLP,
     PATTERN,
+    SHOWN,
     STAMPED,
     TABLE,
     WORD,
@@ -50,7 +51,7 @@ from jitdb.log.lines.formats.kernels.kinds import (
 )
 from jitdb.log.lines.formats.pattern import compile_pattern
 from jitdb.log.lines.formats.row import BSD, CLOCK, COLOUR, DASHED, ISO, LEVELS, QUOTED, Format, begins
-from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, SERVICES
+from jitdb.log.lines.formats.services import ENVOY, ENVOY_KINDS, NATS, SERVICES, STRUCTLOG
 from jitdb.log.lines.formats.slashed import GUESSED, KNOWN_DAYS
 from jitdb.log.lines.formats.syslogs import DEVICES, SYSLOG5424, SYSLOG_KINDS, SYSLOGS, TAGGED
 
@@ -98,7 +99,8 @@ _STAMPED: Final = begins(
     r"(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable)(?::|$)|Traceback \(most recent call last\)|"
     rf"(?:{COLOUR})?\[?(?:{LEVELS}:? +\[?)?(?:{_OWN_DAY}|[A-Z][a-z]{{2}} [ 0-9]?[0-9],? |{CLOCK}[.,: \]])))"
 )
-# Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog.
+# Lines of programs that mostly run in containers, where these say when: klog of Kubernetes, accesses, proxies, syslog,
+# and structlog's console.
 _INSIDE: Final = "|".join((
     r"(?P<level>[IWEF])[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ +(?P<threadid>[0-9]+) "
     r"(?P<file>[^ :\]]+):(?P<line>[0-9]+)\] (?P<msg>.*)",
@@ -110,9 +112,10 @@ _INSIDE: Final = "|".join((
     rf"<(?P<PRI>[0-9]{{1,3}})>(?P<TIMESTAMP>{BSD}|{ISO}) (?P<HOSTNAME>[^ ]+) {TAGGED}",
     rf"(?P<TIMESTAMP>{BSD}) (?P<HOSTNAME>[^ ]*[a-z0-9][^ ]*) {TAGGED}",  # capital letters alone are a level
 ))  # fmt: skip
+_IN_CONTAINERS: Final = f"{_INSIDE}|{STRUCTLOG}"
 _INSIDE_KINDS: Final = MappingProxyType({
     "threadid": NUMBER, "line": NUMBER, "msg": BODY, **ACCESS_KINDS, **ENVOY_KINDS, **SYSLOG_KINDS,
-    "MSG": LEVELED, "CONTENT": LEVELED,
+    "MSG": LEVELED, "CONTENT": LEVELED, "event": SHOWN,
 })  # fmt: skip
 
 _TIMES: Final = frozenset(("time", "timestamp", "ts", "date", "datetime"))  # groups of times in a user's pattern
@@ -170,14 +173,15 @@ _STARTED: Final = (
 _FLASK_WARNS: Final = b"WARNING: This is a development server. Do not use it in a production deployment."
 
 FORMATS: Final = (
-    Format("docker", "Docker json-file", DOCKER, _INSIDE, _INSIDE_KINDS, joins=True, is_line=_is_docker),
+    Format("docker", "Docker json-file", DOCKER, _IN_CONTAINERS, _INSIDE_KINDS, joins=True, is_line=_is_docker),
     Format("journald", "systemd-journald, as JSON", JOURNAL, is_line=_is_journal),
     Format(
-        "cri", "Kubernetes CRI", CRI, _INSIDE, _INSIDE_KINDS, joins=True, is_line=lambda line: bool(_CRI.match(line)),
+        "cri", "Kubernetes CRI", CRI, _IN_CONTAINERS, _INSIDE_KINDS, joins=True,
+        is_line=lambda line: bool(_CRI.match(line)),
     ),
     Format(
-        "stamped", "docker logs -t, kubectl logs --timestamps", STAMPED, _INSIDE, _INSIDE_KINDS, joins=True,
-        is_line=_STAMPED,
+        "stamped", "docker logs -t, kubectl logs --timestamps", STAMPED, _IN_CONTAINERS, _INSIDE_KINDS,
+        joins=True, is_line=_STAMPED,
     ),
     *SERVICES,
     *DATABASES,

@@ -43,7 +43,7 @@ _TIME_SIZE = 8
 _STREAM = np.frombuffer(b',"stream":"        ', np.uint8)
 _STREAM_SIZE = 11
 _MAY_FIT = np.array(
-    [chr(byte) in "0123456789abcdefABCDEF:IW[<JMSOND" for byte in range(256)], np.bool_
+    [chr(byte) in "0123456789abcdefABCDEF:IW[<JMSOND\x1b" for byte in range(256)], np.bool_
 )  # first bytes of a match
 
 
