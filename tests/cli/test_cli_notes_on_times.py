@@ -259,3 +259,22 @@ def test_records_whose_time_has_another_name_late_in_a_file_are_told(tmp_path: P
     found = run("count", "a.ndjson", "--since", "2026-11-20")
     assert found.stdout == "1200\n"
     assert "left out are records without a time in `time`; these have one in `ts`\n" in found.stderr
+
+
+@pytest.mark.parametrize("command", [["timeline"], ["query"], ["stats", "--share", 'level == "x"', "--every", "1d"]])
+def test_a_day_that_may_be_a_month_is_told_by_what_goes_by_time(tmp_path: Path, run: Run, command: list[str]) -> None:
+    (tmp_path / "a.log").write_text("11/12/2026 10:00:00 ERROR no\n" * 4)
+    for _ in range(2):
+        _, _, err = said_by(run, command[0], tmp_path / "a.log", *command[1:])
+        assert "times of `time` are read with the day first, as the first lines do not tell" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"), [("[1795975375.392092] 64 bytes: time=0.036 ms", True), ('{"time": 1795975375}', False)]
+)
+def test_numbers_of_the_time_itself_are_told(tmp_path: Path, run: Run, line: str, inside: bool) -> None:
+    (tmp_path / "a.log").write_text(f"{line}\n" * 4)
+    _, out, err = said_by(run, "stats", tmp_path / "a.log", "time")
+    assert "1,795,975,375" in out
+    assert "`time` is the time of each record, which `jitdb timeline` counts by" in err
+    assert ("numbers in the text have names by --log-format" in err) == inside

@@ -454,12 +454,24 @@ def _note_days(db: AnyDatabase, options: Namespace) -> None:
             note(options, f"`{format_path(path)}` {AT_MIDNIGHT}")
 
 
+def _is_text(db: AnyDatabase) -> bool:
+    """Whether its records are lines of text."""
+    from jitdb.engine.hinting.dialects import is_of_text
+    from jitdb.engine.hinting.knowledge import SAMPLE
+
+    return any(map(is_of_text, db.sample(SAMPLE)))
+
+
 def _note_others(db: AnyDatabase, options: Namespace, total: int, numbers: int) -> None:
     """Note where the values of the field are text that spells numbers, or are not, or not all, numbers."""
     from jitdb.cli.output.notes import note_unknown_columns
     from jitdb.engine.hinting.hints import number_hints
 
     path, name = options.path, format_path(options.path)
+    if path in db.declared_time and not options.timestamp:
+        inside = "; numbers in the text have names by --log-format '(?P<name>...)'" if _is_text(db) else ""
+        note(options, f"`{name}` is the time of each record, which `jitdb timeline` counts by{inside}")
+        return
     for line in number_hints(db.evidence(), [path]):
         note(options, line)
     if numbers == total or options.quiet:
