@@ -34,7 +34,7 @@ KNOWN: dict[str, tuple[int, int | None]] = {
     "rails": (1, None), "railslogger": (2, 0), "weblogic": (3, 1), "fastlog": (4, 1), "unbound": (2, 1),
     "slashes": (2, 1), "websphere": (3, 1), "hdfs": (2, 1), "logcat": (3, 2), "lambda": (2, 2), "celery": (2, 1),
     "leveltime": (3, 2), "prefixed": (6, 4), "nlb": (2, None), "nats": (2, 1), "colours": (2, 2),
-    "monit": (3, 2), "capnslog": (2, 1),
+    "monit": (3, 2), "capnslog": (2, 1), "golog": (2, 1),
     "prosody": (3, 2), "puppet": (2, 1), "vmware": (2, 1), "icinga2": (3, 2), "journalctl": (3, 1),
     "gin": (2, 1), "aiohttp": (2, None), "hypercorn": (2, 1), "morgan": (0, 1), "phpfpm": (3, None),
     "gorouter": (2, None), "lograge": (3, 1), "tornado": (3, 2), "telegraf": (3, 2), "gluster": (2, 1),

@@ -353,6 +353,13 @@ def test_a_time_behind_what_a_program_of_go_puts_before_it(tmp_path: Path, prefi
         assert db.value_counts("prefix").rows[0].value == prefix.strip("[]: ")
 
 
+@pytest.mark.parametrize("line", ["ERROR 2026/11/20 10:00:00 a", "[ERROR] 2026/11/20 10:00:00 a", "error: 2026/11/20"])
+def test_a_level_before_the_time_is_no_prefix(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.log").write_text(f"{line}\n" * 4)
+    with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
+        assert db.count("level >= 'error'") == 4
+
+
 def test_seconds_before_a_level(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("1795972091.964297 INFO up\n1795972092.964297 ERROR no\n" * 4)
     with jitdb.open(tmp_path / "a.log", indexes="memory") as db:

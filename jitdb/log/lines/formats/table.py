@@ -225,7 +225,7 @@ FORMATS: Final = (
     Format("ltsv", "LTSV", LTSV, joins=True, is_line=lambda line: bool(_LTSV.fullmatch(line))),
     Format("logfmt", "logfmt", LOGFMT, joins=True, is_line=_is_logfmt),
     Format(
-        "text", "text with times", PATTERN, rf"{_TIMED}|{_INDENTED}|{_BEHIND}",
+        "text", "text with times", PATTERN, rf"{_TIMED}|{_INDENTED}",
         MappingProxyType({"time": ZONED_TIME, "text": LEVELED}), joins=True,
     ),
     *GUESSED,
@@ -245,6 +245,9 @@ FORMATS: Final = (
         r'HTTP/(?P<http_version>[0-9.]+))" (?P<status_code>[0-9]{3})(?: [A-Z][A-Za-z -]*)?$|'  # of uvicorn
         rf"(?P<text>(?:{_BY_LEVEL}|(?:trace|verbose|silly|http|err|severe): ).*)",  # of Winston
         MappingProxyType({"status_code": NUMBER, "text": LEVELED}), joins=True,
+    ),
+    Format(
+        "golog", "Go's log with a prefix", PATTERN, _BEHIND, MappingProxyType({"text": LEVELED}), joins=True,
     ),
     Format(
         "prefixed", "text behind the names of containers or processes", PATTERN,
