@@ -353,8 +353,10 @@ def test_a_time_behind_what_a_program_of_go_puts_before_it(tmp_path: Path, prefi
         assert db.value_counts("prefix").rows[0].value == prefix.strip("[]: ")
 
 
-@pytest.mark.parametrize("line", ["ERROR 2026/11/20 10:00:00 a", "[ERROR] 2026/11/20 10:00:00 a", "error: 2026/11/20"])
-def test_a_level_before_the_time_is_no_prefix(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["ERROR 2026/11/20 10:00:00 a", "[ERROR] 2026/11/20 10:00:00 a", "[2026-11-20 10:00:00] shop: ERROR a"]
+)
+def test_a_level_is_found_beside_a_prefix(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.log").write_text(f"{line}\n" * 4)
     with jitdb.open(tmp_path / "a.log", indexes="memory") as db:
         assert db.count("level >= 'error'") == 4

@@ -386,7 +386,8 @@ SERVICES: Final = (
     ),
     Format(
         "monit", "Monit", PATTERN,
-        rf"\[(?:(?P<timezone>[A-Z]+|[+-][0-9]+) (?P<time>{BSD})|(?P<time>{ISO}))\] (?P<level>[a-z]+) *: +(?P<text>.*)",
+        rf"\[(?:(?P<timezone>[A-Z]+|[+-][0-9]+) (?P<time>{BSD})|(?P<time>{ISO}))\] "
+        r"(?P<level>debug|info|notice|warning|error|critical|alert|emergency) *: +(?P<text>.*)",
         MappingProxyType({"time": BSD_TIME, "text": BODY}),
         joins=True, mark=b"] ",
     ),
