@@ -15,7 +15,7 @@ import numpy as np
 
 from jitdb.common.values import UNDEFINED, value_key
 from jitdb.engine.answering.coded_column import CodedColumn
-from jitdb.engine.answering.members import Members, places_in
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.value_order import may_be_first, places_in_order
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, codes_in, dictionary_of, load_bitmap, records_with
 from jitdb.indexes.kinds.roaring import union_of
@@ -74,7 +74,7 @@ class BitmapCodes:
                 sets = (load_bitmap(segment, number) for number in range(len(dictionary)))
                 found[codes] += [held.intersection_cardinality(matches) for held in sets]
             elif there:
-                ((_, places),) = places_in([segment], matches)
+                ((_, places),) = members.places_in([segment])
                 found[codes] += np.bincount(codes_in(segment)[places], minlength=1 + len(codes))[1:]
         if self._owned:
             found[0] = len(matches) - len(self._present() & matches)
@@ -95,16 +95,16 @@ class BitmapCodes:
             if key != ABSENT_KEY
         )
 
-    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+    def codes(self, members: Members) -> NDArray[np.uint32]:
         """Raises IndexDamaged."""
         parts = [
             np.append(np.zeros(1, np.uint32), self._segments[segment])[codes_in(segment)[places]]
-            for segment, places in places_in(self._segments, matches)
+            for segment, places in members.places_in(self._segments)
         ]
         return np.concatenate([np.empty(0, np.uint32), *parts])
 
-    def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
-        return table[self.codes(matches)]
+    def mapped(self, members: Members, table: NDArray[Any]) -> NDArray[Any]:
+        return table[self.codes(members)]
 
 
 class ConstantCodes:
@@ -129,13 +129,13 @@ class ConstantCodes:
         counts[self.code] = len(members)
         return counts
 
-    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
-        return np.full(len(matches), self.code, np.uint32)
+    def codes(self, members: Members) -> NDArray[np.uint32]:
+        return np.full(len(members), self.code, np.uint32)
 
-    def mapped(self, matches: BitMap, table: NDArray[Any]) -> NDArray[Any]:
-        return table[self.codes(matches)]
+    def mapped(self, members: Members, table: NDArray[Any]) -> NDArray[Any]:
+        return table[self.codes(members)]
 
-    def mark(self, matches: BitMap, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
+    def mark(self, members: Members, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
         masks |= table[self.code]
 
 

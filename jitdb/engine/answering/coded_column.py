@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from jitdb.engine.answering.members import Members, places_in
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.value_order import places_in_order, ranks_of
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.codes_file import CodesFile
@@ -27,7 +27,6 @@ from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
@@ -209,23 +208,23 @@ class CodedColumn:
                 add_counts(code_counts(part.segment, *within), part.numbers, counts)
         return counts
 
-    def codes(self, matches: BitMap) -> NDArray[np.uint32]:
+    def codes(self, members: Members) -> NDArray[np.uint32]:
         """The codes of these records, ascending by seq."""
-        return self.mapped(matches, None)
+        return self.mapped(members, None)
 
-    def mapped(self, matches: BitMap, table: NDArray[Any] | None) -> NDArray[Any]:
+    def mapped(self, members: Members, table: NDArray[Any] | None) -> NDArray[Any]:
         """What a table has at the code of each of these records, ascending by seq; None: the codes."""
         found = []
-        for part, codes in self._chosen(matches):
+        for part, codes in self._chosen(members):
             if self._mapped[0] is not part or self._mapped[1] is not table:
                 self._mapped = part, table, part.numbers if table is None else table[part.numbers]
             found.append(self._mapped[2][codes])
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.uint32), *found])
 
-    def mark(self, matches: BitMap, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
+    def mark(self, members: Members, table: NDArray[np.uint32], masks: NDArray[np.uint32]) -> None:
         """Set the bits that the table has at the code of each of these records in its mask."""
         parts, done = {id(part.segment): part for part in self._parts or ()}, 0
-        for segment, places in places_in([part.segment for part in parts.values()], matches):
+        for segment, places in members.places_in([part.segment for part in parts.values()]):
             count = places.stop - places.start if isinstance(places, slice) else len(places)
             mark(segment, places, table[parts[id(segment)].numbers], masks[done : done + count])
             done += count
@@ -244,10 +243,10 @@ class CodedColumn:
             if within is not None:
                 count_runs(part.segment, within, ends, rows, columns[part.numbers], counts)
 
-    def _chosen(self, matches: BitMap) -> Iterator[tuple[_Part, NDArray[Any]]]:
+    def _chosen(self, members: Members) -> Iterator[tuple[_Part, NDArray[Any]]]:
         """For each segment that has some of the records: their codes in it."""
         parts = {id(part.segment): part for part in self._parts or ()}
-        for segment, places in places_in([part.segment for part in parts.values()], matches):
+        for segment, places in members.places_in([part.segment for part in parts.values()]):
             yield parts[id(segment)], codes_of(segment)[places]
 
 

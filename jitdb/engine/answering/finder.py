@@ -20,6 +20,7 @@ from pyroaring import BitMap
 
 from jitdb.common.values import value_key, value_of_key
 from jitdb.engine.answering.coded import BitmapCodes
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.order import numbers_at
 from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, dictionary_of, load_bitmap, records_with
 from jitdb.indexes.kinds.offsets import all_offsets
@@ -164,7 +165,7 @@ def columns_of(
 
 def _coded(index: Index, start: int, chosen: BitMap) -> ValueColumn:
     coded = BitmapCodes(index.since(start))
-    return ValueColumn(coded.codes(chosen), [value_of_key(coded.key(code)) for code in range(len(coded))])
+    return ValueColumn(coded.codes(Members(chosen)), [value_of_key(coded.key(code)) for code in range(len(coded))])
 
 
 def values_in(segments: Sequence[Segment], matches: BitMap) -> list[Any]:

@@ -64,7 +64,7 @@ class FirstsAsked(Summary[Firsts]):
     def found(self, view: LogView) -> Firsts:
         """In one log. Raises IndexDamaged."""
         columns = [view.coded(path) for path in self.paths]
-        codes = [column.codes(view.matches) for column in columns]
+        codes = [column.codes(view.members) for column in columns]
         members, order = members_of(view.matches), view.manager.order(self.sorted_by)
         seqs = Answer(view.matches, order).page(0, None, descending=False)
         at = np.arange(len(members)) if order is None else places_among(members, seqs)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+    from jitdb.engine.answering.members import Members
     from jitdb.operators.summaries.arithmetic.numbers import Numbers
     from jitdb.operators.summaries.exploring.findings import Interval
 
@@ -26,10 +27,10 @@ Masks: TypeAlias = "NDArray[np.uint32]"  # of records, in their order
 def marked(
     findings: Sequence[tuple[Path, bytes | Interval]],
     matches: BitMap,
-    parts: Iterable[BitMap],
+    parts: Iterable[Members],
     meeting: BitMap,
     coded: Callable[[Path], Coded],
-    numbers: Callable[[BitMap, Path], Iterator[Numbers]],
+    numbers: Callable[[Members, Path], Iterator[Numbers]],
 ) -> NDArray[np.int64]:
     """See View.marked(). Raises IndexDamaged.
 
@@ -47,38 +48,38 @@ def marked(
         else _of_interval(numbers, path, held, bit)
         for (path, held), bit in zip(findings, bits, strict=True)
     ]
-    for records in parts:
-        masks = np.zeros(len(records), np.uint32)
-        _mark(records, meeting & records, np.uint32(MATCHING), masks)
+    for members in parts:
+        masks = np.zeros(len(members), np.uint32)
+        _mark(members.records, meeting & members.records, np.uint32(MATCHING), masks)
         for test in tests:
-            test(records, masks)
+            test(members, masks)
         counts += np.bincount(masks, minlength=len(counts))
     return counts
 
 
 def _of_interval(
-    numbers: Callable[[BitMap, Path], Iterator[Numbers]], path: Path, interval: Interval, bit: np.uint32
-) -> Callable[[BitMap, Masks], None]:
+    numbers: Callable[[Members, Path], Iterator[Numbers]], path: Path, interval: Interval, bit: np.uint32
+) -> Callable[[Members, Masks], None]:
     """What sets the bit of records whose number is in the interval."""
     low, high = interval
 
-    def mark(records: BitMap, masks: Masks) -> None:
-        found = np.concatenate([np.empty(0), *(each.hi for each in numbers(records, path))])
+    def mark(members: Members, masks: Masks) -> None:
+        found = np.concatenate([np.empty(0), *(each.hi for each in numbers(members, path))])
         masks |= ((found >= low) & (found < high)).astype(np.uint32) * bit
 
     return mark
 
 
-def _of_value(coded: Coded, key: bytes, bit: np.uint32, matches: BitMap) -> Callable[[BitMap, Masks], None]:
+def _of_value(coded: Coded, key: bytes, bit: np.uint32, matches: BitMap) -> Callable[[Members, Masks], None]:
     """What sets the bit of records that have the value with this key, or none (ABSENT_KEY)."""
     if isinstance(coded, BitmapCodes):
         having = coded.having(key, matches)
-        return lambda records, masks: _mark(records, having & records, bit, masks)
+        return lambda members, masks: _mark(members.records, having & members.records, bit, masks)
     table = np.zeros(len(coded), np.uint32)
     code = 0 if key == ABSENT_KEY else int(coded.code_of([key])[0])
     if code or key == ABSENT_KEY:
         table[code] = bit
-    return lambda records, masks: coded.mark(records, table, masks)
+    return lambda members, masks: coded.mark(members, table, masks)
 
 
 def _mark(records: BitMap, some: BitMap, bit: np.uint32, masks: Masks) -> None:

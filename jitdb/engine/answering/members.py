@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 NOWHERE: Final = np.empty(0, np.uint32)
+_Run: TypeAlias = tuple[int, int]  # the first record of a segment, and the one behind its last
 _FEW: Final = 1 << 20  # records: a number and a code of each take 12 MB
 
 
@@ -42,7 +43,8 @@ class Members:
         self.records = records
         self.kept: dict[tuple[str, str | Path], Any] = {}
         self._parts: list[Members] | None = None
-        self._known: dict[tuple[int, int], Within | None] = {}  # by the first record of a segment, and the one behind
+        self._known: dict[_Run, Within | None] = {}
+        self._places: dict[_Run, slice | NDArray[np.uint32] | None] = {}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -90,20 +92,26 @@ class Members:
         others = 2 * len(there) > end - first
         return Within(members_of(every - there if others else there) - np.uint32(first), others)
 
+    def places_in(self, segments: Iterable[Segment]) -> Iterator[tuple[Segment, slice | NDArray[np.uint32]]]:
+        """Each segment that has some of them, and their places in it: a slice where no other one is between them."""
+        if not self.records:
+            return
+        first, last = self.records.min(), self.records.max()
+        for segment in segments:
+            if segment.end_seq > first and segment.first_seq <= last:
+                places = self._places_in(segment)
+                if places is not None:
+                    yield segment, places
 
-def places_in(segments: Iterable[Segment], matches: BitMap) -> Iterator[tuple[Segment, Any]]:
-    """Each segment that has some of these records, and their places in it: a slice where none is between them."""
-    if not matches:
-        return
-    first, last = matches.min(), matches.max()
-    for segment in segments:
-        if segment.end_seq <= first or segment.first_seq > last:
-            continue
-        there = matches & bitmap_of_range(segment.first_seq, segment.end_seq)
-        if not there:
-            continue
-        begin, end = there.min(), there.max() + 1
-        if len(there) == end - begin:
-            yield segment, slice(begin - segment.first_seq, end - segment.first_seq)
-        else:
-            yield segment, members_of(there) - np.uint32(segment.first_seq)
+    def _places_in(self, segment: Segment) -> slice | NDArray[np.uint32] | None:
+        run = segment.first_seq, segment.end_seq
+        if run in self._places:
+            return self._places[run]
+        there = self.records & bitmap_of_range(*run)
+        places: slice | NDArray[np.uint32] | None = None
+        if there:
+            begin, end = there.min() - run[0], there.max() + 1 - run[0]
+            places = slice(begin, end) if len(there) == end - begin else members_of(there) - np.uint32(run[0])
+        if self.are_few:
+            self._places[run] = places
+        return places

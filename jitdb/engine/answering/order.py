@@ -25,6 +25,7 @@ from pyroaring import BitMap
 
 from jitdb.common.times import AUTO, NUMBER, time_of_text
 from jitdb.common.values import number_of, value_at, value_key
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
@@ -305,12 +306,12 @@ class _Ranks(Column):
 
     def numbers_of(self, seqs: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
         column = self._coded.get(self.index)
-        found = column.ranks[column.codes(bitmap_of(seqs))]
+        found = column.ranks[column.codes(Members(bitmap_of(seqs)))]
         return (found[::-1] if len(seqs) > 1 and seqs[0] > seqs[-1] else found), None
 
     def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
         column = self._coded.get(self.index)
-        codes = column.codes(bitmap_of(seqs)).tolist()
+        codes = column.codes(Members(bitmap_of(seqs))).tolist()
         known = {code: place_of_key(column.key(code)) for code in set(codes)}
         return [known[code] for code in codes]
 

@@ -18,9 +18,9 @@ from jitdb.operators.summaries.summary import LACKING, OTHERS, Ranked, ValuesIn
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
     from jitdb.engine.answering.coded_column import CodedColumn
+    from jitdb.engine.answering.members import Members
     from jitdb.operators.summaries.arithmetic.numbers import Numbers
 
 _CELLS: Final = 1 << 28  # pairs of a group and a value, each of which may have a bit of its own
@@ -28,20 +28,20 @@ _TOGETHER: Final = 1 << 20  # pairs, or bytes of such bits, that are looked at t
 _SORTED: Final = 1 << 20  # pairs that wait to be told apart, where there may be more than that
 
 
-def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[BitMap], NDArray[np.int64]]:
+def placing(columns: Sequence[Coded], values: Ranked) -> Callable[[Members], NDArray[np.int64]]:
     """What gives for each of some records the place of its values among these groups of them, which no field tells, or
     several do: see View.placing.
     """
     pairs = values.pairs
     if not columns:
-        return lambda matches: np.zeros(len(matches), np.int64)
+        return lambda members: np.zeros(len(members), np.int64)
     held = [[keys[at] for keys, _ in pairs] for at in range(len(columns))]
     distinct = [dict(zip(dict.fromkeys(own), count(), strict=False)) for own in held]
     tables = [_places_by_code(column, column.code_of(list(own))) for column, own in zip(columns, distinct, strict=True)]
     of_groups = [np.array([number[key] for key in own], np.int64) for own, number in zip(held, distinct, strict=True)]
 
-    def of(matches: BitMap) -> NDArray[np.int64]:
-        codes = [column.codes(matches) for column in columns]
+    def of(members: Members) -> NDArray[np.int64]:
+        codes = [column.codes(members) for column in columns]
         both = [np.append(own, table[code]) + 1 for own, table, code in zip(of_groups, tables, codes, strict=True)]
         numbers, _ = numbered(both, [len(own) + 1 for own in distinct])
         groups, of_records = numbers[: len(pairs)], numbers[len(pairs) :]
@@ -175,13 +175,13 @@ def _set_bits(bits: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
         yield np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * _TOGETHER * at
 
 
-def values_in(column: Coded, parts: Iterable[tuple[BitMap, NDArray[np.int64]]], *, has_keys: bool) -> ValuesIn:
+def values_in(column: Coded, parts: Iterable[tuple[Members, NDArray[np.int64]]], *, has_keys: bool) -> ValuesIn:
     """Which values the records of each group have; `parts`: of some records each, and the number of their groups."""
     from jitdb.operators.summaries.arithmetic.summary_kernels import count_groups
 
     seen, counts = Pairs(len(column)), np.zeros(2, np.int64)
-    for matches, own in parts:
-        codes = column.codes(matches)
+    for members, own in parts:
+        codes = column.codes(members)
         counts = np.append(counts, np.zeros(max(0, int(own.max(initial=-1)) + 3 - len(counts)), np.int64))
         count_groups(own, codes, counts)
         seen.add(own, codes, len(counts) - 2)

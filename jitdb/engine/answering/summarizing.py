@@ -26,7 +26,7 @@ from jitdb.engine.answering.coded import (
 )
 from jitdb.engine.answering.coded_column import CodedColumn
 from jitdb.engine.answering.marking import marked
-from jitdb.engine.answering.members import Members, places_in
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.placing import leading, places_by_code, placing, values_in
 from jitdb.engine.answering.spread import cells_in, numbers_in
 from jitdb.engine.answering.stepping import counted_in_runs, runs_of_steps
@@ -104,7 +104,7 @@ class LogView(NamedTuple):
         if len(columns) == 1:
             (coded,) = columns
             return ranked_values(coded, coded.counts(self.members), len(self.matches), limit)
-        return ranked_groups(columns, [column.codes(self.matches) for column in columns], limit)
+        return ranked_groups(columns, [column.codes(self.members) for column in columns], limit)
 
     def leading(self, path: Path, column: Path, weighed_by: str, limit: int, ascending: bool) -> Ranked | None:
         coded = self.coded(path)
@@ -115,7 +115,7 @@ class LogView(NamedTuple):
 
     def _kept(self, path: Path, coded: Coded, column: Path, keeps: bool) -> tuple[NDArray[np.uint32], Numbers]:
         """The codes of a field of each record, and the numbers of a column, which are kept for the next pass."""
-        codes, numbers = coded.codes(self.matches), joined(list(self.numbers(column)))
+        codes, numbers = coded.codes(self.members), joined(list(self.numbers(column)))
         if keeps:
             self.members.kept |= {("codes", path): codes, ("numbers", column): numbers}
         return codes, numbers
@@ -123,14 +123,15 @@ class LogView(NamedTuple):
     def placing(self, paths: Sequence[Path], values: Ranked) -> Callable[[View], NDArray[np.int64]]:
         if len(paths) != 1:
             found = placing(list(map(self.coded, paths)), values)
-            return lambda part: found(part.matches)
+            return lambda part: found(part.members)  # type: ignore[attr-defined]  # a part of this view
+
         column = self.coded(paths[0])
         places = places_by_code(column, values)
 
         def of(part: View) -> NDArray[np.int64]:
             assert isinstance(part, LogView)
             codes = part.members.kept.get(("codes", paths[0]))
-            return column.mapped(part.matches, places) if codes is None else places[codes]
+            return column.mapped(part.members, places) if codes is None else places[codes]
 
         return of
 
@@ -153,7 +154,7 @@ class LogView(NamedTuple):
         return found, self._replace(members=Members(self.matches - runs.records))
 
     def values_in(self, path: Path, groups_of: Callable[[View], NDArray[np.int64]]) -> ValuesIn:
-        parts = ((part.matches, groups_of(part)) for part in self.parts())
+        parts = ((part.members, groups_of(part)) for part in self.parts())
         found = values_in(self.coded(path), parts, has_keys=not self.is_whole)
         if found.keys is not None and len(found.keys) > MOST_OF_SEVERAL:
             raise _too_many(path, len(found.keys), self.manager.log)
@@ -190,7 +191,7 @@ class LogView(NamedTuple):
             yield kept
         elif column[0] not in self.known or column == DECLARED_TIME:
             index = self.manager.catalog.get(self.manager.core.column(column))
-            for segment, places in places_in(index.segments, self.matches):
+            for segment, places in self.members.places_in(index.segments):
                 hi, lo = load_numbers(segment)
                 yield Numbers(hi[places], None if lo is None else lo[places])
         else:
@@ -215,11 +216,10 @@ class LogView(NamedTuple):
         return Opposed(keys, here[codes], (every - here)[codes], int(np.count_nonzero(here[1:])))
 
     def marked(self, findings: Sequence[tuple[Path, Any]]) -> NDArray[np.int64]:
-        def numbers(matches: BitMap, path: Path) -> Iterator[Numbers]:
-            return self._replace(members=Members(matches)).numbers(path)
+        def numbers(members: Members, path: Path) -> Iterator[Numbers]:
+            return self._replace(members=members).numbers(path)
 
-        parts = (part.matches for part in self.parts())
-        return marked(findings, self.matches, parts, self.meeting, self.coded, numbers)
+        return marked(findings, self.matches, self.members.parts(), self.meeting, self.coded, numbers)
 
     def _columns(self, path: Path) -> Sequence[Segment]:
         return self.manager.catalog.get(self.manager.core.column(path)).segments

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.order import Order
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import changed_meanwhile, decoded, located, reading
@@ -67,7 +68,7 @@ def line_of(
     if column is None:
         near = _near(universe, chosen, context, order)
         return Line(_ordered(members_of(universe), order) if near is None else near, None)
-    seqs, codes = members_of(universe), column.codes(universe)
+    seqs, codes = members_of(universe), column.codes(Members(universe))
     wanted = np.zeros(len(column), np.bool_)
     wanted[codes[seqs.searchsorted(chosen)]] = True
     kept = wanted[codes]

@@ -25,6 +25,7 @@ DIGIT = 32  # bits
 WAITING = 1 << 27  # numbers that are added without carrying: each adds less than 2**35 to a digit
 SMALL = 1 << 31  # whole numbers below are a digit, and their squares two
 LARGE = 1 << 53  # and of whole numbers below, two digits, and four
+TOGETHER = 16  # codes that find_leading() looks at together
 LONGEST = 48  # numbers of a run that sort_runs() sorts; longer ones numpy sorts faster
 COUNT, LOW, HIGH, REST = (np.uint64(column) for column in range(4))  # of a group's row; REST has two
 SUMS = 5
@@ -121,21 +122,33 @@ def find_leading(rows: F64Rows, sign: int, best: F64, codes: U32) -> tuple[int, 
     """How many codes have one of the least weights (add_weights) times `sign`: as many as `best` has room for, and all
     that have the last of these weights, too. They are written to `codes`, ascending; -1 where fewer have a weight. And
     how many codes some record has. Code 0 is none.
+
+    Most codes have none, so some are looked at together, without branches.
     """
     best[:] = np.inf
     weighed = there = candidates = 0
-    for code in range(1, rows.shape[0]):
-        if rows[code, 1] > 0:
-            there += 1
-            weight = sign * rows[code, 0]
-            weighed += weight == weight
-            if weight <= best[0]:
-                codes[candidates] = code
-                candidates += 1
-                if weight < best[0]:
-                    best[0] = weight
-                    sift_down(best)
-    if weighed < best.shape[0]:
+    last = best[0]
+    for begin in range(1, rows.shape[0], TOGETHER):
+        end = min(begin + TOGETHER, rows.shape[0])
+        may_be = False
+        for code in range(begin, end):
+            row = np.uint64(code)
+            weight = sign * rows[row, 0]
+            there += rows[row, 1] > 0
+            weighed += weight == weight  # of codes that no record has, too, where all weights are numbers
+            may_be |= weight <= last
+        if may_be:
+            for code in range(begin, end):
+                row = np.uint64(code)
+                weight = sign * rows[row, 0]
+                if weight <= last and rows[row, 1] > 0:
+                    codes[candidates] = code
+                    candidates += 1
+                    if weight < last:
+                        best[0] = weight
+                        sift_down(best)
+                        last = best[0]
+    if min(weighed, there) < best.shape[0]:
         return -1, there
     found = 0
     for at in range(candidates):
