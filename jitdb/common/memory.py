@@ -51,6 +51,18 @@ def work(most: int | None = None) -> int:
     return _bound // 4 if most is None else min(_bound // 4, most)
 
 
+def give_back() -> None:
+    """Give the system the pages that are free, which the C library keeps: after work that took and freed many arrays.
+
+    Without glibc it does nothing: no other C library is asked so.
+    """
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 class Held:
     """The bytes that one of several holders has of what they may hold together; its part is free once it is gone."""
 

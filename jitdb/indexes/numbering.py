@@ -163,6 +163,19 @@ class NumberingTable:
         return FieldValues(KEYS, buffer, kind, start.astype(np.int32), length, number)
 
 
+def kept_numbers(numbers: NDArray[np.uint32], below: int) -> NDArray[Any]:
+    """Numbers of a table below this one, and NO_RECORD, in few bytes each; the numbers are one more, NO_RECORD is 0.
+
+    They wait until their span is whole, a number for each of a million records and field.
+    """
+    return (numbers + np.uint32(1)).astype(np.min_scalar_type(below))
+
+
+def numbers_kept(kept: NDArray[Any]) -> NDArray[np.uint32]:
+    """The numbers that were kept so."""
+    return kept.astype(np.uint32) - np.uint32(1)
+
+
 def longer(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The array, or where it is shorter another one that begins with it."""
     if len(array) >= size:

@@ -54,7 +54,8 @@ def check(db: JITDB, records: Sequence[dict[str, Any] | None], columns: CodedCol
             expected = Counter(values[seq] for seq in chosen)
             counts = column.counts(Members(chosen))
             assert {column.key(code): counts[code] for code in np.flatnonzero(counts).tolist()} == expected
-            assert [column.key(code) for code in column.codes(chosen).tolist()] == [values[seq] for seq in chosen]
+            codes = column.codes(Members(chosen)).tolist()
+            assert [column.key(code) for code in codes] == [values[seq] for seq in chosen]
 
 
 @pytest.mark.parametrize("codec", ["bipf", "msgpack", "json"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -20,7 +21,7 @@ from index_file_cases import KINDS, SMALL_SPAN, SPEC, built, made, truth
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS
+from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, Segment
 from jitdb.log.io import osfile
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_spans")]
@@ -145,6 +146,33 @@ def test_a_failed_rewrite_leaves_the_old_file_and_no_other(tmp_path: Path, monke
     assert contents(index.segments) == truth(OFFSETS, 20)
 
 
+@pytest.mark.parametrize("is_written", [True, False], ids=["written", "disk full"])
+def test_each_segment_is_turned_into_another(
+    is_written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    index = built(tmp_path / "x.index", BITMAPS, 200, [9, 30])
+    most = 0
+
+    def turned(segment: Segment) -> Segment:
+        nonlocal most
+        segments = [each for each in gc.get_objects() if isinstance(each, Segment) and each.kind == PREFIX_MAP]
+        most = max(most, sum(each.blobs is not None for each in segments))
+        return made(PREFIX_MAP, segment.first_seq, segment.count)
+
+    if is_written:
+        index.turn(turned)
+        assert most <= 1, "those that were written are still in memory"
+        assert contents(reread(index).segments) == truth(PREFIX_MAP, 200)
+    else:
+        monkeypatch.setattr(
+            osfile.fs, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")), raising=False
+        )
+        with pytest.raises(OSError, match="No space"):
+            index.turn(turned)
+    assert index.kind == PREFIX_MAP
+    assert contents(index.segments) == truth(PREFIX_MAP, 200)
+
+
 def test_an_index_in_memory(tmp_path: Path) -> None:
     for kind in KINDS:
         index = built(None, kind, 200, [9, 30])
@@ -156,7 +184,7 @@ def test_an_index_in_memory(tmp_path: Path) -> None:
 # --- generations -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("write", ["rewrite", "append", "merge", "replace"])
+@pytest.mark.parametrize("write", ["rewrite", "append", "merge", "replace", "turn"])
 def test_the_file_of_a_newer_generation_is_not_replaced(write: str, tmp_path: Path) -> None:
     """By a process that has not looked at the log since it was compacted; it goes on in memory."""
     path = tmp_path / "x.index"
@@ -164,7 +192,9 @@ def test_the_file_of_a_newer_generation_is_not_replaced(write: str, tmp_path: Pa
     newer = Index(SPEC, LogName(LOG.identity, LOG.generation + 1), path)
     newer.replace([made(OFFSETS, 0, 7)])
     data = path.read_bytes()
-    arguments: dict[str, list[Any]] = {"append": [made(OFFSETS, 20, 5)], "replace": [[made(OFFSETS, 0, 3)]]}
+    arguments: dict[str, list[Any]] = {
+        "append": [made(OFFSETS, 20, 5)], "replace": [[made(OFFSETS, 0, 3)]], "turn": [lambda segment: segment],
+    }  # fmt: skip
     with pytest.raises(IndexForeign) as caught:
         getattr(old, write)(*arguments.get(write, []))
     assert caught.value.generation == LOG.generation + 1

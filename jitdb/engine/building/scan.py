@@ -372,6 +372,7 @@ class Scan:
                     if self._saves and time.monotonic() - saved > SAVED_EVERY:
                         for target in self._targets:
                             target.save()
+                        memory.give_back()
                         saved = time.monotonic()
                 complete = True
             finally:

@@ -153,7 +153,7 @@ class Catalog:
         if not self._stored:
             self._warn_in_memory(None, "the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
-            self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.is_owned) for s in index.segments]))
+            self._try(index, lambda: index.turn(partial(hashes_of_bitmaps, as_map=index.spec.is_owned)))
         noted = self._noted(index, segment)
         if index.spec.form != "deleted":
             self.note_deletions()

@@ -16,9 +16,9 @@ A segment may lie apart, in a file of its own (span_file.py); then the index fil
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path as FilePath
 from typing import Final, get_args
 
@@ -295,21 +295,41 @@ class Index:
         self.segments = list(segments)
         self.rewrite()
 
-    def rewrite(self) -> None:
+    def turn(self, change: Callable[[Segment], Segment]) -> None:
+        """Put another segment in place of each; of those that are written, one at a time is in memory.
+
+        Raises as rewrite() does; where the file cannot be written, they are all in memory.
+        """
+        self._saved = False
+        try:
+            self.rewrite(change)
+        except (OSError, IndexForeign):
+            self.segments = list(map(change, self.segments))
+            raise
+
+    def rewrite(self, change: Callable[[Segment], Segment] = lambda segment: segment) -> None:
         """Write the valid segments into a new file that replaces the old one.
 
         Raises OSError, IndexDamaged; IndexForeign where the old one is of a newer generation of the log.
         """
         if self.path is None or self._waits():
+            self.segments = list(map(change, self.segments))
             return
         fs, head = self._fs, self._head.encode()
-        sizes = [entry_size(segment) for segment in self.segments]
+        written, sizes = list[Segment](), list[int]()
+
+        def parts() -> Iterator[bytes | memoryview]:
+            yield head
+            for segment in map(change, self.segments):
+                yield from entry(segment)
+                written.append(_without_bytes(segment))
+                sizes.append(entry_size(segment))
+
         fs.make_folders(self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         try:
             file = Descriptor(fs, temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-            parts = (part for segment in self.segments for part in entry(segment))
-            size = write_parts(fs, file.number, chain([head], parts), 0)
+            size = write_parts(fs, file.number, parts(), 0)
             if self._size:  # a new file, as later appends, is built again if a power failure takes it
                 fs.fsync(file.number)
             self._refuse_newer()
@@ -324,7 +344,7 @@ class Index:
         self._size = self._seen = size
         self._early = False
         positions = accumulate(sizes, initial=len(head))
-        self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=False)]
+        self.segments = [self._at(*pair) for pair in zip(written, positions, strict=False)]
         self._saved = True
 
     def _refuse_newer(self) -> None:
@@ -376,11 +396,18 @@ class Index:
         return (last.kind, last.end_seq, last.end_offset, last.last_crc) if last is not None else None
 
     def _at(self, segment: Segment, position: int) -> Segment:
-        """The segment as it lies in the file now. That of a full span drops its bytes in memory."""
-        if is_apart(segment) or (segment.blobs is not None and segment.end_seq % SPAN):
+        """The segment as it lies in the file now."""
+        segment = _without_bytes(segment)
+        if is_apart(segment) or segment.blobs is not None:
             return segment
         body = position + segment.lead
-        return segment.changed(blobs=None, read_at=self._reader, body_position=body, path=self.name)
+        return segment.changed(read_at=self._reader, body_position=body, path=self.name)
+
+
+def _without_bytes(segment: Segment) -> Segment:
+    """A segment that was written: that of a full span drops its bytes in memory."""
+    is_kept = segment.blobs is None or segment.end_seq % SPAN or is_apart(segment)
+    return segment if is_kept else segment.changed(blobs=None)
 
 
 def _level(segment: Segment) -> int:

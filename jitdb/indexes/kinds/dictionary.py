@@ -320,7 +320,7 @@ class DictionaryBuilder(Builder):
         numbers = table.number(values, batch.states(owners))
         assert numbers is not None  # without limits, it is never full
         numbers[numbers == NO_RECORD] = 0
-        return Piece(len(batch.records), (numbers,), None, table)
+        return Piece(len(batch.records), (numbers.astype(np.min_scalar_type(table.filled)),), None, table)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         tables = pieces.tables()

@@ -25,7 +25,7 @@ from pyroaring import BitMap
 from jitdb.common.sorting import each_once
 from jitdb.common.values import ABSENT, ARRAY, MAP
 from jitdb.indexes.hashing import hash_key
-from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, Bitmaps
+from jitdb.indexes.kinds.bitmaps import ABSENT_KEY, codes_in, dictionary_of
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces, ValueSource
 from jitdb.indexes.kinds.content import Content, Places, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, bitmap_of_mask, dump, members_of
@@ -192,13 +192,21 @@ def records_present(segment: Segment) -> BitMap:
 
 def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
     """The same run of records as hashed prefixes, made from its bitmaps without reading the log."""
-    content = Bitmaps.of(segment)
-    found = [pair for pair in zip(content.keys, content.sets, strict=True) if pair[0] != ABSENT_KEY]
-    sets = [members_of(members) for _, members in found]
-    hashes = np.array([hash_prefix(key) for key, _ in found], np.uint32)
-    prefixes = np.repeat(hashes, np.fromiter(map(len, sets), np.int64, len(sets)))
-    members = np.concatenate([np.empty(0, np.uint32), *sets])
-    made = (PrefixMap if as_map else Prefixes)(prefixes, members, content.first, content.count, -1)
+    keys = list(dictionary_of(segment))
+    hashes = np.array([hash_prefix(key) for key in keys], np.uint32)
+    are_values = np.array([key != ABSENT_KEY for key in keys], np.bool_)
+    if as_map:  # a record may be in several sets
+        sets = [members_of(segment.set(number)) for number in range(len(keys))]
+        members = np.concatenate([np.empty(0, np.uint32), *sets])
+        numbers = np.repeat(np.arange(len(sets)), np.fromiter(map(len, sets), np.int64, len(sets)))
+    else:
+        of_records = codes_in(segment)
+        members = np.flatnonzero(of_records).astype(np.uint32)
+        numbers = of_records[members] - 1
+        members += np.uint32(segment.first_in_span)
+    kept = are_values[numbers]
+    pairs = hashes[numbers[kept]], members[kept]
+    made = (PrefixMap if as_map else Prefixes)(*pairs, segment.first_in_span, segment.count, -1)
     return made.segment(segment.run).changed(last_crc=segment.last_crc, journal=segment.journal)
 
 

@@ -27,7 +27,7 @@ from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import hash_prefixes, prefix_piece, prefix_segment
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.kinds.set import ROW, Fingerprint, Set
-from jitdb.indexes.numbering import Limits, NumberingTable
+from jitdb.indexes.numbering import Limits, NumberingTable, kept_numbers, numbers_kept
 from jitdb.indexes.segment import SPAN, Journal, Run, Segment
 from jitdb.log.codecs.fields.constants import DELETED
 
@@ -163,16 +163,19 @@ class ValuesBuilder(Builder):
         self._keys = keys
 
     def new_worker(self) -> Any:
-        return NumberingTable(Limits(MAX_VALUES, MAX_VALUE_BYTES, MAX_CONTAINER_BYTES) if self._limited else None)
+        """A table, until there are hashes: pieces that wait may have it, nothing else keeps its values in memory."""
+        return [NumberingTable(Limits(MAX_VALUES, MAX_VALUE_BYTES, MAX_CONTAINER_BYTES) if self._limited else None)]
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
-        table: NumberingTable = worker
+        tables: list[NumberingTable] = worker
         values, owners = self._values.get(batch)
-        if not self.hashed and not table.full:
+        if not self.hashed:
+            (table,) = tables
             numbers = table.number(values, batch.states(owners))
             if numbers is not None:
-                return Piece(len(batch.records), (numbers,), owners, table)
+                return Piece(len(batch.records), (kept_numbers(numbers, table.filled),), owners, table)
             self.hashed = True
+        tables.clear()
         return prefix_piece(values, owners, len(batch.records), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
@@ -184,7 +187,7 @@ class ValuesBuilder(Builder):
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
                 return GroupedBitmaps(numbered.keys, *numbered.grouped(), run[0] % SPAN, run[1]).segment(run)
-        self.hashed = True
+        self.hashed, self._keys = True, set()
         return self.make_hashes(pieces, run)
 
     def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
@@ -218,7 +221,7 @@ class _Numbered:
         names = {name: table.keys() for name, table in tables.items()}
         base = dict(zip(tables, np.cumsum([0, *map(len, names.values())]).tolist(), strict=False))
         self._all = [key for table_keys in names.values() for key in table_keys]
-        self._numbers = pieces.joined(0)
+        self._numbers = numbers_kept(pieces.joined(0))
         self._bounds = np.cumsum([0, *(len(piece.arrays[0]) for _, piece in pieces)])
         self._bases = np.array([base[id(piece.table)] for _, piece in pieces], np.int64)
         self._lead = run[0] % SPAN
@@ -251,7 +254,7 @@ def _hashed(pieces: Pieces) -> Pieces:
             if hashes is None:
                 hashes = of_table[id(piece.table)] = np.append(hash_prefixes(piece.table.values()), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
-            numbers = np.minimum(piece.arrays[0], np.uint32(outside))
+            numbers = np.minimum(numbers_kept(piece.arrays[0]), np.uint32(outside))
             piece = piece._replace(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
         hashed.append((seq, piece))
     return hashed
