@@ -53,9 +53,8 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
             yield db
         return
     from jitdb.engine.database import JITDB
-    from jitdb.indexes.segment import blob_cache
 
-    blob_cache.is_for_one |= getattr(options, "is_alone", False)
+    _keep_little(options)
     with JITDB(log, index_folder(options), progress=wanted_progress(options), **_settings(options)) as db:
         _note_format(log, options)
         _note_rows(log, options)
@@ -68,6 +67,13 @@ def database(options: Namespace, log: LogSource | None = None) -> Iterator[JITDB
             if 0 < db.status.done < db.status.total and options.indexes != "none":
                 interrupt.add_note("what the scan had indexed is kept: the next question goes on from there")
             raise
+
+
+def _keep_little(options: Namespace) -> None:
+    """Of indexes, where this process ends with the answer."""
+    from jitdb.indexes.segment import blob_cache
+
+    blob_cache.is_for_one |= getattr(options, "is_alone", False)
 
 
 @contextmanager
@@ -95,6 +101,7 @@ def seen_or_asked(
     """What `look` finds in a log and its fresh indexes, without loading the engine (Command.look). If it finds nothing:
     None, and the database.
     """
+    _keep_little(options)
     if is_many(options):
         load_numpy(options)
         with log_set(options) as logs:
@@ -186,6 +193,7 @@ def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
 
     refuse_of_several(options, "--as-of", "--block-size")
     allow_open_files()
+    _keep_little(options)
     given = {
         **_settings(options),
         "allow_prefix": options.allow_prefix,

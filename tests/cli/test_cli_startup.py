@@ -212,6 +212,7 @@ except SystemExit:
 @pytest.mark.parametrize("handler", ["SIG_IGN", "SIG_DFL"])
 def test_in_the_background_it_keeps_as_little(events: Path, tmp_path: Path, handler: str) -> None:
     """A shell has what it runs in the background ignore Ctrl-C, which stays so; that is no reason to keep more."""
-    command = [sys.executable, "-c", _WITH_CTRL_C, handler, "timeline", events.name]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines()[-1] == f"True {handler}"
+    for question in (["timeline", events.name], ["timeline", events.name], ["count", ".", events.name]):
+        command = [sys.executable, "-c", _WITH_CTRL_C, handler, *question]  # indexes are fresh from the second on
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == f"True {handler}", question
