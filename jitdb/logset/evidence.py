@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from jitdb.common.values import value_key
 from jitdb.engine.roles import first_of, has_time
+from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.bundling import Together
 from jitdb.logset.member import Member, fields_of
 from jitdb.operators.nodes.operation import EVERYTHING, Operation
@@ -53,6 +55,15 @@ class SetEvidence:
             return self._logs.remarks(operation)
         places = " or ".join(map(str, self._asking.where))
         return [f"no file is in {places}" if places else "no log was named"]
+
+    def is_any(self, operation: Operation) -> bool:
+        """Whether a record matches: logs are asked one after the other until one has some."""
+        with suppress(Unbundled):  # a file changed just now
+            return any(
+                self._asking.of_each([part], lambda db, part: db.count(part.asked))[0]
+                for part in self._asking.together(Question(db=self._logs, operation=operation))
+            )
+        return self._logs.count(operation) > 0
 
     def unordered(self) -> str | None:
         told: list[str | None] = []

@@ -92,7 +92,7 @@ def query(options: Namespace) -> int:
         if db is None:
             _write(records or ())
             return 0
-        from jitdb.cli.output.notes import note_answer, note_called_otherwise, note_order
+        from jitdb.cli.output.notes import is_any, note_answer, note_called_otherwise, note_order
 
         note_order(db, operation, options)
         operation = deduped(db, operation, options)
@@ -105,7 +105,7 @@ def query(options: Namespace) -> int:
             if options.fields:
                 columns = list(paths_by_name(options.fields).values())
                 note_called_otherwise(db, operation, columns, options, taken="shown")
-        is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
+        is_empty = options.around is None and not is_any(db, operation, options)
         note_answer(db, options.operation, options, is_empty=is_empty)
     return int(options.quiet and is_empty)
 

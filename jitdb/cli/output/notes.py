@@ -52,8 +52,9 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
     from jitdb.operators import gte
 
     timed = gte(float("-inf"), "timestamp")
-    as_of = options.as_of
-    if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
+    if is_any(db, timed if operation is None else operation & timed, options):
+        return
+    if db.count(operation, as_of=options.as_of) < 2:
         return
     known = fields_in(db.sample(SAMPLE))
     if not known:  # raw bytes have no fields
@@ -72,6 +73,16 @@ def note_order(db: AnyDatabase, operation: Operation | None, options: Namespace)
         numbered = [str(known[path])] if re.match(_NUMBERED, str(known[path])) else []
         usual = "RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times"
         say(f"  {odd}: " + (_on_numbered("", numbered)[1] if numbered else usual))
+
+
+def is_any(db: AnyDatabase, operation: Operation | None, options: Namespace) -> bool:
+    """Whether a record matches."""
+    from jitdb.engine.database import JITDB
+    from jitdb.operators.nodes.operation import EVERYTHING
+
+    if isinstance(db, JITDB):
+        return db.count(operation, as_of=options.as_of) > 0
+    return db.evidence().is_any(EVERYTHING if operation is None else operation)
 
 
 def no_time_found(records: Sequence[Any], known: Mapping[Path, Any]) -> tuple[str, str]:
