@@ -73,7 +73,7 @@ class Layout(NamedTuple):
 
 # In version 1 of prefixes, all arrays had one hash, and all maps, and in 2 there were no buckets; in that of numbers,
 # there were no zones, in 2 no text spelled a number, in 3 and 6 to 8 fewer texts were times, and in 4 none was packed;
-# in 1 of offsets each took 8 bytes, and in 2 there were no zones.
+# in 1 of offsets each took 8 bytes, and in 2 there were no zones; in 1 of grams none had a slash.
 LAYOUTS: Final[dict[int, Layout]] = {
     BITMAPS: Layout(1, "bitmaps:Bitmaps", "bitmaps", ("auto", "bitmap")),
     PREFIXES: Layout(3, "prefixes:Prefixes", "prefixes", ("auto", "prefix")),
@@ -82,7 +82,7 @@ LAYOUTS: Final[dict[int, Layout]] = {
     OFFSETS: Layout(3, "offsets:Offsets", "offsets", ("offsets",)),
     SET: Layout(1, "set:Set", "set", ("predicate", "text", "deleted")),
     DICTIONARY: Layout(1, "dictionary:DictionaryColumn", "dictionary", ("dictionary",), "columns:DictionaryShape"),
-    GRAMS: Layout(1, "grams:Grams", "grams", ("grams",)),
+    GRAMS: Layout(2, "grams:Grams", "grams", ("grams",)),
     CODES: Layout(1, "codes:Codes", "codes", ()),  # of no index: they lie beside one (files/codes_file.py)
 }
 

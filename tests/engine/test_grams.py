@@ -22,7 +22,7 @@ from jitdb.engine.building.filtering import LOOK, PASS, Filtered
 from jitdb.engine.maintenance import state
 from jitdb.engine.plan import Serving
 from jitdb.indexes.kinds import grams
-from jitdb.indexes.kinds.grams import ROWS, Grams, pages_with, rows_of
+from jitdb.indexes.kinds.grams import ROWS, Grams, Rows, pages_with
 from jitdb.indexes.spec import GRAMS
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.located import RecordBatch
@@ -80,9 +80,30 @@ def test_rows_are_those_of_the_kernel() -> None:
         )  # fmt: skip
         segment = Grams(0, 1, np.zeros(1, np.uint32), np.zeros(1, np.int64), bits).segment((0, 1, 0, 9))
         for ignore_case in (False, True):
-            rows, odd = filtering._rows([Search(get_codec("json"), text, ignore_case)])
-            assert pages_with(segment, rows, odd).tolist() == [True], (text, written, ignore_case)
-    assert not pages_with(segment, rows_of(b"zzzzzz"), []).any()
+            rows = filtering._rows([Search(get_codec("json"), text, ignore_case)])
+            assert pages_with(segment, rows).tolist() == [True], (text, written, ignore_case)
+    assert not pages_with(segment, Rows.of([b"zzzzzz"])).any()
+
+
+@pytest.mark.parametrize("escaped", [0, 1, 3000], ids=["as they are", "one behind a backslash", "behind backslashes"])
+def test_texts_with_slashes(escaped: int, tmp_path: Path, filters: list[Filtered | None]) -> None:
+    """JSON may write a slash behind a backslash: PHP does."""
+    random = Random(11)
+    paths = [f"/{random.randrange(90)}/{random.randrange(90)}/x" for _ in range(3000)]
+    lines = [json.dumps({"path": path, "n": number}) for number, path in enumerate(paths)]
+    chosen = set(random.sample(range(3000), escaped))
+    lines = [line.replace("/", "\\/") if number in chosen else line for number, line in enumerate(lines)]
+    (tmp_path / "a.ndjson").write_text("\n".join(lines) + "\n")
+    with jitdb.open(tmp_path / "a.ndjson", progress=False) as db:
+        assert db.count(anywhere("no such text")) == 0
+        passed = 0
+        for text in dict.fromkeys([path[:-1] for path in paths[:20]] + [paths[number] for number in chosen][:20]):
+            filters.clear()
+            assert db.count(anywhere(text)) == sum(text in path for path in paths), text
+            (found,) = filters
+            assert found is not None
+            passed += sum(part.end_seq - part.seq for part in found.parts if part.how == PASS)
+        assert (passed == 0) == (escaped == 3000)
 
 
 @pytest.mark.parametrize("name", [*LINES, "gz", "msgpack", "bipf", "json"])
@@ -316,5 +337,5 @@ def test_pages_that_most_hold_the_text_are_not_scanned_one_by_one(
 
 
 def test_the_part_that_stands_as_such_in_json() -> None:
-    for text, anchor in (('a"bcd', b"bcd"), ("a/b", b"a"), ("x\\yz", b"yz"), ('"', b""), ("é", "é".encode())):
+    for text, anchor in (('a"bcd', b"bcd"), ("a/b", b"a/b"), ("x\\yz", b"yz"), ('"', b""), ("é", "é".encode())):
         assert Search(get_codec("json"), text, False).anchor == anchor

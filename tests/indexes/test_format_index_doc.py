@@ -20,7 +20,7 @@ from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.kinds.codes import codes_segment
 from jitdb.indexes.kinds.dictionary import DictionaryColumn, dictionary_keys, values_of_keys
-from jitdb.indexes.kinds.grams import rows_of
+from jitdb.indexes.kinds.grams import Rows
 from jitdb.indexes.kinds.kernels.grams import ROWS
 from jitdb.indexes.spec import IndexSpec
 from jitdb.indexes.vocabulary import Vocabulary
@@ -69,19 +69,19 @@ def test_hashes(shown: str, value: object) -> None:
     assert f"    {shown:<22} {hash_key(value_key(value)):016x}\n" in TEXT
 
 
-@pytest.mark.parametrize("gram", ["9f3a", "time"])
+@pytest.mark.parametrize("gram", ["9f3a", "time", "/api"])
 def test_rows_of_grams(gram: str) -> None:
     shown = f'row of "{gram}"'
-    assert f"    {shown:<22} {rows_of(gram.encode())[0]}\n" in TEXT
+    assert f"    {shown:<22} {max(Rows.of([gram.encode()]))[0]}\n" in TEXT
     assert f"of {ROWS:,} rows" in TEXT
 
 
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
-    kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET")
+    kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "GRAMS")
     versions = {name: segment.LAYOUTS[getattr(segment, name)].version for name in kinds}
-    assert versions == {"PREFIXES": 3, "PREFIX_MAP": 3, "NUMBERS": 13, "OFFSETS": 3, "SET": 1}
-    assert "13 of NUMBERS, 3 of OFFSETS, PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
+    assert versions == {"PREFIXES": 3, "PREFIX_MAP": 3, "NUMBERS": 13, "OFFSETS": 3, "SET": 1, "GRAMS": 2}
+    assert "13 of NUMBERS, 3 of OFFSETS, PREFIXES and PREFIX_MAP, 2 of GRAMS, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT
     for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY", "GRAMS", "CODES"):
         assert f"{getattr(segment, name)} {name}" in TEXT

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.indexes.kinds.grams import MOVED, load_pages, page_size, pages_with, rows_of
+from jitdb.indexes.kinds.grams import MOVED, Rows, load_pages, page_size, pages_with
 from jitdb.indexes.kinds.kernels import grams as gram_kernels
 from jitdb.indexes.spec import GRAMS
 from jitdb.log.codecs.fields import search_kernels
@@ -112,15 +112,15 @@ class _Pages(NamedTuple):
     how: NDArray[np.uint8]
 
 
-def _pages(segment: Segment, rows: Sequence[tuple[list[int], list[int]]]) -> _Pages:
+def _pages(segment: Segment, rows: Sequence[Rows]) -> _Pages:
     """The pages of a segment; none where it does not know all of them, or where they lie."""
     firsts, numbers = load_pages(segment)
     how = np.full(len(firsts), PASS, np.uint8)
     if not len(firsts) or firsts[0] != segment.first_in_span or (numbers == MOVED).any():
         firsts, numbers, how = firsts[:0], numbers[:0], how[:0]
     else:
-        for holding, odd in rows:
-            how[pages_with(segment, holding, odd)] = LOOK
+        for each in rows:
+            how[pages_with(segment, each)] = LOOK
         how[-1] = READ
     return _Pages(firsts.astype(np.int64) + segment.span_start, numbers, how)
 
@@ -141,15 +141,14 @@ def searches_of(spec: IndexSpec, codec: Codec) -> list[Search]:
     return []
 
 
-def _rows(searches: Sequence[Search]) -> tuple[list[int], list[int]]:
-    """The rows of grams that a page has which holds the texts; but for pages that have one of the others."""
-    rows, odd = set[int](), 0
+def _rows(searches: Sequence[Search]) -> Rows:
+    """The rows of grams that tell whether a page may hold the texts, all of them."""
+    texts, odd = list[bytes](), 0
     for search in searches:
         for part in search.parts:
-            kept = bytes(byte if byte < 128 else 0 for byte in part) if search.ignore_case else part
-            rows.update(rows_of(kept))
+            texts.append(bytes(byte if byte < 128 else 0 for byte in part) if search.ignore_case else part)
         odd |= search.odd_of(*search.parts)
-    return sorted(rows), [row for bit, row in _ODD.items() if odd & bit]
+    return Rows.of(texts, [row for bit, row in _ODD.items() if odd & bit])
 
 
 def _parts(

@@ -10,16 +10,16 @@ few rows, not all.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.indexes.kinds.builder import Builder, LocatedBatch, Piece, Pieces
 from jitdb.indexes.kinds.content import Content, Places, shifts
-from jitdb.indexes.kinds.kernels.grams import FOLDED, ROWS, SIZE, note_pages, row_of
+from jitdb.indexes.kinds.kernels.grams import ESCAPED_SLASH, FOLDED, ROWS, SIZE, note_pages, row_of
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import GRAMS, SPAN, Run, Segment, make_segment
 
@@ -44,20 +44,33 @@ def page_size(log: ScanSource) -> int:
     return -(-PAGE // block) * block
 
 
-def rows_of(text: bytes) -> list[int]:
-    """The rows of a text's grams, of those that records hold in the same bytes however they are written.
+class Rows(NamedTuple):
+    """Those that tell whether a page may hold some texts.
 
-    >>> len(rows_of(b"9f3a77")), rows_of(b"ab/cd")
-    (3, [])
+    plain:   it has all of these
+    slashed: and these, of grams with a slash, unless one stands there behind a backslash, as JSON may write it
+    odd:     or it has one of these, and then the texts may stand there in other bytes
     """
-    folded = FOLDED[np.frombuffer(text, np.uint8)]
-    found = []
-    for at in range(len(folded) - SIZE + 1):
-        gram = folded[at : at + SIZE]
-        if gram.all():
-            word = np.uint64(int.from_bytes(gram.tobytes(), "big"))
-            found.append(int(row_of(word)))  # type: ignore[no-untyped-call]
-    return sorted(set(found))
+
+    plain: list[int]
+    slashed: list[int]
+    odd: list[int]
+
+    @classmethod
+    def of(cls, texts: Iterable[bytes], odd: Sequence[int] = ()) -> Rows:
+        """
+        >>> [len(rows) for rows in Rows.of([b"9f3a/77"])]
+        [1, 3, 0]
+        """
+        found: tuple[set[int], set[int]] = set(), set()
+        for text in texts:
+            folded = FOLDED[np.frombuffer(text, np.uint8)]
+            for at in range(len(folded) - SIZE + 1):
+                gram = folded[at : at + SIZE].tobytes()
+                if 0 not in gram:
+                    word = np.uint64(int.from_bytes(gram, "big"))
+                    found[b"/" in gram].add(int(row_of(word)))  # type: ignore[no-untyped-call]
+        return cls(sorted(found[False]), sorted(found[True]), list(odd))
 
 
 def load_pages(segment: Segment) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -204,13 +217,17 @@ class GramsBuilder(Builder):
         return Grams(run[0] % SPAN, run[1], *pages).segment(run)
 
 
-def pages_with(segment: Segment, rows: Sequence[int], odd: Sequence[int]) -> NDArray[np.bool_]:
-    """The pages that have all of `rows`, or one of `odd`. Raises IndexDamaged."""
+def pages_with(segment: Segment, rows: Rows) -> NDArray[np.bool_]:
+    """The pages that may hold the texts of these rows. Raises IndexDamaged."""
     (count,) = _META.unpack(segment.meta)
     load: Callable[[int], NDArray[np.uint8]] = partial(load_row, segment)
     found = np.full(-(-count // 8), 255, np.uint8)
-    for row in rows:
+    for row in rows.plain:
         found = found & load(row)
-    for row in odd:
+    if rows.slashed:
+        escaped = load(ESCAPED_SLASH)
+        for row in rows.slashed:
+            found = found & (load(row) | escaped)
+    for row in rows.odd:
         found = found | load(row)
     return np.unpackbits(found, count=count, bitorder="little").view(np.bool_)

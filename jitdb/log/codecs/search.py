@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.base import Codec
 
-# The bytes that JSON may write otherwise though they need no escape: quotes, both slashes, control characters.
-_WRITTEN_OTHERWISE: Final = re.compile(rb'[\0-\x1f"\\/\x7f]')
+# The bytes that JSON writes otherwise, or may: quotes, backslashes, control characters. A slash may have a backslash.
+_WRITTEN_OTHERWISE: Final = re.compile(rb'[\0-\x1f"\\\x7f]')
+_MANY: Final = 8  # records of which one or more is marked: then another look takes less than to go through them
 _WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _NUMBER: Final = re.compile(r"[-+0-9.eE]+")
 _TOKEN: Final = re.compile(rb'("(?:[^"\\]|\\.)*")\s*(:?)|[^\s,:{}\[\]"]+', re.DOTALL)
@@ -68,6 +69,7 @@ class Search:
         if self._codec.is_json:
             is_ascii = all(map(bytes.isascii, parts)) and not self.ignore_case
             odd = kernels.ESCAPED_ASCII if is_ascii else kernels.ESCAPED
+            odd |= kernels.ESCAPED_SLASH * any(b"/" in part for part in parts)
         return odd | (kernels.NO_ASCII if self.ignore_case else 0)
 
     def __call__(self, records: RecordBatch) -> NDArray[np.bool_]:
@@ -100,7 +102,7 @@ class Search:
         states: NDArray[np.uint8], part: bytes | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:  # fmt: skip
         """The buffer, or a copy with bytes behind `end` that kernels may look at; which records may hold the part."""
-        part = self.anchor if part is None else part
+        part, is_json = self.anchor if part is None else part, self._codec.is_json
         room = end + SLACK + len(self.anchor)
         if len(buffer) < room:
             padded = self._padded.room(room)
@@ -111,6 +113,10 @@ class Search:
         kernels.mark_records(
             buffer, starts, lengths, states, _array(part), wanted, self.ignore_case, self.odd_of(part), found
         )
+        if is_json and b"/" in part and _MANY * np.count_nonzero(found) > len(found):  # their slashes have backslashes
+            between = max(part.split(b"/"), key=len)
+            states = np.where(found, states, DELETED)
+            return self._marked(buffer, end, starts, lengths, states, between) if between else (buffer, found)
         return buffer, found
 
     def _holds(self, record: bytes) -> bool:

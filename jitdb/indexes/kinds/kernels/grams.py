@@ -14,25 +14,26 @@ if TYPE_CHECKING:
 
 SIZE = 4  # bytes of a gram
 ROWS = 1 << 14  # bits of a page. On disk: never change
-# The last bits: an ASCII character as an escape of JSON, any \u there, a byte that is no ASCII. On disk: never change
-ESCAPED_ASCII, ESCAPED, NO_ASCII = ROWS - 3, ROWS - 2, ROWS - 1
+# The last bits: a slash behind a backslash, an ASCII character as \u, any \u, a byte that is no ASCII. On disk: never
+# change
+ESCAPED_SLASH, ESCAPED_ASCII, ESCAPED, NO_ASCII = range(ROWS - 4, ROWS)
 
 _FACTOR, _LOW, _SHIFT = np.uint64(2654435761), np.uint64(0xFFFFFFFF), np.uint64(18)
-_BACKSLASH, _U, _ZERO, _TWO, _SEVEN = 92, 117, 48, 50, 55
+_BACKSLASH, _SLASH, _U, _ZERO, _TWO, _SEVEN = 92, 47, 117, 48, 50, 55
 
-# Each byte as grams have it: capital ASCII letters made small, 0 for bytes that stand in no gram, for JSON may write
-# them in another way.
+# Each byte as grams have it: capital ASCII letters made small, 0 for bytes that stand in no gram, for JSON writes them
+# in another way, or may. A slash may stand behind a backslash, which has a bit of its own.
 FOLDED = np.arange(256, dtype=np.uint8)
 FOLDED[65:91] += 32
 FOLDED[:32] = 0
-FOLDED[[34, 47, 92, 127]] = 0
+FOLDED[[34, 92, 127]] = 0
 
 
 @part
 def row_of(word):
     """The bit of a gram, whose bytes are those of a word."""
     row = np.int64(((word * _FACTOR) & _LOW) >> _SHIFT)
-    return row if row < ESCAPED_ASCII else row - 3
+    return row if row < ESCAPED_SLASH else row - 4
 
 
 @part
@@ -47,7 +48,9 @@ def note_grams(buf, at, end, seen):
         char = FOLDED[byte]
         if char == 0:
             size = 0
-            if byte == _BACKSLASH and buf[place + 1] == _U and place + 5 < end:
+            if byte == _BACKSLASH and buf[place + 1] == _SLASH:
+                seen[ESCAPED_SLASH] = 1
+            elif byte == _BACKSLASH and buf[place + 1] == _U and place + 5 < end:
                 seen[ESCAPED] = 1
                 if buf[place + 2] == _ZERO and buf[place + 3] == _ZERO and _TWO <= buf[place + 4] <= _SEVEN:
                     seen[ESCAPED_ASCII] = 1

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
 
 # What else makes a record one that may hold the text, beside its bytes: the escape of an ASCII character in JSON, any
-# \u there, and a byte that is no ASCII.
-ESCAPED_ASCII, ESCAPED, NO_ASCII = 1, 2, 4
+# \u there, a byte that is no ASCII, and a slash behind a backslash.
+ESCAPED_ASCII, ESCAPED, NO_ASCII, ESCAPED_SLASH = 1, 2, 4, 8
 
-_BACKSLASH, _U, _ZERO, _TWO, _SEVEN = 92, 117, 48, 50, 55
-_ESCAPE = _BACKSLASH | _U << 16  # see pairs
+_BACKSLASH, _SLASH, _U, _ZERO, _TWO, _SEVEN = 92, 47, 117, 48, 50, 55
+_ESCAPE, _ESCAPE_OF_SLASH = _BACKSLASH | _U << 16, _BACKSLASH | _SLASH << 16  # see pairs
 
 
 @part
@@ -55,6 +55,8 @@ def holds_text(buf, at, end, needle, fold):
 @part
 def is_odd(buf, at, odd):
     """Whether the bytes at `at` are an escape that may stand for a character of the needle."""
+    if buf[at] == _BACKSLASH and buf[at + 1] == _SLASH:
+        return odd & ESCAPED_SLASH != 0
     if buf[at] != _BACKSLASH or buf[at + 1] != _U:
         return False
     if odd & ESCAPED:
@@ -95,6 +97,8 @@ def mark_records(
         mask = pairs(buf, at, size - 1, wanted)
         if odd & (ESCAPED | ESCAPED_ASCII):
             mask |= pairs(buf, at, np.int64(1), np.int64(_ESCAPE))
+        if odd & ESCAPED_SLASH:
+            mask |= pairs(buf, at, np.int64(1), np.int64(_ESCAPE_OF_SLASH))
         while mask != 0:
             place = at + np.int64(trailing_zeros(mask))
             mask &= mask - np.uint64(1)
