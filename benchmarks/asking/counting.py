@@ -6,7 +6,6 @@ indexes, which a first question has built. A million records are made for the ti
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -25,7 +24,7 @@ SQL = "carrier = 'UA'"
 
 
 def forget() -> None:
-    shutil.rmtree(f"{flights()}.jitdb", ignore_errors=True)
+    jitdb.forget(flights())
 
 
 def processes() -> list[Figure]:

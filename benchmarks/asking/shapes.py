@@ -7,7 +7,6 @@ made of it, Polars of the file. All in this process, with two threads, in turns;
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -121,7 +120,7 @@ def _cells(case: Case, lines: Path, ask: Any, sql: str, raw: str, polars: Any) -
             return ask(db)
 
     def forget() -> None:
-        shutil.rmtree(f"{lines}.jitdb", ignore_errors=True)
+        jitdb.forget(lines)
 
     runs: dict[str, Run] = {
         "jitdb, first": asked,

@@ -158,7 +158,7 @@ def _of(case: Case) -> Iterator[Figure]:
         if case.line and shutil.which(name):
             peer = _process([name, "-c", case.line, str(case.path)])
             yield Figure(f"{case.name}: first count in a process, CPU", cpu, "ms", f"{name} -c", peer)
-    size = sum(file.stat().st_size for file in Path(f"{case.path}.jitdb", "indexes").iterdir())
+    size = sum(kept.bytes for kept in jitdb.kept(case.path))
     yield Figure(f"{case.name}: indexes, of the file", 100 * size / case.path.stat().st_size, "%")
 
 
