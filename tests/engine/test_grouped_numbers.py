@@ -18,6 +18,7 @@ from jitdb.operators.summaries.arithmetic import quantiles as module
 from jitdb.operators.summaries.arithmetic import summary_kernels
 from jitdb.operators.summaries.arithmetic.described import number_of
 from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
+from jitdb.operators.summaries.arithmetic.ordered import Tally
 from jitdb.operators.summaries.arithmetic.quantiles import Measured, measured, merged
 
 WHOLE = st.integers(-50, 50) | st.sampled_from([2**26, -(2**26), 2**31 - 1, 2**31, -(2**31), 2**52, 2**53])
@@ -116,7 +117,7 @@ def test_each_group_is_exact(
         found = [None if weight != weight else weight for weight in moments.weights(name)]
         assert found == [None if weight != weight else weight for weight in expected]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_CELLS", cells)
+        patch.setattr(module, "CELLS", cells)
         patch.setattr(module, "_NUMBERS", numbers)
         patch.setattr(module, "_PART_BITS", bits)
         found = measured(made.stream, moments, shares, np.arange(GROUPS))
@@ -142,6 +143,42 @@ def test_parts_add_up(parts: list[Any], to: list[list[int]], shares: list[float]
         ]
         check_moments(found.moments, group, values)
         check_quantiles(found, group, values, shares)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    parts=st.lists(records_of(st.just(math.nan) | st.integers(0, 40), max_size=20), min_size=1, max_size=3),
+    least=st.sampled_from([0, -20, 2**31 - 20, -(2**40), 2**53 - 60]),
+    shares=st.lists(st.sampled_from(SHARES), max_size=3),
+)
+def test_a_tally_tells_the_same(parts: list[Any], least: int, shares: list[float]) -> None:
+    """Of whole numbers near each other, in one pass; of one log, and of several."""
+    made = [Records([(group, value + least) for group, value in records], 7) for records in parts]
+    found = []
+    for one in made:
+        tally = Tally.of((least, least + 40), GROUPS, 1)
+        assert tally is not None
+        for numbers, groups in one.stream():
+            tally.add(numbers, groups)
+        chosen = np.arange(GROUPS) if len(made) == 1 else None
+        found.append(measured(one.stream, tally.moments(), shares, chosen, tally))
+    whole = merged(found, [np.arange(GROUPS)] * len(made), GROUPS, shares)
+    for group in range(GROUPS):
+        values = [value for one in made for value in one.of(group)]
+        check_moments(whole.moments, group, values)
+        check_quantiles(whole, group, values, shares)
+
+
+@pytest.mark.parametrize("least", [0, -(2**21), 2**53 - 2**21])
+def test_a_tally_of_four_billion_records(least: int) -> None:
+    tally = Tally(least, 1 << 21, np.arange(1))
+    tally._cells[[0, -1]] = 2**31, 2**31 - 1
+    (found,) = tally.moments().described(0, 1)
+    total = 2**31 * least + (2**31 - 1) * (least + 2**21 - 1)
+    assert (found.count, found.min, found.max, found.sum) == (2**32 - 1, least, least + 2**21 - 1, total)
+    mean = Fraction(total, 2**32 - 1)
+    squares = 2**31 * (least - mean) ** 2 + (2**31 - 1) * (least + 2**21 - 1 - mean) ** 2
+    assert found.stddev == math.sqrt(squares / (2**32 - 2))
 
 
 def test_long_groups_are_sorted() -> None:
@@ -171,15 +208,15 @@ def test_rests_of_large_integers() -> None:
 
 @given(
     parts=st.lists(
-        st.lists(st.tuples(st.integers(0, 9), st.sampled_from([math.nan, -math.inf, -1.5, 0.0, 2.0, 3.0, math.inf]))),
-        max_size=3,
+        st.lists(st.tuples(st.integers(0, 39), st.sampled_from([math.nan, -math.inf, -1.5, 0.0, 2.0, 3.0, math.inf]))),
+        max_size=6,
     ),
     which=st.integers(0, 2),
     sign=st.sampled_from([1, -1]),
     limit=st.integers(1, 12),
 )
 def test_the_codes_that_lead(parts: list[list[tuple[int, float]]], which: int, sign: int, limit: int) -> None:
-    rows, numbers = np.zeros((10, 2)), defaultdict[int, list[float]](list)
+    rows, numbers = np.zeros((40, 2)), defaultdict[int, list[float]](list)
     rows[:, 0] = np.nan if which else 0.0
     for part in parts:
         hi, of_each = np.array([number for _, number in part], float), np.array([code for code, _ in part], np.uint32)
@@ -190,7 +227,7 @@ def test_the_codes_that_lead(parts: list[list[tuple[int, float]]], which: int, s
         code: float(len(held)) if which == 0 else (min, max)[which - 1](held)
         for code, held in numbers.items() if code and (held or which == 0)
     }  # fmt: skip
-    codes = np.empty(10, np.uint32)
+    codes = np.empty(40, np.uint32)
     size, there = summary_kernels.find_leading(rows, sign, np.empty(limit), codes)
     assert there == len(numbers.keys() - {0})
     if len(weights) < limit:

@@ -32,6 +32,7 @@ from jitdb.engine.answering.spread import cells_in, numbers_in
 from jitdb.engine.answering.stepping import counted_in_runs, runs_of_steps
 from jitdb.engine.plan import serving_spec
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.columns import ALL_WHOLE, HAS_RESTS, number_range
 from jitdb.indexes.kinds.numbers import load_numbers
 from jitdb.indexes.spec import IndexSpec, Requirement
 from jitdb.operators.nodes.operation import Or, combine
@@ -196,6 +197,14 @@ class LogView(NamedTuple):
                 yield Numbers(hi[places], None if lo is None else lo[places])
         else:
             yield Numbers(np.full(len(self.matches), self._known_number(column)), None)
+
+    def extent(self, path: Path) -> tuple[int, int] | None:
+        if path[0] in self.known:
+            return None
+        ranges = [each for segment in self._columns(path) if (each := number_range(segment))[0] <= each[1]]
+        low, high = min((low for low, *_ in ranges), default=1.0), max((high for _, high, _ in ranges), default=0.0)
+        are_whole = all(flags & ALL_WHOLE and not flags & HAS_RESTS for *_, flags in ranges)
+        return (int(low), int(high)) if are_whole and low <= high and max(-low, high) < 1 << 53 else None
 
     def cells(self, path: Path) -> Cells:
         if path[0] in self.known:

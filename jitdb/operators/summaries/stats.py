@@ -176,15 +176,19 @@ class StatsAsked(Summary[Stats]):
         import numpy as np
 
         from jitdb.operators.summaries.arithmetic.numbers import Moments
+        from jitdb.operators.summaries.arithmetic.ordered import Tally
         from jitdb.operators.summaries.arithmetic.quantiles import measured
 
         def stream() -> Stream:
             return ((numbers, None) for part in view.parts() for numbers in part.numbers(self.path))
 
+        tally = Tally.of(view.extent(self.path), 1, len(view.matches)) if self.quantiles else None
         moments = Moments(1)
         for numbers, _ in stream():
-            moments.add(numbers)
-        return len(view.matches), measured(stream, moments, self.quantiles, np.arange(1) if view.is_whole else None)
+            (tally or moments).add(numbers, None)
+        moments = tally.moments() if tally else moments
+        chosen = np.arange(1) if view.is_whole else None
+        return len(view.matches), measured(stream, moments, self.quantiles, chosen, tally)
 
     def result(self, counts: Sequence[tuple[int, Measured]], settled: object) -> Stats:
         import numpy as np
@@ -274,12 +278,15 @@ class StatsByAsked(GroupsAsked[StatsBy]):
         import numpy as np
 
         from jitdb.operators.summaries.arithmetic.numbers import Moments, joined
+        from jitdb.operators.summaries.arithmetic.ordered import Tally
         from jitdb.operators.summaries.arithmetic.quantiles import measured
 
         def passed() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
             return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
 
-        kept = list(passed()) if len(view.matches) <= _KEPT else []
+        is_once = bool(self.quantiles) and self.every is None  # else groups come while this goes on
+        tally = Tally.of(view.extent(self.path), len(grouping), len(view.matches)) if is_once else None
+        kept = list(passed()) if tally is None and len(view.matches) <= _KEPT else []
 
         def stream() -> Iterable[tuple[Numbers, NDArray[np.int64]]]:
             return kept or passed()
@@ -290,11 +297,15 @@ class StatsByAsked(GroupsAsked[StatsBy]):
             counts = np.bincount(own + 2, minlength=len(grouping) + 2)
             counts[: len(totals)] += totals
             totals = counts
-            moments.grow(len(grouping))
-            moments.add(numbers, own)
+            if tally is not None:
+                tally.add(numbers, own)
+            else:
+                moments.grow(len(grouping))
+                moments.add(numbers, own)
+        moments = moments if tally is None else tally.moments()
         moments.grow(len(grouping))
         totals = np.append(totals, np.zeros(len(grouping) + 2 - len(totals), np.int64))  # of a log without records
-        found = measured(stream, moments, self.quantiles, self._chosen(view, moments))
+        found = measured(stream, moments, self.quantiles, self._chosen(view, moments), tally)
         return Part(grouping.steps, grouping.places, totals[2:], found, len(view.matches), int(totals[0]))
 
     def _chosen(self, view: View, moments: Moments) -> NDArray[np.int64] | None:

@@ -204,6 +204,11 @@ class View(Protocol):
     def numbers(self, column: str | Path) -> Iterator[Numbers]:
         """The numbers of a field, or DECLARED_TIME, of all records in some parts; NaN where a record has none."""
 
+    def extent(self, path: Path) -> tuple[int, int] | None:
+        """Bounds of the numbers of a field, the largest included, where all that the log has are whole and below 2**53;
+        else None.
+        """
+
     def cells(self, path: Path) -> Cells:
         """In which cells the numbers of a field lie."""
 

@@ -70,6 +70,24 @@ class Moments:
         self.has_rests = False
         self.ends[:] = [[math.inf], [-math.inf]]
 
+    @classmethod
+    def of_sums(
+        cls, groups: int, some: NDArray[np.int64], ends: NDArray[np.int64], sums: Sequence[tuple[int, int, int]]
+    ) -> Moments:
+        """Of some of the groups, which alone have numbers, all of them whole: their ends, and how many they are, their
+        sum, and that of their squares.
+        """
+        self = cls(groups)
+        self.ends[:, some] = ends
+        low = (1 << _DIGIT) - 1
+        self._rows[some, 0] = [count for count, *_ in sums]
+        for place in (0, 1):
+            self._sums[some, place] = [total >> _DIGIT if place else total & low for _, total, _ in sums]
+        for place in range(4):
+            above = low if place < 3 else -1
+            self._squares[some, place] = [squares >> _DIGIT * place & above for *_, squares in sums]
+        return self
+
     def __len__(self) -> int:
         return len(self._rows)
 

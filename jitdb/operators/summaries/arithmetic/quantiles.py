@@ -1,9 +1,9 @@
 """Quantiles of many groups of numbers: exact, each the number of a record.
 
-Whole numbers within a small extent are counted, a cell for each of them and each group, so memory does not follow the
-log. Other numbers of some groups are put side by side and sorted, then those of the next ones, so many at a time. Of a
-group that has more, numbers are counted by parts of the doubles first, and only parts that hold a quantile are sorted.
-For several logs, which are asked once, each gives how often its groups have which number.
+Whole numbers within a small extent are counted (ordered.py), so memory does not follow the log. Other numbers of some
+groups are put side by side and sorted, then those of the next ones, so many at a time. Of a group that has more, its
+numbers are counted by parts of the doubles first, and only parts that hold a quantile are sorted. For several logs,
+which are asked once, each gives how often its groups have which number.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from jitdb.common import memory
 from jitdb.operators.summaries.arithmetic.described import as_written, number_of, place_at
 from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
+from jitdb.operators.summaries.arithmetic.ordered import CELLS, Ordered, Tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,55 +25,9 @@ if TYPE_CHECKING:
 #: The numbers of some records, and the group of each: below 0 it is none.
 Stream: TypeAlias = "Iterable[tuple[Numbers, NDArray[np.int64] | None]]"
 
-_CELLS: Final = 1 << 21  # 8 MiB
 _NUMBERS: Final = 1 << 22  # of groups that are put side by side: 32 MiB
 _PART_BITS: Final = 16  # parts of the doubles in which numbers are counted: half a megabyte
 _SMALL: Final = 1 << 30  # of a share's numerator and denominator: times a count they fit 64 bits
-
-
-class Ordered(NamedTuple):
-    """The numbers of some groups, one group behind the other, each in order.
-
-    ends:   where each group ends
-    counts: how often each number is there; None: once
-    """
-
-    ends: NDArray[np.int64]
-    hi: NDArray[np.float64]
-    lo: NDArray[np.int16] | None
-    counts: NDArray[np.int64] | None = None
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        return np.diff(self.ends, prepend=0)
-
-    def of(self, groups: NDArray[np.int64]) -> Ordered:
-        """The same without the other groups, which are empty."""
-        return self._replace(ends=self.ends[groups])
-
-    def at(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
-        """The number at a place of each group, which is not empty."""
-        begins = np.append(0, self.ends[:-1])
-        if self.counts is None:
-            chosen = begins + places
-        else:
-            sums = np.append(0, np.cumsum(self.counts))
-            chosen = np.searchsorted(sums, sums[begins] + places, side="right") - 1
-        return self.hi[chosen], None if self.lo is None else self.lo[chosen]
-
-    def counted(self) -> Ordered:
-        """The same, each number of a group once."""
-        if self.counts is not None or not len(self.hi):
-            return self
-        is_new = np.ones(len(self.hi), np.bool_)
-        is_new[1:] = self.hi[1:] != self.hi[:-1]
-        if self.lo is not None:
-            is_new[1:] |= self.lo[1:] != self.lo[:-1]
-        is_new[self.ends[self.ends < len(self.hi)]] = True
-        begins = np.flatnonzero(is_new)
-        ends = np.searchsorted(begins, self.ends)
-        counts = np.diff(begins, append=len(self.hi))
-        return Ordered(ends, self.hi[begins], None if self.lo is None else self.lo[begins], counts)
 
 
 class Quantiles(NamedTuple):
@@ -113,26 +68,31 @@ class Measured(NamedTuple):
 
 
 def measured(
-    stream: Callable[[], Stream], moments: Moments, shares: Sequence[float], chosen: NDArray[np.int64] | None
+    stream: Callable[[], Stream],
+    moments: Moments,
+    shares: Sequence[float],
+    chosen: NDArray[np.int64] | None,
+    tally: Tally | None = None,
 ) -> Measured:
     """With the quantiles of the chosen groups; None: with what those of several logs together are found from.
 
     stream: gives what the moments were made of, as often as needed
+    tally:  what they follow from, if all numbers are in one
     """
     if chosen is None:
-        parts = [found.counted() for _, found in _in_batches(stream, moments, np.arange(len(moments)))]
+        parts = [found.counted() for _, found in _in_batches(stream, moments, np.arange(len(moments)), tally)]
         ends = np.cumsum([0, *(len(part.ends) for part in parts)])
         whole = joined(parts, [np.arange(begin, end) for begin, end in pairwise(ends.tolist())], len(moments))
         return Measured(moments, *_found([], [], len(moments), shares), whole)
     chosen = chosen[moments.counts[chosen] > 0]
     found, batches = [], []
-    if not moments.has_rests and not _cells(moments, chosen)[1]:
+    if tally is None and not moments.has_rests and not _cells(moments, chosen)[1]:
         large = moments.counts[chosen] > _most_numbers()
         for group in chosen[large].tolist() if shares else []:
             found.append(Quantiles(_selected(stream, moments, group, shares)[np.newaxis], None))
             batches.append(np.array([group]))
         chosen = chosen[~large]
-    for some, numbers in _in_batches(stream, moments, chosen if shares else chosen[:0]):
+    for some, numbers in _in_batches(stream, moments, chosen if shares else chosen[:0], tally):
         found.append(of_ordered(numbers, moments.counts[some], shares))
         batches.append(some)
     return Measured(moments, *_found(found, batches, len(moments), shares), None)
@@ -250,15 +210,21 @@ def _in_order(bits: int) -> int:
 
 
 def _in_batches(
-    stream: Callable[[], Stream], moments: Moments, groups: NDArray[np.int64]
+    stream: Callable[[], Stream], moments: Moments, groups: NDArray[np.int64], tally: Tally | None
 ) -> Iterator[tuple[NDArray[np.int64], Ordered]]:
     """The numbers of these groups, as many groups at a time as the bounds allow."""
     if not len(groups):
         return
+    if tally is not None:
+        yield groups, tally.ordered(groups)
+        return
     counts = moments.counts[groups]
     least, width = _cells(moments, groups)
     if width:
-        yield groups, _counted(stream, _rows(moments, groups), least, width, len(groups))
+        tally = Tally(least, width, _rows(moments, groups))
+        for numbers, own in stream():
+            tally.add(numbers, own)
+        yield groups, tally.ordered()
         return
     begin = 0
     while begin < len(groups):
@@ -281,7 +247,7 @@ def _cells(moments: Moments, groups: NDArray[np.int64]) -> tuple[int, int]:
         return 0, 0
     least, width = int(low), int(high) - int(low) + 1
     records = int(moments.counts[there].sum())
-    fits = width * len(groups) <= max(_CELLS, min(records, 2 * _most_numbers()))  # 4 bytes each
+    fits = width * len(groups) <= max(CELLS, min(records, 2 * _most_numbers()))  # 4 bytes each
     return (least, width) if fits else (0, 0)
 
 
@@ -289,17 +255,6 @@ def _rows(moments: Moments, groups: NDArray[np.int64]) -> NDArray[np.int64]:
     rows = np.full(len(moments), -1)
     rows[groups] = np.arange(len(groups))
     return rows
-
-
-def _counted(stream: Callable[[], Stream], rows: NDArray[np.int64], least: int, width: int, groups: int) -> Ordered:
-    from jitdb.operators.summaries.arithmetic.summary_kernels import count_cells
-
-    cells = np.zeros(groups * width, np.uint32)
-    for numbers, own in stream():
-        count_cells(_whole(numbers), _own(own), rows, least, width, cells)
-    there = np.flatnonzero(cells)
-    ends = np.searchsorted(there, np.arange(1, groups + 1) * width)
-    return Ordered(ends, (there % width + least).astype(np.float64), None, cells[there].astype(np.int64))
 
 
 def _sorted(
