@@ -22,6 +22,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.digests import blake2b
+from jitdb.common.sorting import are_among
 from jitdb.engine.catalog.copies import Deletions
 from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.files.file import Head
@@ -173,8 +174,9 @@ class _Check:
         self._rows = fingerprint.blocks
         self._end = index.end_offset
         self._cancel = cancel
-        self._journal = log.deletions()[1]
-        self._deleted_in = set((self._journal[fingerprint.journal.deletions :] // self._size).tolist())
+        journal = log.deletions()[1]
+        self._deleted_in = set((journal[fingerprint.journal.deletions :] // self._size).tolist())
+        self._gone = np.sort(journal)
         self._known = records_in_sets(index.segments)
         self._records = 0  # walked so far
         self.reached = 0
@@ -203,7 +205,7 @@ class _Check:
     def _look_for_deleted(self, begin: int, walked: Walked) -> None:
         deleted = np.flatnonzero(walked.deleted)
         offsets = begin + walked.starts[deleted] - header_size(self._size)
-        untold = deleted[(offsets < self._end) & ~np.isin(offsets, self._journal)]
+        untold = deleted[(offsets < self._end) & ~are_among(offsets, self._gone)]
         seqs = BitMap((untold + self._records).astype(np.uint32))
         self.untold = self.untold or not seqs <= self._known
         self._records += len(walked.starts)

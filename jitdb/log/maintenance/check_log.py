@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from jitdb.common.sorting import are_among
 from jitdb.log.blocks.block_format import header_size, round_up
 from jitdb.log.blocks.checksum import Bytes, crc32
 from jitdb.log.blocks.scanner import Piece, Walked, scan
@@ -144,7 +145,7 @@ class BlockCheck:
             return
         offsets = walked.starts - self._header + piece.begin
         lengths = dict(zip(offsets.tolist(), walked.lengths.tolist(), strict=True))
-        for offset in self._standing(offsets[~walked.deleted & np.isin(offsets, gone)].tolist()):
+        for offset in self._standing(offsets[~walked.deleted & are_among(offsets, gone)].tolist()):
             message = "this record was deleted, and has other bytes than zeros"
             name, size = self._opened.path.name, lengths[offset]
             self.findings.append(Finding("deleted", name, offset, message, "makes them zero", None, 1, size))

@@ -290,6 +290,7 @@ class Look:
         """
         import numpy as np
 
+        from jitdb.common.sorting import are_among
         from jitdb.log.blocks.scanner import scan
 
         block_size, deletions = self._block_size, self._deletions
@@ -300,8 +301,8 @@ class Look:
         for piece in scan(lambda buffer, at: self._fs.read_into(self._fd, buffer, at), 0, end, block_size):
             walked = piece.walked
             zeros = walked.starts[walked.deleted] + (piece.begin - header)
-            unlogged |= not bool(np.isin(zeros, logged, assume_unique=True).all())
-            met += int(np.isin(zeros, gone, assume_unique=True).sum())
+            unlogged |= not bool(are_among(zeros, logged).all())
+            met += int(are_among(zeros, gone).sum())
             for fault in (walked.faults + piece.begin).tolist():  # what lies behind it cannot be looked at
                 met += int(((gone >= fault) & (gone < fault - fault % block_size + block_size)).sum())
         return Agreement(unlogged, met < len(gone))

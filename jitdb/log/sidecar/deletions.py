@@ -61,6 +61,13 @@ class Deletions:
         self.offsets.append(deletion.offset)
         self.lengths.append(deletion.length)
 
+    def extend(self, entries: Deletions) -> None:
+        """Add these, but for damaged ones."""
+        if _DAMAGED in entries.offsets:
+            entries = Deletions(*zip(*(each for each in entries if each.offset != _DAMAGED), strict=True))
+        self.offsets += entries.offsets
+        self.lengths += entries.lengths
+
     def __iter__(self) -> Iterator[Deletion]:
         return map(Deletion, self.offsets, self.lengths)
 
@@ -257,9 +264,7 @@ class DeletionReader(EntryFile):
                 if APPLIED in entries.offsets:
                     last = len(entries) - entries.offsets[::-1].index(APPLIED)
                     entries, unapplied, marked = entries[last:], Deletions(), position + last
-                for deletion in entries:  # behind the last mark: mostly few
-                    if deletion.offset != _DAMAGED:
-                        unapplied.add(deletion)
+                unapplied.extend(entries)
                 position += len(data) // ENTRY_SIZE
                 crc = crc_of(data, crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
