@@ -288,14 +288,13 @@ class Look:
         If a record is zero without an entry, the journal is older. If one with such an entry is not zero, the file is
         older, or another one, perhaps compacted.
         """
-        import numpy as np
 
-        from jitdb.common.sorting import are_among
+        from jitdb.common.sorting import are_among, each_once
         from jitdb.log.blocks.scanner import scan
 
         block_size, deletions = self._block_size, self._deletions
-        logged = np.unique(deletions.between(0, deletions.position))
-        gone = np.unique(deletions.between(0, applied))
+        logged = each_once(deletions.between(0, deletions.position))
+        gone = logged if applied == deletions.position else each_once(deletions.between(0, applied))
         header = header_size(block_size)
         unlogged, met = False, 0
         for piece in scan(lambda buffer, at: self._fs.read_into(self._fd, buffer, at), 0, end, block_size):
