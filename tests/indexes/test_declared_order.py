@@ -63,6 +63,7 @@ def _short_zones(monkeypatch: pytest.MonkeyPatch) -> None:
 few_numbers = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([0.5, math.inf, -math.inf, math.nan]))
 columns = st.one_of(
     st.lists(few_numbers, min_size=1, max_size=60),
+    st.lists(st.integers(0, 2), min_size=20, max_size=80),
     st.lists(numbers | st.none(), min_size=1, max_size=60),
     st.lists(st.integers(2**63 - 3, 2**63 + 3) | st.none(), min_size=1, max_size=60),
     st.lists(st.integers(0, 100), min_size=1, max_size=60).map(sorted),
@@ -103,6 +104,23 @@ def test_every_wanted_size_over_many_segments(descending: bool) -> None:
 def test_ties_go_by_seq(value: int | float | None, descending: bool) -> None:
     values = [value] * 100
     assert first(index_of(values, [33]), range(100), 7, descending) == declared(values, range(100), 7, descending)
+
+
+@pytest.mark.usefixtures("_short_zones")
+@pytest.mark.parametrize("descending", [False, True])
+def test_of_many_that_tie_few_are_looked_at(descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+    ours = order.numbers_at
+
+    def counted(segments: Any, seqs: Any, *more: Any) -> Any:
+        nonlocal looked_at
+        looked_at += len(seqs)
+        return ours(segments, seqs, *more)
+
+    monkeypatch.setattr(order, "numbers_at", counted)
+    values = [3 if number % 3 == 0 else 4 for number in range(400)]
+    assert first(index_of(values, [100, 300]), range(400), 5, descending) == declared(values, range(400), 5, descending)
+    assert looked_at <= 60
 
 
 @pytest.mark.usefixtures("_short_zones")

@@ -29,7 +29,7 @@ from jitdb.engine.answering.members import Members
 from jitdb.engine.answering.value_order import OF_NUMBERS, OF_TIMES, place_of_key
 from jitdb.engine.records import require
 from jitdb.errors import LogError
-from jitdb.indexes.kinds.columns import seen_by
+from jitdb.indexes.kinds.columns import HAS_RESTS, number_range, seen_by
 from jitdb.indexes.kinds.kernels import seen
 from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of, union_of
@@ -81,7 +81,8 @@ class Order:
             require(column.index, np.array([records.max()], np.uint32))
         if wanted * 4 < len(records):
             column, falls = self._columns[0]
-            members = column.promising(records, wanted, falls != descending, self._is_declared)
+            by_seq = 0 if len(self._columns) > 1 else -1 if descending else 1
+            members = column.promising(records, wanted, falls != descending, self._is_declared, by_seq)
             if len(members) > FEW:
                 members = np.sort(self._best(members, wanted, descending, 0))
         else:
@@ -210,10 +211,14 @@ class Column(ABC):
     def places_of(self, seqs: NDArray[np.uint32]) -> list[_Place | None]:
         """What orders these records (ascending seqs) among those of any log."""
 
-    def promising(self, records: BitMap, wanted: int, falls: bool, lacking_first: bool) -> NDArray[np.uint32]:
+    def promising(
+        self, records: BitMap, wanted: int, falls: bool, lacking_first: bool, by_seq: int = 0
+    ) -> NDArray[np.uint32]:  # fmt: skip
         """Those of these records among which the first `wanted` are, and all that tie with these; ascending.
 
         lacking_first: unless it falls, records without a number come first
+        by_seq:        1 where of records that tie those with the least seqs are wanted, -1 for the greatest: then not
+                       all of them need be given
         """
         return members_of(records)
 
@@ -244,7 +249,9 @@ class Numbers(Column):
             self._zones = Zones(segments, self._zones)
         return self._zones
 
-    def promising(self, records: BitMap, wanted: int, falls: bool, lacking_first: bool) -> NDArray[np.uint32]:
+    def promising(
+        self, records: BitMap, wanted: int, falls: bool, lacking_first: bool, by_seq: int = 0
+    ) -> NDArray[np.uint32]:  # fmt: skip
         """From the zones that may hold the best, some at a time. Raises IndexDamaged."""
         if len(records) <= ZONE:
             return members_of(records)
@@ -252,8 +259,9 @@ class Numbers(Column):
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
         bound = -zones.high if falls else zones.low
         ends = np.append(zones.starts[1:], self.index.end_seq)
-        by_bound = np.argsort(bound, kind="stable")
-        best = _Best(wanted)
+        by_bound = np.lexsort((-zones.starts.astype(np.int64) if by_seq < 0 else zones.starts, bound))
+        has_rests = any(number_range(segment)[2] & HAS_RESTS for segment in self.index.segments)
+        best = _Best(wanted, 0 if has_rests else by_seq)  # what ties in hi may differ in lo
 
         def look(some: NDArray[np.int64]) -> None:
             each = zip(zones.starts[some].tolist(), ends[some].tolist(), strict=True)
@@ -263,29 +271,44 @@ class Numbers(Column):
             best.add(found, np.where(np.isnan(hi), lacking, -hi if falls else hi))
 
         taken, step = 0, 1
-        while taken < min(_FIRST_ZONES, len(by_bound)) and bound[by_bound[taken]] <= best.bound:
+
+        def wanted_of(some: NDArray[np.int64]) -> NDArray[np.int64]:
+            return some[best.may_be_in(bound[some], zones.starts[some], ends[some])]
+
+        while taken < min(_FIRST_ZONES, len(by_bound)) and len(wanted_of(by_bound[taken : taken + 1])):
             look(np.sort(by_bound[taken : taken + step]))
             taken += step
             step *= 2
         rest = np.sort(by_bound[taken:])  # by segment, each of which is read once
         for begin in range(0, len(rest), _FIRST_ZONES):
-            some = rest[begin : begin + _FIRST_ZONES]
-            some = some[bound[some] <= best.bound]
+            some = wanted_of(rest[begin : begin + _FIRST_ZONES])
             if len(some):
                 look(some)
         return np.sort(best.members)
 
 
 class _Best:
-    """Records among which the first `wanted` are, by their numbers, of which smaller ones come first; and all that tie.
+    """Records among which the first `wanted` are, by their numbers, of which smaller ones come first; and all that tie,
+    or those of them that come first by their seqs (`by_seq`, see Column.promising).
 
     bound: the number of the last of them
     """
 
-    def __init__(self, wanted: int) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: int, by_seq: int) -> None:
+        self._wanted, self._by_seq = wanted, by_seq
         self.members, self._numbers = np.empty(0, np.uint32), np.empty(0)
         self.bound = np.inf
+        self._last = -1  # the seq of the last of them, where all that come first by seq are known
+
+    def may_be_in(
+        self, bounds: NDArray[np.float64], starts: NDArray[np.uint32], ends: NDArray[np.uint32]
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        """Whether zones that may hold such numbers may have one of them."""
+        if self._last < 0:
+            return bounds <= self.bound
+        is_ahead = starts <= self._last if self._by_seq > 0 else ends > self._last + 1
+        found: NDArray[np.bool_] = (bounds < self.bound) | ((bounds == self.bound) & is_ahead)
+        return found
 
     def add(self, members: NDArray[np.uint32], numbers: NDArray[np.float64]) -> None:
         near = numbers <= self.bound
@@ -293,8 +316,21 @@ class _Best:
         if len(numbers) >= self._wanted:
             self.bound = np.partition(numbers, self._wanted - 1)[self._wanted - 1]
             near = numbers <= self.bound
-            members, numbers = members[near], numbers[near]
+            members, numbers, self._last = members[near], numbers[near], -1
+            if self._by_seq and np.isfinite(self.bound):  # infinities tie with what has no number
+                members, numbers = self._first_by_seq(members, numbers)
         self.members, self._numbers = members, numbers
+
+    def _first_by_seq(
+        self, members: NDArray[np.uint32], numbers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """Without those that tie and are not among the first."""
+        tied = np.flatnonzero(numbers == self.bound)
+        count = self._wanted - (len(numbers) - len(tied))
+        order = np.argsort(members[tied])[:: self._by_seq][:count]
+        self._last = int(members[tied[order[-1]]])
+        kept = np.append(np.flatnonzero(numbers < self.bound), tied[order])
+        return members[kept], numbers[kept]
 
 
 class _Ranks(Column):
