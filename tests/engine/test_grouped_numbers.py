@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jitdb
 from jitdb.common.values import split_number
+from jitdb.engine.answering.summarizing import LogView
 from jitdb.operators.summaries.arithmetic import quantiles as module
 from jitdb.operators.summaries.arithmetic import summary_kernels
 from jitdb.operators.summaries.arithmetic.described import number_of
@@ -169,6 +172,18 @@ def test_a_tally_tells_the_same(parts: list[Any], least: int, shares: list[float
         check_quantiles(whole, group, values, shares)
 
 
+@pytest.mark.parametrize("value", [-1, 41, 0.5, math.inf, -math.inf, 2**60, 1e300])
+def test_a_tally_of_other_numbers_is_not_right(value: float) -> None:
+    """What an index says of its numbers may be wrong: nothing is written beyond the cells."""
+    tally = Tally.of((0, 40), 2, 1)
+    assert tally is not None
+    tally.add(numbers_of([3, value, math.nan]), np.array([1, -1, 1]))
+    assert tally.is_right
+    tally.add(numbers_of([3, value, 5]), np.array([1, 1, 0]))
+    assert not tally.is_right
+    assert tally.moments().counts.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("least", [0, -(2**21), 2**53 - 2**21])
 def test_a_tally_of_four_billion_records(least: int) -> None:
     tally = Tally(least, 1 << 21, np.arange(1))
@@ -235,3 +250,12 @@ def test_the_codes_that_lead(parts: list[list[tuple[int, float]]], which: int, s
     else:
         last = sorted(sign * weight for weight in weights.values())[limit - 1]
         assert codes[:size].tolist() == sorted(code for code, weight in weights.items() if sign * weight <= last)
+
+
+def test_an_index_that_is_wrong_about_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.ndjson").write_text("".join(f'{{"n": {n}, "g": "{n % 3}"}}\n' for n in range(300)))
+    with jitdb.open(tmp_path / "a.ndjson", "memory", progress=False) as db:
+        stats, by = db.stats("n"), db.stats_by("n", "g")
+        assert (stats.sum, stats.quantile(0.5), by[0].stats.max) == (44_850, 149, 297)
+        monkeypatch.setattr(LogView, "extent", lambda self, path: (0, 100))
+        assert (db.stats("n"), db.stats_by("n", "g")) == (stats, by)

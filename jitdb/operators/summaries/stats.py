@@ -172,7 +172,7 @@ class StatsAsked(Summary[Stats]):
     def columns(self) -> tuple[Path, ...]:
         return (self.path,)
 
-    def count(self, view: View, settled: object) -> tuple[int, Measured]:
+    def count(self, view: View, settled: object, tallies: bool = True) -> tuple[int, Measured]:
         import numpy as np
 
         from jitdb.operators.summaries.arithmetic.numbers import Moments
@@ -182,10 +182,12 @@ class StatsAsked(Summary[Stats]):
         def stream() -> Stream:
             return ((numbers, None) for part in view.parts() for numbers in part.numbers(self.path))
 
-        tally = Tally.of(view.extent(self.path), 1, len(view.matches)) if self.quantiles else None
+        tally = Tally.of(view.extent(self.path), 1, len(view.matches)) if self.quantiles and tallies else None
         moments = Moments(1)
         for numbers, _ in stream():
             (tally or moments).add(numbers, None)
+        if tally is not None and not tally.is_right:
+            return self.count(view, settled, tallies=False)
         moments = tally.moments() if tally else moments
         chosen = np.arange(1) if view.is_whole else None
         return len(view.matches), measured(stream, moments, self.quantiles, chosen, tally)
@@ -274,7 +276,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
             found = view.leading(self.by[0], self.path, self.weighed_by, self.limit, self.is_ascending)
         return super().ranked_in(view) if found is None else found
 
-    def part(self, view: View, grouping: Grouping) -> Part:
+    def part(self, view: View, grouping: Grouping, tallies: bool = True) -> Part:
         import numpy as np
 
         from jitdb.operators.summaries.arithmetic.numbers import Moments, joined
@@ -284,7 +286,7 @@ class StatsByAsked(GroupsAsked[StatsBy]):
         def passed() -> Iterator[tuple[Numbers, NDArray[np.int64]]]:
             return ((joined(list(part.numbers(self.path))), grouping.of(part)) for part in view.parts())
 
-        is_once = bool(self.quantiles) and self.every is None  # else groups come while this goes on
+        is_once = bool(self.quantiles) and tallies and self.every is None  # else groups come while this goes on
         tally = Tally.of(view.extent(self.path), len(grouping), len(view.matches)) if is_once else None
         kept = list(passed()) if tally is None and len(view.matches) <= _KEPT else []
 
@@ -302,6 +304,8 @@ class StatsByAsked(GroupsAsked[StatsBy]):
             else:
                 moments.grow(len(grouping))
                 moments.add(numbers, own)
+        if tally is not None and not tally.is_right:
+            return self.part(view, grouping, tallies=False)
         moments = moments if tally is None else tally.moments()
         moments.grow(len(grouping))
         totals = np.append(totals, np.zeros(len(grouping) + 2 - len(totals), np.int64))  # of a log without records

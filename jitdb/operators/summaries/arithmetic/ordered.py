@@ -66,18 +66,20 @@ class Tally:
     """Whole numbers within a small extent, counted in one pass: a cell for each of them and each row of groups. What
     they are like, and their quantiles, follows from that.
 
-    rows: the row of each group, -1 for none
+    rows:     the row of each group, -1 for none
+    is_right: whether all numbers were so; else an index says what is not true of them
     """
 
     def __init__(self, least: int, width: int, rows: NDArray[np.int64]) -> None:
+        self.is_right = True
         self._least, self._width, self._rows = least, width, rows
         self._cells = np.zeros(int(rows.max(initial=-1) + 1) * width, np.uint32)
 
     @classmethod
     def of(cls, extent: tuple[int, int] | None, groups: int, records: int) -> Tally | None:
-        """For so many records, whose numbers are within this extent if they are whole; None where that is not worth it.
+        """For so many records, whose numbers are within this extent; None where that is not worth it.
 
-        extent: the least number, and the largest
+        extent: the least number, and the largest; None where some may not be whole
         """
         if extent is None or groups > _GROUPS:
             return None
@@ -91,7 +93,7 @@ class Tally:
 
         own = np.empty(0, np.int64) if groups is None else groups
         hi = np.ascontiguousarray(numbers.hi, np.float64)
-        count_cells(hi, own, self._rows, self._least, self._width, self._cells)
+        self.is_right &= not count_cells(hi, own, self._rows, self._least, self._width, self._cells)
 
     def ordered(self, rows: NDArray[np.int64] | None = None) -> Ordered:
         """The numbers of all rows, or of these."""

@@ -290,12 +290,19 @@ def row_of(number, groups, rows, i):
 
 
 @kernel
-def count_cells(hi: F64, groups: I64, rows: I64, least: int, width: int, cells: U32) -> None:
-    """cells[row * width + number - least] += 1 for each number, which is whole, of a group that has a row (not -1)."""
+def count_cells(hi: F64, groups: I64, rows: I64, least: int, width: int, cells: U32) -> int:
+    """cells[row * width + number - least] += 1 for each number of a group that has a row (not -1); how many are not
+    whole, or have no cell.
+    """
+    outside = 0
     for i in range(hi.shape[0]):
         row = row_of(hi[i], groups, rows, i)
         if row >= 0:
-            cells[np.uint64(row * width + np.int64(hi[i]) - least)] += np.uint32(1)
+            if least <= hi[i] < least + width and np.float64(np.int64(hi[i])) == hi[i]:
+                cells[np.uint64(row * width + np.int64(hi[i]) - least)] += np.uint32(1)
+            else:
+                outside += 1
+    return outside
 
 
 @kernel
