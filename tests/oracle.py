@@ -137,13 +137,22 @@ def number_in(value: Any) -> int | float | None:
 
 
 LEVELS = {
-    "trace": "trace verbose finer finest trc vrb",
-    "debug": "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5 dbg dbug debu",
-    "info": "info information informational i log inf", "notice": "notice note", "warn": "warn warning w wrn",
-    "error": "error err severe e erro fail", "critical": "critical crit fatal panic dpanic f ftl fata crt",
+    "trace": "trace verbose finer finest trc vrb v t trce trac",
+    "debug": "debug fine config d d1 d2 d3 d4 d5 debug1 debug2 debug3 debug4 debug5 dbg dbug debu .",
+    "info": "info information informational i log inf system - statement detail hint context query location",
+    "notice": "notice note success deprecated audit a n * connect hinweis",
+    "warn": "warn warning w wrn # warnung avertissement advertencia",
+    "error": "error err severe e erro fail fehler erreur",
+    "critical": "critical crit fatal panic dpanic f ftl fata crt fault c pani",
     "alert": "alert",
     "emerg": "emerg emergency",
-}  # fmt: skip
+}
+LEVELS_OF_PHP = {
+    "notice": ["strict standards"],
+    "warn": ["core warning", "compile warning"],
+    "error": ["parse error", "recoverable fatal error", "catchable fatal error"],
+    "critical": ["fatal error", "core error", "compile error"],
+}
 
 
 def rank_of(value: Any, key: str) -> float | None:
@@ -151,7 +160,7 @@ def rank_of(value: Any, key: str) -> float | None:
     order = list(LEVELS)
     if isinstance(value, str):
         for name, others in LEVELS.items():
-            if value.strip().lower() in others.split():
+            if value.strip().lower() in [*others.split(), *LEVELS_OF_PHP.get(name, [])]:
                 return order.index(name)
         if len(value) > 32:
             return None
