@@ -47,7 +47,6 @@ class NumberingTable:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.filled = 1  # entry 0 means "no value"
-        self.full = False
         self.payload_bytes = 0  # of all values that were numbered
         self._limits = limits
         self._encoding = KEYS  # of arrays and maps: that of the values seen
@@ -93,7 +92,6 @@ class NumberingTable:
             if done == count:
                 return out
             if limits and (crowded or self.filled > limits.values or self.payload_bytes > limits.value_bytes):
-                self.full = True
                 return None
             entries = 2 * len(self._kind) if self.filled >= len(self._kind) else 0
             slots = 2 * len(self._slots) if crowded or entries else 0

@@ -189,7 +189,6 @@ def test_who_searches_too_long_gives_up(monkeypatch: pytest.MonkeyPatch) -> None
     words = [f"w{number}" for number in range(200)]
     limited, free = NumberingTable(LIMITS), NumberingTable()
     assert number_all(limited, words) is None  # the records are known by their hashes from now on
-    assert limited.full
     assert number_all(free, words * 2) == [*range(1, 201)] * 2
     assert probes(free) == 200
 
@@ -244,18 +243,14 @@ def test_a_limited_table_is_full_at_its_limit_of_values() -> None:
     words = [f"w{number}" for number in range(2000)]
     limited, free = NumberingTable(Limits(500, 1 << 20, 1 << 20)), NumberingTable()
     assert number_all(limited, words[:500]) is not None
-    assert not limited.full
     assert number_all(limited, words) is None
-    assert limited.full
     assert number_all(free, words) is not None
-    assert not free.full
 
 
 def test_a_limited_table_is_full_at_its_limit_of_bytes() -> None:
     table = NumberingTable(Limits(1 << 16, 100_000, 1 << 20))
     assert number_all(table, [f"{number}" * 1000 for number in range(10)]) is not None
     assert number_all(table, [f"{number:04}" * 1000 for number in range(50)]) is None
-    assert table.full
 
 
 # --- prefixes --------------------------------------------------------------------------------------------------------

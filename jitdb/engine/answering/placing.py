@@ -94,9 +94,9 @@ def leading(
     for codes, numbers in parts:
         total += len(codes)
         if not len(lows):
-            add_weights(np.ascontiguousarray(numbers.hi), codes, which, rows)
+            add_weights(numbers.doubles, codes, which, rows)
         elif numbers.lo is None:
-            add_spans(np.ascontiguousarray(numbers.hi), codes, lows, rows)
+            add_spans(numbers.doubles, codes, lows, rows)
         else:
             return None  # the difference needs all digits
     if len(lows):

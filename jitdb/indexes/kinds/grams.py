@@ -45,11 +45,11 @@ def page_size(log: ScanSource) -> int:
 
 
 class Rows(NamedTuple):
-    """Those that tell whether a page may hold some texts.
+    """Rows that tell whether a page may hold some texts. It may if it has
 
-    plain:   it has all of these
-    slashed: and these, of grams with a slash, unless one stands there behind a backslash, as JSON may write it
-    odd:     or it has one of these, and then the texts may stand there in other bytes
+    plain:   all of these,
+    slashed: and all of these, which are of grams with a slash, or ESCAPED_SLASH: JSON may write `\\/` for a slash;
+    odd:     or else one of these: then the texts may stand there in other bytes
     """
 
     plain: list[int]

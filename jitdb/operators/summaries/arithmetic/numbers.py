@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NO_RESTS: Final = np.empty(0, np.int16)
+_ONE_GROUP: Final = np.empty(0, np.int64)
 _DIGIT: Final = 32  # bits, as in summary_kernels
 _SUMS: Final = 5  # of a row the first digit, as there
 _LEAST: Final = -1074  # no bit of a double stands for less than 2 to this power
@@ -33,9 +34,19 @@ class Numbers(NamedTuple):
     lo: NDArray[np.int16] | None
 
     @property
+    def doubles(self) -> NDArray[np.float64]:
+        """hi as kernels take it: side by side."""
+        return np.ascontiguousarray(self.hi, np.float64)
+
+    @property
     def rests(self) -> NDArray[np.int16]:
-        """As kernels take them: empty where all are 0."""
+        """lo as kernels take it: empty where all are 0."""
         return _NO_RESTS if self.lo is None else np.ascontiguousarray(self.lo)
+
+
+def of_kernels(groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The group of each number as kernels take them: empty where there is one."""
+    return _ONE_GROUP if groups is None else groups
 
 
 def joined(parts: Sequence[Numbers]) -> Numbers:
@@ -131,7 +142,7 @@ class Moments:
         """Each number to its group, none where that is below 0; all to the first without groups."""
         from jitdb.operators.summaries.arithmetic import summary_kernels as kernels
 
-        hi, own = np.ascontiguousarray(numbers.hi, np.float64), np.empty(0, np.int64) if groups is None else groups
+        hi, own = numbers.doubles, of_kernels(groups)
         self.has_rests |= numbers.lo is not None
         self._waiting += len(hi)
         if self._waiting > kernels.WAITING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
+from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers, of_kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,9 +91,8 @@ class Tally:
         """Each number to its group; all to the first without groups."""
         from jitdb.operators.summaries.arithmetic.summary_kernels import count_cells
 
-        own = np.empty(0, np.int64) if groups is None else groups
-        hi = np.ascontiguousarray(numbers.hi, np.float64)
-        self.is_right &= not count_cells(hi, own, self._rows, self._least, self._width, self._cells)
+        own = of_kernels(groups)
+        self.is_right &= not count_cells(numbers.doubles, own, self._rows, self._least, self._width, self._cells)
 
     def ordered(self, rows: NDArray[np.int64] | None = None) -> Ordered:
         """The numbers of all rows, or of these."""

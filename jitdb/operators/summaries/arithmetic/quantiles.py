@@ -16,7 +16,7 @@ import numpy as np
 
 from jitdb.common import memory
 from jitdb.operators.summaries.arithmetic.described import as_written, number_of, place_at
-from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers
+from jitdb.operators.summaries.arithmetic.numbers import Moments, Numbers, of_kernels
 from jitdb.operators.summaries.arithmetic.ordered import CELLS, Ordered, Tally
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _from_parts(
     shift = max(0, size.bit_length() - _PART_BITS)
     cells = np.zeros((size >> shift) + 1, np.int64)
     for numbers, own in stream():
-        kernels.count_parts(_whole(numbers), _own(own), group, least, shift, cells)
+        kernels.count_parts(numbers.doubles, of_kernels(own), group, least, shift, cells)
     ends = np.cumsum(cells)
     parts = np.searchsorted(ends, places, side="right")
     if not shift:  # each part is one double
@@ -193,7 +193,7 @@ def _from_parts(
     if size <= _most_numbers():
         found, taken = np.empty(size), 0
         for numbers, own in stream():
-            taken = kernels.take_parts(_whole(numbers), _own(own), group, least, shift, wanted, found, taken)
+            taken = kernels.take_parts(numbers.doubles, of_kernels(own), group, least, shift, wanted, found, taken)
         found.sort()
         left_out: NDArray[np.int64] = np.cumsum(np.where(wanted, 0, cells))
         return np.asarray(found[places - left_out[parts]])
@@ -266,7 +266,7 @@ def _sorted(
     hi, lo = np.empty(int(ends[-1])), np.zeros(int(ends[-1]) if has_rests else 0, np.int16)
     nexts = begins.copy()
     for numbers, own in stream():
-        kernels.put_numbers(_whole(numbers), numbers.rests, _own(own), rows, nexts, hi, lo)
+        kernels.put_numbers(numbers.doubles, numbers.rests, of_kernels(own), rows, nexts, hi, lo)
     if has_rests:
         order = np.lexsort((lo, hi, np.repeat(np.arange(len(ends)), ends - begins)))
         return Ordered(ends, hi[order], lo[order])
@@ -274,14 +274,6 @@ def _sorted(
     for run in np.flatnonzero(ends - begins > kernels.LONGEST).tolist():
         hi[begins[run] : ends[run]].sort()
     return Ordered(ends, hi, None)
-
-
-def _whole(numbers: Numbers) -> NDArray[np.float64]:
-    return np.ascontiguousarray(numbers.hi, np.float64)
-
-
-def _own(groups: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    return np.empty(0, np.int64) if groups is None else groups
 
 
 def places_at(share: float, counts: NDArray[np.int64]) -> NDArray[np.int64]:
