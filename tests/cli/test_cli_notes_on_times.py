@@ -42,6 +42,20 @@ def test_a_nested_time_is_found(said) -> None:
     assert "under `meta.n.x`: " in said(records, "query", "--timestamp", "meta.n.x")
 
 
+@pytest.mark.parametrize("timed", ["a", "b", ""])
+def test_one_log_of_a_folder_has_the_time(
+    timed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    for name in ("a", "b"):
+        time = {"time": "2026-11-20T10:00:00Z"} if name == timed else {"other": 1}
+        (tmp_path / f"{name}.ndjson").write_text("".join(json.dumps({"n": n, **time}) + "\n" for n in range(3)))
+    monkeypatch.chdir(tmp_path)
+    assert main(["query", ".", "n >= 1"]) == 0
+    out, told = capsys.readouterr()
+    assert len(out.splitlines()) == 4
+    assert ("no record has a time" in told) == (not timed)
+
+
 def test_an_answer_in_order_is_not_commented(said) -> None:
     records = [{"timestamp": 2, "n": 1}, {"n": 1}, {"n": 2}, {"n": 2}, {"n": 3}]
     assert said(records, "query") == ""

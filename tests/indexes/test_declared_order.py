@@ -124,6 +124,14 @@ def test_of_many_that_tie_few_are_looked_at(descending: bool, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("_short_zones")
+def test_ties_in_a_zone_just_ahead_of_those_that_are_known() -> None:
+    values = [2] * 36 + [1, 2, 2, 2, 0, 1, 1, 2]
+    assert first(index_of(values), range(44), 2, False) == [40, 36]
+    values = [9, 5, 5, 1, 5, 1, 1, 1] + [1] * 36
+    assert first(index_of(values), range(44), 2, True) == [0, 4]
+
+
+@pytest.mark.usefixtures("_short_zones")
 @pytest.mark.parametrize("descending", [False, True])
 def test_rests_decide_where_doubles_are_equal(descending: bool) -> None:
     values = [2**63 + (number * 37) % 64 for number in range(64)]
