@@ -15,9 +15,13 @@ import numpy as np
 
 from jitdb.common.kernels import inlined, kernel, part
 from jitdb.log.codecs.fields.constants import BROKEN, SLACK, UNSURE
+from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.read import container_end, is_of_numbers, scalar_end, skip_blanks, take_value, text_end
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.codecs.locate_kernels import LAST, locating, node_of
+
+_THREE = np.uint64(0xFFFFFF)
+_BEFORE_KEY, _BEHIND_KEY = (np.uint64(int.from_bytes(text, "little")) for text in (b', "', b'": '))
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows
@@ -60,22 +64,28 @@ def open_map(buf, position, end):
 def next_pair(buf, position, end, left, child, trie, aids):
     """See locating."""
     broken, no_node, read = np.int64(BROKEN), np.int64(-1), np.int64(0)
-    position, char = past_blanks(buf, position, end)
-    if char == CLOSE_MAP:
-        return np.int64(LAST), position + 1, read
-    if left == 0:
-        if char != COMMA:
+    if left == 0 and word_at(buf, position) & _THREE == _BEFORE_KEY:
+        key = position + 3
+    else:
+        position, char = past_blanks(buf, position, end)
+        if char == CLOSE_MAP:
+            return np.int64(LAST), position + 1, read
+        if left == 0:
+            if char != COMMA:
+                return no_node, broken, read
+            position, char = past_blanks(buf, position + 1, end)
+        if char != QUOTE or position >= end:
             return no_node, broken, read
-        position, char = past_blanks(buf, position + 1, end)
-    if char != QUOTE or position >= end:
-        return no_node, broken, read
-    key = position + 1
+        key = position + 1
     position, is_plain = text_end(buf, key, end)
     if position < 0:
         return no_node, position, read
     node = no_node
     if child >= 0:
         node = key_node(buf, key, position - key, is_plain, child, trie, aids[0])
+    if word_at(buf, position) & _THREE == _BEHIND_KEY and buf[np.uint64(position + 3)] > SPACE:
+        position += 3
+        return node, position if position < end else broken, read
     position, char = past_blanks(buf, position + 1, end)
     if char != COLON:
         return no_node, broken, read

@@ -14,7 +14,7 @@ import numpy as np
 from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.fields.constants import BROKEN, MALFORMED, MAX_NESTING, UNSURE
-from jitdb.log.codecs.fields.sixteen import text_stops, trailing_zeros, word_at
+from jitdb.log.codecs.fields.sixteen import digit_stops, text_stops, trailing_zeros, word_at
 from jitdb.log.codecs.json.numbers import digits_before, fits_word, read_digits, read_number, short_number_end, split
 from jitdb.log.codecs.json.text import (
     BACKSLASH,
@@ -257,6 +257,10 @@ def take_value(buf, p, end, row, record, rows, stack, depth, powers):
         return at + 1 if at >= 0 else at
     after = np.int64(BROKEN)
     if char <= _NINE:
+        if row < 0 and char > _ZERO:
+            after = p + np.int64(trailing_zeros(digit_stops(buf, p)))
+            if buf[np.uint64(after)] == COMMA and after < end:
+                return after
         after = short_number_end(buf, p)
         if after < 0 or after >= end:
             after = number_end(buf, p, end)
