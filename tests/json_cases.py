@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from random import Random
 from typing import Any
@@ -144,6 +144,49 @@ def lines(random: Random, count: int) -> list[bytes]:
         elif random.random() < 0.05:
             encoded[at] = random.choice(NOT_JSON)
     return encoded
+
+
+LONG = ["departure", "k" * 11, "k" * 12, "k" * 13, "a key of forty bytes, which are three words", "x" * 250, "x" * 300]
+
+
+def of_programs(random: Random, count: int) -> list[bytes]:
+    """Lines of some programs, each with its own keys, which it leaves out, repeats and moves more or less often."""
+    programs = [_program(random) for _ in range(random.choice([1, 1, 2, 12, 30]))]
+    away, again, broken = (random.choice([0.0, 0.0, 0.02, often]) for often in (0.5, 0.2, 0.2))
+    found = []
+    for number in range(count):
+        program = programs[random.choice([number, random.randrange(99)]) % len(programs)]
+        line = program(random, away, again).encode()
+        found.append(mutated(random, line) if random.random() < broken else line)
+    return found
+
+
+def _program(random: Random) -> Callable[[Random, float, float], str]:
+    """Writes a line, given how often a key is left out, and how often it is there again."""
+    comma, colon = random.choice([(", ", ": "), (",", ":"), (" ,", "  :"), (",\t", ": ")])
+    names = random.sample(KEYS + LONG, random.randrange(0, 8))
+    inner = {name: _program(random) for name in names if random.random() < 0.3 and len(names) < 7}
+    plain = [
+        lambda random: str(random.randrange(10 ** random.randrange(1, 18))),
+        lambda random: f'"{"x" * random.randrange(40)}"',
+        lambda random: random.choice(["null", "true", "[]", "{}"]),
+        lambda random: value(random, 4),
+    ]
+    usual = {name: random.choice(plain) for name in names}
+
+    def write(random: Random, away: float, again: float) -> str:
+        keys = [name for name in names if random.random() >= away]
+        keys += [name for name in names if random.random() < again]
+        if random.random() < away / 4:
+            random.shuffle(keys)
+        pairs = []
+        for name in keys:
+            is_inner = name in inner and random.random() < 0.95
+            held = inner[name](random, away, again) if is_inner else usual[name](random)
+            pairs.append(json.dumps(name) + colon + held)
+        return "{" + comma.join(pairs) + "}"
+
+    return write
 
 
 class Into:

@@ -58,7 +58,7 @@ PARTS: Final = (
     "jitdb.indexes.kinds.kernels.places",
     "jitdb.indexes.kinds.kernels.seen",
     "jitdb.indexes.kinds.kernels.time_text",
-    "jitdb.log.codecs.fields.shape_kernels",
+    "jitdb.log.codecs.fields.automaton_kernels",
     "jitdb.log.codecs.fields.part_kernels",
     "jitdb.log.codecs.fields.constants",
     "jitdb.log.codecs.fields.sixteen",

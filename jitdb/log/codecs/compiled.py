@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jitdb.common.paths import Keys
+from jitdb.log.codecs.fields.automaton_kernels import LAST_SEEN
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows, known_encoding
-from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,7 @@ class CompiledLocator(Locator):
         self._encoding = known_encoding(encoding)
         self._locate, self._values_at = kernels
         self._trie = build_trie(paths)
-        self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
+        self._scratch = np.zeros(LAST_SEEN + len(self._trie.field), np.int64)
         self._rows = Rows.empty(len(paths), 0)
 
     def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:

@@ -5,8 +5,9 @@ bipf a length says where a map ends, and whatever is not wanted is stepped over 
 how many pairs are still to come, and what is not wanted must be walked too, which takes about twice as long. In JSON a
 brace ends a map. `left` is that end, that count, or 1 as long as nothing of the map was read.
 
-A record is walked key by key, and its shape is noted (fields/shape_kernels.py). A record of a known shape is read from
-value to value, and what stands between them is compared as literals.
+A record is walked key by key, and what stands between its values is noted in an automaton
+(fields/automaton_kernels.py). A record that this leads through is read from value to value, and what stands between
+them is compared as literals.
 
 Every position is checked against the end of what holds it, and nothing past that is read. A record that breaks a rule
 is counted as malformed. In bipf, what is no map holds no fields, and what stands around it does; elsewhere, nothing
@@ -27,15 +28,16 @@ import numpy as np
 from jitdb.common.kernels import inlined, part
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER
-from jitdb.log.codecs.fields import shape_kernels as shapes
+from jitdb.log.codecs.fields import automaton_kernels as automaton
 from jitdb.log.codecs.fields.constants import LIVE, MALFORMED, UNSURE
+from jitdb.log.codecs.fields.sixteen import same_literal
 
 # Verdicts on a record: it has its fields; it has them, but for a value that cannot be decoded; it is none; it must be
 # decoded.
 FINE, SPOILED, WRONG, DOUBTFUL = range(4)
 LAST = -2  # in place of a node: the map has no more pairs
 
-_ALIKE = 8  # records in a row that had one shape, before two are followed at once
+_ALIKE = 8  # records in a row that were as was guessed, before two are followed at once
 
 
 @part
@@ -54,7 +56,7 @@ def no_blanks(buf, position, end):
 def node_of(buf, key, size, child, trie):
     """The node among `child` and its siblings with the key buf[key : key + size]; -1: none."""
     _, next_sibling, key_start, key_length, _, _, keys = trie
-    return shapes.find_node(buf, key, size, child, next_sibling, key_start, key_length, keys)
+    return automaton.find_node(buf, key, size, child, next_sibling, key_start, key_length, keys)
 
 
 @inlined
@@ -106,7 +108,7 @@ def taking(read_value: Any, is_whole: Any, skip_value: Any) -> Any:
 
 def locating(
     open_map: Any, next_pair: Any, take: Any, whole_end: Any, skip_blanks: Any = no_blanks, *,
-    has_ends: bool = False, slack: int = shapes.SLACK, needs_slack: bool = False,
+    has_ends: bool = False, joins: bool = False, slack: int = automaton.SLACK, needs_slack: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """The walk through records of a format with these steps. `aids` are what only its own steps need.
 
@@ -119,20 +121,28 @@ def locating(
                                      where it is not. It is in `depth` containers
     whole_end(buf, position, end, stack): where a record that is no map ends, BROKEN or UNSURE
     has_ends:                        whether `left` is where a map ends
-    slack:                           bytes of the buffer that must lie behind a record that is read by its shape
+    joins:                           whether what may follow a value of a map may follow each of its values
+    slack:                           bytes of the buffer that must lie behind a record that is read by the automaton
     needs_slack:                     also behind one that is walked
     """
+
+    @part
+    def goal_in(node, is_entered):
+        """The number of the place in the map of this node of the trie behind its brace, or behind a value of it."""
+        return np.int64(2 * node + is_entered + 1 if joins else 0)
 
     @part
     def walk(learns, buf, position, end, record, trie, rows, scratch, stack, aids):
         """Find every field of the trie in the record buf[position:end], key by key: the verdict on it.
 
-        `learns`: the record's shape, on the way.
+        `learns`: its steps, on the way.
         """
-        count = np.int64(0 if learns else -1)  # of the shape's steps
+        step = np.int64(automaton.START if learns else -1)  # of the automaton; -1: none is learned
+        attempt = automaton.begin_attempt(scratch)
         first_child, _, _, _, field, subtree_end, _ = trie
         kind = rows[0]
-        nothing = np.int64(-1)
+        nothing, nowhere = np.int64(-1), np.int64(0)
+        enter, leave, behind = np.int64(automaton.ENTER), np.int64(automaton.LEAVE), np.int64(automaton.END)
         begin = position  # of the literal
         is_map, position, left = open_map(buf, skip_blanks(buf, position, end), end)
         if not is_map:
@@ -141,37 +151,37 @@ def locating(
         if has_ends:
             if left != end:
                 return np.int64(WRONG)
-            if count >= 0:
-                count = shapes.add_literal(scratch, count, buf, begin, begin, np.int64(shapes.ENTER), nothing)
+            if step >= 0:
+                step = automaton.learn(scratch, step, buf, begin, begin, enter, nothing, nothing, nowhere)
             begin = position
         verdict = np.int64(FINE)
         depth = np.int64(0)
-        scratch[shapes.NODES] = 0
-        child_of = np.int64(first_child[0])
+        map_node = np.int64(0)
+        scratch[automaton.NODES] = 0
         while True:
-            node, position, left = next_pair(buf, position, end, left, child_of, trie, aids)
+            node, position, left = next_pair(buf, position, end, left, np.int64(first_child[map_node]), trie, aids)
             if node == LAST:
-                if has_ends and count >= 0:
-                    count = shapes.add_literal(scratch, count, buf, begin, position, np.int64(shapes.LEAVE), nothing)
+                if has_ends and step >= 0:
+                    step = automaton.learn(scratch, step, buf, begin, position, leave, nothing, nothing, nowhere)
                 depth -= 1
                 if depth < 0 or position > end:
                     break
-                left = scratch[shapes.OPEN + depth]
-                child_of = np.int64(first_child[scratch[shapes.NODES + depth]])
+                left = scratch[automaton.OPEN + depth]
+                map_node = np.int64(scratch[automaton.NODES + depth])
                 continue
             here = left if has_ends else end
             following = position
-            what, row, inner = np.int64(shapes.SKIPPED), nothing, nothing
+            what, row, inner = np.int64(automaton.SKIPPED), nothing, nothing
             if position >= 0 and node < 0:
                 following, _ = take(buf, position, here, nothing, record, rows, stack, depth + 1, aids)
             elif position >= 0:
                 row, inner = np.int64(field[node]), np.int64(first_child[node])
                 if row >= 0:
-                    what = np.int64(shapes.WANTED)
-                if scratch[shapes.LAST_SEEN + node] == record:  # the same key again: forget what the first one held
-                    shapes.forget(kind, record, field, node, subtree_end[node])
-                    count = nothing
-                scratch[shapes.LAST_SEEN + node] = record
+                    what = np.int64(automaton.WANTED)
+                if scratch[automaton.LAST_SEEN + node] == attempt:  # again: what it held is void
+                    automaton.forget(kind, record, field, node, subtree_end[node])
+                    step = nothing
+                scratch[automaton.LAST_SEEN + node] = attempt
                 enters, at, inside = False, position, left
                 if inner >= 0:
                     enters, at, inside = open_map(buf, position, here)
@@ -180,125 +190,163 @@ def locating(
                     if not is_fine:
                         verdict = np.int64(SPOILED)
                 if enters and (has_ends or following >= 0):
-                    if row >= 0:  # of both, no shape tells
-                        count = nothing
-                    if has_ends:
-                        if count >= 0:
-                            enter = np.int64(shapes.ENTER)
-                            count = shapes.add_literal(scratch, count, buf, begin, position, enter, nothing)
-                        begin = at
-                    scratch[shapes.OPEN + depth] = left
+                    if row >= 0:  # no step is both
+                        step = nothing
+                    if step >= 0:
+                        stop = position if has_ends else at
+                        to = goal_in(node, 1)
+                        step = automaton.learn(scratch, step, buf, begin, stop, enter, nothing, np.int64(node), to)
+                    begin = at
+                    scratch[automaton.OPEN + depth] = left
                     depth += 1
-                    scratch[shapes.NODES + depth] = node
+                    scratch[automaton.NODES + depth] = node
                     position = at
                     left = inside
-                    child_of = inner
+                    map_node = np.int64(node)
                     continue
                 if inner >= 0:
-                    what |= shapes.NO_MAP
+                    what |= automaton.NO_MAP
             if following < 0:
                 if not has_ends:
                     return verdict_of(following)
-                spoiled = scratch[shapes.NODES + depth]
-                shapes.forget(kind, record, field, spoiled + 1, subtree_end[spoiled])
+                automaton.forget(kind, record, field, map_node + 1, subtree_end[map_node])
                 verdict = np.int64(SPOILED)
                 following = here
-                count = nothing
-            if count >= 0:
-                count = shapes.add_literal(scratch, count, buf, begin, position, what, row)
+                step = nothing
+            if step >= 0:
+                to = goal_in(map_node, 0)
+                step = automaton.learn(scratch, step, buf, begin, position, what, row, np.int64(node), to)
             position = following
             begin = following
         if skip_blanks(buf, position, end) != end:
             return np.int64(WRONG)
-        if begin < end and count >= 0:  # what closes maps, and maps without pairs at the end
-            count = shapes.add_literal(scratch, count, buf, begin, end, np.int64(shapes.NOTHING), nothing)
-        if verdict == FINE:
-            shapes.keep_shape(scratch, count)
+        if verdict == FINE and step >= 0:  # with what closes maps
+            automaton.learn(scratch, step, buf, begin, end, behind, nothing, nothing, nowhere)
         return verdict
 
     @part
-    def follow(buf, position, end, scratch, shape, record, rows, stack, aids):
-        """Whether the record buf[position:end] has a shape; then its fields are found, else some may seem to be."""
-        at = shapes.shape_at(shape)
-        steps = scratch[at]
-        at += 1
-        depth = np.int64(-1)
-        here = end
-        for _ in range(steps):
-            if not shapes.fits(scratch, at, buf, position):
-                return False
-            position += scratch[np.uint64(at + shapes.SIZE)]
-            what = scratch[np.uint64(at + shapes.WHAT)]
-            row = scratch[np.uint64(at + shapes.ROW)]
-            at += shapes.STEP
-            if what == shapes.NOTHING:
-                if position > here:
-                    return False
-                continue
-            if has_ends and what == shapes.ENTER:
-                is_map, position, here = open_map(buf, position, here)
-                if not is_map:
-                    return False
-                depth += 1
-                scratch[shapes.OPEN + depth] = here
-                continue
-            if has_ends and what == shapes.LEAVE:
-                if position != here:
-                    return False
-                depth -= 1
-                here = scratch[shapes.OPEN + depth] if depth >= 0 else end
-                continue
-            if what & shapes.NO_MAP and open_map(buf, position, here)[0]:
-                return False
-            # Behind the end, there is no value. No shape tells how many maps are around it.
-            deep = np.int64(MAX_DEPTH + 1)
-            position, is_fine = take(buf, position, here, row, record, rows, stack, deep, aids)
-            if position < 0 or not is_fine:
-                return False
-        return steps > 0 and position == end
+    def leads(buf, position, here, end, scratch, at):
+        """Whether the record goes on at `position` with the step at `at`, in a map that ends at `here`."""
+        if not automaton.fits(scratch, at, buf, position, here):
+            return False
+        what = scratch[np.uint64(at + automaton.WHAT)]
+        if not has_ends and what <= automaton.WANTED:  # what is behind `end` leads to no end, and is not read
+            return True
+        position += scratch[np.uint64(at + automaton.SIZE)]
+        if what <= automaton.WANTED:
+            return position <= here
+        if what == automaton.END:
+            return position == end
+        if what == automaton.LEAVE:
+            return position == here
+        if position > here:
+            return False
+        is_map, _, _ = open_map(buf, position, here)
+        return is_map or not has_ends if what == automaton.ENTER else not is_map
 
     @part
-    def follow_two(buf, position, end, next_, next_end, scratch, record, rows, stack, aids):
-        """Whether the record buf[position:end] and the one after it, buf[next_:next_end], both have the latest shape.
+    def any_next(buf, position, here, end, scratch, at, is_settled):
+        """The step that follows the one at `at`, where the first guess is wrong; START: none is known."""
+        for place in range(at + automaton.LIKELY + 1, at + automaton.GUESSED):
+            step = scratch[np.uint64(place)]
+            if leads(buf, position, here, end, scratch, step):
+                if not is_settled:
+                    automaton.prefer(scratch, place)
+                return step
+        step = scratch[scratch[at + automaton.HOME] + automaton.FIRST]
+        for _ in range(automaton.SEARCHED):
+            if step == automaton.START:
+                break
+            if leads(buf, position, here, end, scratch, step):
+                automaton.guess(scratch, at, step)
+                return step
+            step = scratch[step + automaton.NEXT]
+        return np.int64(automaton.START)
 
-        See follow. Where one value ends tells where the next one begins, so the processor waits most of the time. It
-        does not wait for the one record while it waits for the other.
+    @part
+    def follow(buf, position, end, record, rows, scratch, stack, aids):
+        """In how many steps a first guess was wrong, while the automaton led through the record buf[position:end]; -1
+        where it did not. Then some fields may seem to be found.
         """
-        at = shapes.shape_at(scratch[shapes.LATEST])
-        steps = scratch[at]
-        at += 1
+        missed = np.int64(-1)
+        wrong = np.int64(0)
+        attempt = automaton.begin_attempt(scratch)
+        is_settled = attempt % automaton.SELDOM != 0
+        before = np.int64(automaton.START)
+        depth = np.int64(-1)
+        here = end
+        deep = np.int64(MAX_DEPTH + 1)  # no step tells how many maps are around it
+        while True:
+            at = scratch[np.uint64(before + automaton.LIKELY)]
+            if not leads(buf, position, here, end, scratch, at):
+                wrong += 1
+                at = any_next(buf, position, here, end, scratch, before, is_settled)
+                if at == automaton.START:
+                    return missed
+            before = at
+            position += scratch[np.uint64(at + automaton.SIZE)]
+            what = scratch[np.uint64(at + automaton.WHAT)]
+            node = scratch[np.uint64(at + automaton.NODE)]
+            if node >= 0 and not is_first(scratch, node, attempt):
+                return missed
+            if what >= automaton.ENTER:
+                if what == automaton.END:
+                    return wrong
+                if has_ends and what == automaton.ENTER:
+                    _, position, here = open_map(buf, position, here)
+                    depth += 1
+                    scratch[automaton.OPEN + depth] = here
+                elif has_ends:
+                    depth -= 1
+                    here = scratch[automaton.OPEN + depth] if depth >= 0 else end
+                continue
+            row = scratch[np.uint64(at + automaton.ROW)]
+            position, is_fine = take(buf, position, here, row, record, rows, stack, deep, aids)
+            if position < 0 or not is_fine:
+                return missed
+
+    @part
+    def is_first(scratch, node, attempt):
+        """Whether the record had no such node yet, now that it has."""
+        seen = scratch[np.uint64(automaton.LAST_SEEN + node)]
+        scratch[np.uint64(automaton.LAST_SEEN + node)] = attempt
+        return seen != attempt
+
+    @part
+    def follow_two(buf, position, end, next_, next_end, record, rows, scratch, stack, aids):
+        """Whether all first guesses are right of the record buf[position:end] and of the one after it,
+        buf[next_:next_end]. See follow, which was led through records in the same way, so that no node comes twice.
+
+        Where one value ends tells where the next one begins, so the processor waits most of the time. It does not wait
+        for the one record while it waits for the other.
+        """
+        at = np.int64(automaton.START)
         deep = np.int64(MAX_DEPTH + 1)
-        for _ in range(steps):
-            if not shapes.fits(scratch, at, buf, position) or not shapes.fits(scratch, at, buf, next_):
+        while True:
+            at = scratch[np.uint64(at + automaton.LIKELY)]
+            size = scratch[np.uint64(at + automaton.SIZE)]
+            if not same_literal(buf, position, scratch, at) or not same_literal(buf, next_, scratch, at):
                 return False
-            size = scratch[np.uint64(at + shapes.SIZE)]
-            what = scratch[np.uint64(at + shapes.WHAT)]
-            row = scratch[np.uint64(at + shapes.ROW)]
+            if size > automaton.PIECE:
+                if not automaton.fits_on(scratch, at, buf, position, end, size):
+                    return False
+                if not automaton.fits_on(scratch, at, buf, next_, next_end, size):
+                    return False
+            what = scratch[np.uint64(at + automaton.WHAT)]
             position += size
             next_ += size
-            at += shapes.STEP
-            if what == shapes.NOTHING:
-                if position > end or next_ > next_end:
+            if what > automaton.WANTED:
+                if what == automaton.END:
+                    return position == end and next_ == next_end
+                if what == automaton.ENTER:
+                    continue
+                if open_map(buf, position, end)[0] or open_map(buf, next_, next_end)[0]:
                     return False
-                continue
-            if what & shapes.NO_MAP and (open_map(buf, position, end)[0] or open_map(buf, next_, next_end)[0]):
-                return False
+            row = scratch[np.uint64(at + automaton.ROW)]
             position, is_fine = take(buf, position, end, row, record, rows, stack, deep, aids)
             next_, is_next_fine = take(buf, next_, next_end, row, record + 1, rows, stack, deep, aids)
             if position < 0 or next_ < 0 or not is_fine or not is_next_fine:
                 return False
-        return steps > 0 and position == end and next_ == next_end
-
-    @part
-    def follow_any(buf, position, end, scratch, record, rows, stack, aids):
-        """The number of the shape that the record has, the latest one being tried first; -1: none."""
-        shape = scratch[shapes.LATEST]
-        known = scratch[shapes.KNOWN]
-        for _ in range(known):
-            if follow(buf, position, end, scratch, shape, record, rows, stack, aids):
-                return shape
-            shape = shape + 1 if shape + 1 < known else np.int64(0)
-        return np.int64(-1)
 
     @part
     def locate(buf, starts, lengths, states, trie, rows, scratch, verdicts, aids):
@@ -308,11 +356,9 @@ def locating(
         far as is certain.
         """
         kind = rows[0]
-        scratch[shapes.LAST_SEEN :] = -1
-        stack = scratch[shapes.STACK : shapes.LAST_SEEN]
-        shapes.begin_shapes(scratch)
+        stack = scratch[automaton.STACK : automaton.LAST_SEEN]
         malformed = 0
-        alike = 0  # records in a row that had the latest shape
+        alike = 0  # records in a row that were as was guessed
         record = np.int64(-1)
         while record + 1 < starts.shape[0]:
             record += 1
@@ -327,27 +373,26 @@ def locating(
                 next_end = next_ + np.int64(lengths[record + 1])
                 if max(end, next_end) + slack <= buf.shape[0]:
                     clear(kind, record + 1)
-                    if follow_two(buf, position, end, next_, next_end, scratch, record, rows, stack, aids):
+                    if follow_two(buf, position, end, next_, next_end, record, rows, scratch, stack, aids):
                         verdicts[record + 1] = FINE
                         record += 1
                         continue
                     alike = 0
                     clear(kind, record)
             has_slack = end + slack <= buf.shape[0]
-            by_shape = has_slack and shapes.are_tried(scratch)
-            if by_shape and scratch[shapes.KNOWN] > 0:
-                latest = scratch[shapes.LATEST]
-                shape = follow_any(buf, position, end, scratch, record, rows, stack, aids)
-                if shape >= 0:
-                    alike = alike + 1 if shape == latest else 0
-                    shapes.note_hit(scratch, shape)
+            is_tried = has_slack and automaton.is_tried(scratch)
+            if is_tried:
+                wrong = follow(buf, position, end, record, rows, scratch, stack, aids)
+                if wrong >= 0:
+                    alike = alike + 1 if wrong == 0 else 0
+                    automaton.note_hit(scratch, wrong)
                     continue
-                shapes.note_miss(scratch)
+                automaton.lose_trust(scratch, automaton.MISS)
                 clear(kind, record)
             alike = 0
             verdict = np.int64(DOUBTFUL)
             if has_slack or not needs_slack:
-                verdict = walk(by_shape, buf, position, end, record, trie, rows, scratch, stack, aids)
+                verdict = walk(is_tried, buf, position, end, record, trie, rows, scratch, stack, aids)
             verdicts[record] = verdict
             if verdict >= WRONG:
                 clear(kind, record)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from json_cases import NO_NUMBERS, NOT_JSON, NUMBERS, framed, lines, number, record_of
+from json_cases import KEYS, LONG, NO_NUMBERS, NOT_JSON, NUMBERS, framed, lines, number, of_programs, record_of
 from kernel_cases import COMPILED, keys_found, scan
 from thoroughness import tries
 
@@ -125,6 +125,41 @@ def test_numbers_and_texts_within_containers() -> None:
         some.append('{"a":' * depth + "1" + "}" * depth)
         some.append('{"a":' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
     check([line.encode() for line in some], [("a",), ("b",), ("b", "c")])
+
+
+@pytest.mark.parametrize("seed", range(tries(12, 3_000)))
+def test_records_of_programs(seed: int) -> None:
+    """Of which most are read by the automaton."""
+    random = Random(seed)
+    records = of_programs(random, random.choice([20, 300]) if COMPILED else 30)
+    names = random.sample(KEYS + LONG, 5)
+    paths = {tuple(random.sample(names, random.randrange(1, 4))) for _ in range(random.randrange(1, 8))}
+    after = random.choice([b"\n" * SLACK, random.randbytes(SLACK), records[0] + bytes(SLACK)])
+    check(records, sorted(paths), after=after)
+
+
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [
+        (['{"a": {"b": 1}, "x": 0}', '{"x": 0, "a": {"c": 1}}'], '{"a": {"b": 1}, "x": 0, "a": {"c": 1}}'),
+        (['{"a": null, "x": 1}'], '{"a": {"b": 1}, "x": 1}'),
+        (['{"a": {"b": 1}, "x": 1}'], '{"a": null, "x": 1}'),
+        (['{"a": {"c": 0, "b": 1}}'], '{"a": {, "b": 1}}'),
+        (['{"a": {"c": 0, "b": 1}, "x": 2}'], '{"a": {"c": 0}"x": 2}'),
+        (['{"a": 1, "b": 2}'], '{"a": 1, "b": 2}}'),
+        (['{"a": 1, "b": 2}', '{"a": 1}'], '{"a": 1}, "b": 2}'),
+        (['{"a": 1, "a key of forty bytes, three words": 2}'], '{"a": 1, "a key of forty bytes, other words": 2}'),
+        (['{"a": {"b": 1}}', '{"x": 0, "a": {}}', '{"a": {}, "x": 0}'], '{"a": {"b": 1}, "x": 0, "a": {}}'),
+        ([f'{{"k{number}": 0, "a": 1}}' for number in range(700)], '{"k1": 0, "a": 2, "a": 3}'),
+    ],
+)  # fmt: skip
+def test_what_the_steps_of_other_records_do_not_lead_through(usual: list[str], odd: str) -> None:
+    some = [record.encode() for record in usual]
+    for before in (some, some[::-1]):
+        for times in (1, 20) if COMPILED else (2,):
+            records = [*before * times, odd.encode(), odd.encode(), *before * times, odd.encode()]
+            check(records, [("a",), ("b",), ("x",)])
+            check(records, [("a", "b"), ("x",)])
 
 
 def test_lines_are_framed_without_the_blanks_around_them() -> None:

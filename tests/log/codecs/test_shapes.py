@@ -1,4 +1,4 @@
-"""Records that a scan reads by their shape have the fields that the general walk finds, byte for byte."""
+"""Records that a scan reads by the automaton have the fields that the general walk finds, byte for byte."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def places(name: str, records: list[bytes], paths: list[Path], **around: Any) ->
 
 
 @pytest.mark.parametrize("name", ["msgpack", "bipf"])
-def test_what_is_read_by_shape_is_what_the_general_walk_finds(name: str) -> None:
+def test_what_the_automaton_leads_through_is_what_the_general_walk_finds(name: str) -> None:
     for seed in range(SEEDS):
         rng = Random(seed)
         shapes = [template(rng) for _ in range(rng.choice([1, 2, 3, 12]))]
@@ -58,7 +58,7 @@ def test_what_is_read_by_shape_is_what_the_general_walk_finds(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["msgpack", "bipf"])
-def test_a_record_of_more_fields_than_a_shape_has(name: str) -> None:
+def test_records_of_many_fields(name: str) -> None:
     records = [get_codec(name).encode({f"field {number}": number for number in range(size)}) for size in (90, 100, 200)]
     found, malformed = places(name, records * 5, [("field 89",), ("field 150",)], after=bytes(16))
     assert malformed == 0

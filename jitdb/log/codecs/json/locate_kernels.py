@@ -20,6 +20,7 @@ from jitdb.log.codecs.json.read import container_end, is_of_numbers, scalar_end,
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.codecs.locate_kernels import LAST, locating, node_of
 
+# What most programs write before a key and behind it: the walk looks for that first.
 _THREE = np.uint64(0xFFFFFF)
 _BEFORE_KEY, _BEHIND_KEY = (np.uint64(int.from_bytes(text, "little")) for text in (b', "', b'": '))
 
@@ -114,7 +115,7 @@ def whole_end(buf, position, end, stack):
     return position if position < 0 else skip_blanks(buf, position, end)
 
 
-_locate = locating(open_map, next_pair, take, whole_end, skip_blanks, slack=SLACK, needs_slack=True)
+_locate = locating(open_map, next_pair, take, whole_end, skip_blanks, joins=True, slack=SLACK, needs_slack=True)
 
 
 @kernel

@@ -17,10 +17,10 @@ from jitdb.common.paths import Keys
 from jitdb.common.values import ABSENT, MAP, NUMBER, STRING, kind_of, split_number, text_bytes, value_at
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.compiled import build_trie
+from jitdb.log.codecs.fields.automaton_kernels import LAST_SEEN
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING, MSGPACK, SLACK
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
-from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
 from jitdb.log.codecs.json.locate_kernels import locate_texts
 from jitdb.log.codecs.json.numbers import powers
 from jitdb.log.codecs.json.payload_kernels import FRAME, GROWTH, write_payloads
@@ -42,7 +42,7 @@ class JsonLocator(DecodingLocator):
         super().__init__(codec, paths)
         self._trie = build_trie(paths)
         longest = int(self._trie.key_length.max())
-        self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
+        self._scratch = np.zeros(LAST_SEEN + len(self._trie.field), np.int64)
         self._text = np.empty(_ESCAPE * longest + SLACK, np.uint8)
         self._rows = Rows.empty(len(paths), 0)
         self._stack = np.empty(FRAME * MAX_NESTING, np.int64)
