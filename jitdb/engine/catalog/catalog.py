@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from jitdb.common import memory
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.catalog.log_content import fingerprinted
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
@@ -373,6 +374,7 @@ class Catalog:
         if segments:
             noted = [self._noted(index, segment) for segment in segments]
             self._try(index, lambda: index.replace(noted))
+        memory.give_back()  # the next index takes as many arrays
 
     @property
     def _is_rotated(self) -> bool:

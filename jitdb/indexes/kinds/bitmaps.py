@@ -160,11 +160,14 @@ class Bitmaps(Content):
         import numpy as np
 
         sets = [members_of(members) for members in self.sets]
-        numbers = places.numbers(np.concatenate([np.empty(0, np.uint32), *sets]), self.first)
-        owners = np.repeat(np.arange(len(sets)), np.fromiter(map(len, sets), np.int64, len(sets)))
+        ends = np.cumsum([0, *map(len, sets)])
+        members = np.concatenate([np.empty(0, np.uint32), *sets])
+        del sets  # a span has up to a million records: only what is needed is held
+        numbers = places.numbers(members, self.first)
+        del members
         kept = numbers >= 0
-        begins = np.searchsorted(owners[kept], np.arange(len(sets) + 1))
-        return GroupedBitmaps(self.keys, numbers[kept].astype(np.uint32), begins, places.first, places.count)
+        begins = np.append(0, np.cumsum(kept, dtype=np.int32))[ends].astype(np.int64)
+        return GroupedBitmaps(self.keys, numbers[kept].view(np.uint32), begins, places.first, places.count)
 
     @classmethod
     def concat(cls, parts: Sequence[Bitmaps]) -> Bitmaps:
@@ -212,16 +215,17 @@ class GroupedBitmaps(Bitmaps):
             return parts[0]
         keys = sorted({key for part in parts for key in part.keys})
         place = {key: number for number, key in enumerate(keys)}
-        every, owners = [], []
+        every, owners, counts = [], [], np.zeros(len(keys) + 1, np.int64)
         for part, by in zip(parts, shifts(parts), strict=True):
             assert isinstance(part, GroupedBitmaps)
-            ranks = np.array([place[key] for key in part.keys], np.int64)
-            owners.append(np.repeat(ranks, np.diff(part._begins)))
+            ranks = np.array([place[key] for key in part.keys], np.min_scalar_type(len(keys)))
+            held = np.diff(part._begins)
+            counts[1:][ranks] += held
+            owners.append(np.repeat(ranks, held))
             every.append(part._members + np.uint32(by) if by else part._members)
-        owner = np.concatenate(owners)
-        order = np.argsort(owner, kind="stable")
-        begins = np.searchsorted(owner[order], np.arange(len(keys) + 1))
-        return cls(keys, np.concatenate(every)[order], begins, parts[0].first, sum(part.count for part in parts))
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        members = np.concatenate(every)[order]
+        return cls(keys, members, np.cumsum(counts), parts[0].first, sum(part.count for part in parts))
 
     def segment(self, run: Run) -> Segment:
         import numpy as np

@@ -37,7 +37,7 @@ class Places:
     Here and in sets, a record's number is its seq less the start of its span; `first` is that of the first in the run.
     """
 
-    def __init__(self, numbers: NDArray[np.int64]) -> None:
+    def __init__(self, numbers: NDArray[np.int32]) -> None:
         import numpy as np
 
         self._numbers = numbers
@@ -50,7 +50,7 @@ class Places:
         """These of so many records, numbered from `first` on."""
         import numpy as np
 
-        numbers = np.full(count, -1)
+        numbers = np.full(count, -1, np.int32)
         numbers[which] = np.arange(first, first + len(numbers[which]))
         return cls(numbers)
 
@@ -58,9 +58,8 @@ class Places:
         """Of a value a record, those of the taken ones."""
         return values[self._taken]
 
-    def numbers(self, members: NDArray[np.uint32], first: int) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self._numbers[members.astype("i8") - first]
-        return found
+    def numbers(self, members: NDArray[np.uint32], first: int) -> NDArray[np.int32]:
+        return self._numbers.take(members - members.dtype.type(first))
 
     def set(self, members: BitMap, first: int) -> BitMap:
         """The taken ones among these members."""

@@ -7,7 +7,7 @@ one before it, which takes two bytes mostly. Who asks for few records reads thei
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -70,6 +70,15 @@ def _zone_of(segment: Segment, zone: int) -> NDArray[np.int64]:
     return offsets
 
 
+def load_zones(segment: Segment) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """The offsets of the records of each zone, and where the next one begins. Nothing is kept. Raises IndexDamaged."""
+    import numpy as np
+
+    firsts = np.frombuffer(segment.blob(0), "<i8")
+    for zone in range(len(firsts)):
+        yield _zone_of(segment, zone), int(firsts[zone + 1]) if zone + 1 < len(firsts) else segment.end_offset
+
+
 def _put(first: int, gaps: Blob, offsets: NDArray[np.int64]) -> None:
     import numpy as np
 
@@ -120,6 +129,24 @@ def offsets_at(segments: Sequence[Segment], seqs: NDArray[np.uint32]) -> NDArray
             found[there] = load_zone(segment, zone)[places[there] % ZONE]
         out[mine] = found
     return out
+
+
+def places_at(segment: Segment, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places in the segment of the records that begin at these (ascending) offsets; others are passed over.
+
+    Zones are kept in memory only where there are few. Raises IndexDamaged.
+    """
+    import numpy as np
+
+    ends = np.append(np.searchsorted(offsets, np.frombuffer(segment.blob(0), "<i8")), len(offsets))
+    zones = np.flatnonzero(np.diff(ends)).tolist()
+    load = load_zone if len(zones) <= max(_FEW, _zones(segment.count) // _FEW) else _zone_of
+    found = [np.empty(0, np.int64)]
+    for zone in zones:
+        column, mine = load(segment, zone), offsets[ends[zone] : ends[zone + 1]]
+        places = np.minimum(np.searchsorted(column, mine), len(column) - 1)
+        found.append(places[column[places] == mine] + zone * ZONE)
+    return np.concatenate(found)
 
 
 def load_zone(segment: Segment, zone: int) -> NDArray[np.int64]:

@@ -9,7 +9,8 @@ if its values are few by now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
 from jitdb.indexes.kinds.content import Content, Places, content_type
-from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_offsets, with_damaged
+from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_zones, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
@@ -50,7 +51,8 @@ class Renumbering:
 
     def old(self, seq: int) -> int:
         """The earlier seq of the record that has this one now."""
-        return int(_before(self._removed, np.array([seq], np.int64))[0])
+        removed = self._removed
+        return seq + bisect_right(range(len(removed)), seq, key=lambda place: int(removed[place]) - place)
 
     def of_set(self, members: BitMap) -> BitMap:
         """The seqs now of those among these records that are still there."""
@@ -64,7 +66,8 @@ class Renumbering:
         low, high = self._removed.searchsorted([first, stop]).tolist()
         kept = np.ones(stop - first, np.bool_)
         kept[self._removed[low:high] - first] = False
-        seqs: NDArray[np.int64] = np.cumsum(kept, dtype=np.int64) + (first - low - 1)
+        seqs: NDArray[np.int64] = np.cumsum(kept, dtype=np.int64)
+        seqs += first - low - 1
         seqs[~kept] = -1
         return seqs
 
@@ -101,9 +104,10 @@ def _taken(kind: type[Content], segments: Sequence[Segment], renumbering: Renumb
     parts = []
     for segment in segments:
         if segment.first_seq <= newest and segment.end_seq > oldest:
-            numbers = renumbering.of_range(segment.first_seq, segment.end_seq) - first
+            numbers = renumbering.of_range(segment.first_seq, segment.end_seq)
+            numbers -= first
             numbers[(numbers < 0) | (numbers >= count)] = -1
-            parts.append(kind.of(segment).take(Places(numbers)))
+            parts.append(kind.of(segment).take(Places(numbers.astype(np.int32))))
     return parts
 
 
@@ -118,36 +122,44 @@ def remap_offsets(
     made: list[Segment] = []
     parts: list[NDArray[np.int64]] = []
     held = begin = end = 0
-    for number, segment in enumerate(segments, 1):
-        lengths = _lengths(segment, removals, block_size)
-        if lengths is None:
-            return None
-        lengths = lengths[renumbering.of_range(segment.first_seq, segment.end_seq) >= 0]
-        while len(lengths) or (held and number == len(segments)):
-            some, lengths = lengths[: SPAN - held], lengths[SPAN - held :]
-            offsets, _, end = place_array(some, end, block_size)
-            parts.append(offsets)
-            held += len(some)
-            if held == SPAN or (number == len(segments) and not len(lengths)):
-                run = (len(made) * SPAN, held, begin, end)
-                made.append(Offsets(np.concatenate(parts), 0).segment(run))
-                parts, held, begin = [], 0, end
+
+    def seal() -> None:
+        nonlocal parts, held, begin
+        made.append(Offsets(np.concatenate(parts), 0).segment((len(made) * SPAN, held, begin, end)))
+        parts, held, begin = [], 0, end
+
+    for segment in segments:
+        seq = segment.first_seq
+        for lengths in _lengths(segment, removals, block_size):
+            if lengths is None:
+                return None
+            kept = lengths[renumbering.of_range(seq, seq + len(lengths)) >= 0]
+            seq += len(lengths)
+            while len(kept):
+                offsets, _, end = place_array(kept[: SPAN - held], end, block_size)
+                kept = kept[len(offsets) :]
+                parts.append(offsets)
+                held += len(offsets)
+                if held == SPAN:
+                    seal()
+    if held:
+        seal()
     listed = damaged_blocks(segments)
     if listed and made:  # they were repaired since, or there was no compaction; the next look at them finds that
         made[0] = with_damaged(made[0], listed)
     return made
 
 
-def _lengths(segment: Segment, removals: Removals, block_size: int) -> NDArray[np.int64] | None:
-    """The length of each record of the segment of an index; None if it does not fit the compaction."""
-    offsets = load_offsets(segment, keep=False)
-    blocks = offsets // block_size
-    if blocks[-1] >= len(removals.ends):
-        return None
-    ends = blocks * block_size + removals.ends[blocks]
-    together = np.flatnonzero(blocks[1:] == blocks[:-1])
-    ends[together] = offsets[together + 1]
-    ends[-1] = segment.end_offset
-    lengths = ends - offsets - header_size(block_size)
-    fits = bool((lengths > 0).all() and (lengths <= largest_record(block_size)).all())
-    return lengths if fits else None
+def _lengths(segment: Segment, removals: Removals, block_size: int) -> Iterator[NDArray[np.int64] | None]:
+    """The lengths of the records of an index's segment, zone by zone; None where they do not fit the compaction."""
+    for offsets, following in load_zones(segment):
+        blocks = offsets // block_size
+        if blocks[-1] >= len(removals.ends):
+            yield None
+            return
+        ends = np.append(offsets[1:], following)
+        is_last = ends // block_size != blocks
+        is_last[-1] &= following != segment.end_offset
+        ends[is_last] = blocks[is_last] * block_size + removals.ends[blocks[is_last]]
+        lengths = ends - offsets - header_size(block_size)
+        yield lengths if (lengths > 0).all() and (lengths <= largest_record(block_size)).all() else None
