@@ -26,7 +26,7 @@ from jitdb.errors import (
     MalformedWarning,
     Remedy,
 )
-from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, rank_in
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, offsets_at, places_at, rank_in
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
@@ -166,12 +166,8 @@ class Records:
         parts = []
         for segment in self._catalog.get(OFFSETS).segments:
             low, high = np.searchsorted(offsets, [segment.first_offset, segment.end_offset]).tolist()
-            if low == high:
-                continue
-            column = load_offsets(segment)
-            wanted = offsets[low:high]
-            places = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
-            parts.append(places[column[places] == wanted] + segment.first_seq)
+            if low < high:
+                parts.append(places_at(segment, offsets[low:high]) + segment.first_seq)
         return bitmap_of(np.concatenate(parts)) if parts else BitMap()
 
     def rank(self, offset: int) -> int:
