@@ -25,7 +25,8 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from faults.campaign import Campaign  # noqa: E402
-from json_cases import framed, lines  # noqa: E402
+from json_cases import KEYS, LONG, framed, lines, of_programs  # noqa: E402
+from kernel_cases import key_at  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from shape_cases import paths_of, some_records, template, twin  # noqa: E402
 from thoroughness import THOROUGH, tries  # noqa: E402
@@ -62,13 +63,21 @@ def read(seed: int, records: int) -> list[Any]:
     return [
         [*read_codec(name, Random(f"{seed} {name}"), records), read_lines(name, Random(seed), records // 50)]
         for name in CODECS
-    ]
+    ] + [[read_programs(Random(seed), records // 10)]]
 
 
 def read_lines(name: str, rng: Random, count: int) -> int:
     """What the kernel makes of lines of JSON, broken ones too, in one number."""
     found = framed(lines(rng, count))
     return crc32(repr(found).encode())
+
+
+def read_programs(rng: Random, count: int) -> int:
+    """What the kernel finds in lines of JSON as programs write them, broken ones too, in one number."""
+    paths = {tuple(rng.sample(KEYS + LONG, rng.randrange(1, 3))) for _ in range(rng.randrange(1, 9))}
+    fields, malformed = get_codec("json").locator(sorted(paths)).fields(RecordBatch.of(of_programs(rng, count)))
+    keys = [[key_at(values, number) for number in range(count)] for values in fields]
+    return crc32(repr((keys, malformed)).encode())
 
 
 def read_codec(name: str, rng: Random, records: int) -> list[Any]:
