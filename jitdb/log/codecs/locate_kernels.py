@@ -230,7 +230,7 @@ def locating(
         if not automaton.fits(scratch, at, buf, position, here):
             return False
         what = scratch[np.uint64(at + automaton.WHAT)]
-        if not has_ends and what <= automaton.WANTED:  # what is behind `end` leads to no end, and is not read
+        if not has_ends and what <= automaton.WANTED:  # a literal that ends behind `end` has no value
             return True
         position += scratch[np.uint64(at + automaton.SIZE)]
         if what <= automaton.WANTED:
@@ -338,6 +338,8 @@ def locating(
             if what > automaton.WANTED:
                 if what == automaton.END:
                     return position == end and next_ == next_end
+                if position > end or next_ > next_end:
+                    return False
                 if what == automaton.ENTER:
                     continue
                 if open_map(buf, position, end)[0] or open_map(buf, next_, next_end)[0]:
