@@ -12,9 +12,8 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.bipf import bipf_kernels as bipf
-from jitdb.log.codecs.fields.automaton_kernels import find_node
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED, MSGPACK
-from jitdb.log.codecs.fields.part_kernels import opening, same_bytes
+from jitdb.log.codecs.fields.part_kernels import find_node, opening, same_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.msgpack import msgpack_kernels as msgpack
 

@@ -30,6 +30,7 @@ from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER
 from jitdb.log.codecs.fields import automaton_kernels as automaton
 from jitdb.log.codecs.fields.constants import LIVE, MALFORMED, UNSURE
+from jitdb.log.codecs.fields.part_kernels import find_node
 from jitdb.log.codecs.fields.sixteen import same_literal
 
 # Verdicts on a record: it has its fields; it has them, but for a value that cannot be decoded; it is none; it must be
@@ -56,7 +57,7 @@ def no_blanks(buf, position, end):
 def node_of(buf, key, size, child, trie):
     """The node among `child` and its siblings with the key buf[key : key + size]; -1: none."""
     _, next_sibling, key_start, key_length, _, _, keys = trie
-    return automaton.find_node(buf, key, size, child, next_sibling, key_start, key_length, keys)
+    return find_node(buf, key, size, child, next_sibling, key_start, key_length, keys)
 
 
 @inlined
@@ -178,10 +179,9 @@ def locating(
                 row, inner = np.int64(field[node]), np.int64(first_child[node])
                 if row >= 0:
                     what = np.int64(automaton.WANTED)
-                if scratch[automaton.LAST_SEEN + node] == attempt:  # again: what it held is void
+                if not automaton.is_first(scratch, node, attempt):  # what the first one held is void
                     automaton.forget(kind, record, field, node, subtree_end[node])
                     step = nothing
-                scratch[automaton.LAST_SEEN + node] = attempt
                 enters, at, inside = False, position, left
                 if inner >= 0:
                     enters, at, inside = open_map(buf, position, here)
@@ -287,7 +287,7 @@ def locating(
             position += scratch[np.uint64(at + automaton.SIZE)]
             what = scratch[np.uint64(at + automaton.WHAT)]
             node = scratch[np.uint64(at + automaton.NODE)]
-            if node >= 0 and not is_first(scratch, node, attempt):
+            if node >= 0 and not automaton.is_first(scratch, node, attempt):
                 return missed
             if what >= automaton.ENTER:
                 if what == automaton.END:
@@ -306,13 +306,6 @@ def locating(
                 return missed
 
     @part
-    def is_first(scratch, node, attempt):
-        """Whether the record had no such node yet, now that it has."""
-        seen = scratch[np.uint64(automaton.LAST_SEEN + node)]
-        scratch[np.uint64(automaton.LAST_SEEN + node)] = attempt
-        return seen != attempt
-
-    @part
     def follow_two(buf, position, end, next_, next_end, record, rows, scratch, stack, aids):
         """Whether all first guesses are right of the record buf[position:end] and of the one after it,
         buf[next_:next_end]. See follow, which was led through records in the same way, so that no node comes twice.
@@ -325,6 +318,7 @@ def locating(
         while True:
             at = scratch[np.uint64(at + automaton.LIKELY)]
             size = scratch[np.uint64(at + automaton.SIZE)]
+            # As leads() does it, but what both have in common is read once.
             if not same_literal(buf, position, scratch, at) or not same_literal(buf, next_, scratch, at):
                 return False
             if size > automaton.PIECE:

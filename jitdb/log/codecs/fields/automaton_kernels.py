@@ -33,8 +33,7 @@ from jitdb.common.kernels import part
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import MAX_NESTING
-from jitdb.log.codecs.fields.part_kernels import same_bytes
-from jitdb.log.codecs.fields.sixteen import same_literal, trailing_zeros
+from jitdb.log.codecs.fields.sixteen import same_literal
 
 SLOTS: Final = 512
 
@@ -78,12 +77,6 @@ SLACK: Final = 16  # bytes of the buffer that must lie behind a record that is r
 
 
 @part
-def first_marked(word):
-    """Of which of its eight bytes, from the lowest on, a word has the top bit set first, and no other bit."""
-    return np.int64(trailing_zeros(word) >> np.uint64(3))
-
-
-@part
 def clear_slot(scratch, at):
     """No literal fits there, and nothing follows."""
     scratch[at : at + SLOT] = START
@@ -103,6 +96,15 @@ def begin_attempt(scratch):
     """The number of a new attempt to read a record."""
     scratch[ATTEMPT] += 1
     return scratch[ATTEMPT]
+
+
+@part
+def is_first(scratch, node, attempt):
+    """Whether this attempt comes to the node for the first time; notes that it does."""
+    place = np.uint64(LAST_SEEN + node)
+    seen = scratch[place]
+    scratch[place] = attempt
+    return seen != attempt
 
 
 @part
@@ -248,16 +250,6 @@ def learn(scratch, before, buf, start, stop, what, row, node, goal):
     scratch[TAKEN] += pieces
     guess(scratch, before, at)
     return np.int64(at)
-
-
-@part
-def find_node(buf, at, size, node, next_sibling, key_start, key_length, keys):
-    """The node with the key buf[at : at + size] among `node` and its siblings; -1: none."""
-    while node >= 0:
-        if key_length[node] == size and same_bytes(buf, at, keys, key_start[node], size):
-            return np.int64(node)
-        node = next_sibling[node]
-    return np.int64(-1)
 
 
 @part

@@ -45,6 +45,22 @@ def same_bytes(left, p, right, q, size):
     return at == size
 
 
+@part
+def first_marked(word):
+    """Of which of its eight bytes, from the lowest on, a word has the top bit set first, and no other bit."""
+    return np.int64(trailing_zeros(word) >> np.uint64(3))
+
+
+@part
+def find_node(buf, at, size, node, next_sibling, key_start, key_length, keys):
+    """The node with the key buf[at : at + size] among `node` and its siblings; -1: none."""
+    while node >= 0:
+        if key_length[node] == size and same_bytes(buf, at, keys, key_start[node], size):
+            return np.int64(node)
+        node = next_sibling[node]
+    return np.int64(-1)
+
+
 def opening(read_value: Any) -> Any:
     """The open_value of an encoding that tells where a container ends, and not how many values it has."""
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.fields.automaton_kernels import first_marked
-from jitdb.log.codecs.fields.part_kernels import rest_of
+from jitdb.log.codecs.fields.part_kernels import first_marked, rest_of
 from jitdb.log.codecs.fields.sixteen import digit_stops, trailing_zeros, word_at
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.log.codecs.fields.automaton_kernels import first_marked
 from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.located import Scratch
+from jitdb.log.codecs.fields.part_kernels import first_marked
 from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros, word_at
 from jitdb.log.codecs.json.numbers import copy_words, powers, read_number, short_number_end, store_word
 from jitdb.log.codecs.json.text import (

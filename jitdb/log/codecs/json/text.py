@@ -9,8 +9,8 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.common.values import FALSE, NULL, NUMBER, TRUE
-from jitdb.log.codecs.fields.automaton_kernels import first_marked
 from jitdb.log.codecs.fields.constants import MALFORMED
+from jitdb.log.codecs.fields.part_kernels import first_marked
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.numbers import store_word
 

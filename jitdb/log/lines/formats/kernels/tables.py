@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.fields.automaton_kernels import first_marked
-from jitdb.log.codecs.fields.part_kernels import newline_from, same_bytes
+from jitdb.log.codecs.fields.part_kernels import first_marked, newline_from, same_bytes
 from jitdb.log.codecs.fields.sixteen import word_at
 from jitdb.log.codecs.json.text import (
     CLOSE_ARRAY,
